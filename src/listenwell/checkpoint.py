@@ -1,0 +1,187 @@
+"""A checkpoint is a folder, written under another name, synced and renamed; no pickle anywhere.
+
+    model.safetensors   the weights, float or 8-bit
+    config.json         the model's name and config, the tokenizer's kind, the encoding, the decoding
+    tokenizer.json      as every Hugging Face tool reads it
+    meta.json           how it was made: recipe, seed, data hash, metrics, commit
+    training.safetensors, training.json   only where a run can go on: optimizers, random state, place
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from listenwell.batching import EncodingConfig
+from listenwell.configuration import instantiate
+from listenwell.decoding import Decoding
+from listenwell.models import build
+from listenwell.models.contract import Model
+from listenwell.text import Tokenizer
+
+SCALE = ".8bit-scale"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that is not there or cannot be read."""
+
+
+@dataclass
+class Checkpoint:
+    """A model with all it needs to talk, and how it was made."""
+
+    name: str
+    model: Model
+    tokenizer: Tokenizer
+    encoding: EncodingConfig = field(default_factory=EncodingConfig)
+    decoding: Decoding = field(default_factory=Decoding)
+    choices: dict[str, Any] = field(default_factory=dict)
+    meta: dict[str, Any] = field(default_factory=dict)
+
+
+def save(
+    checkpoint: Checkpoint,
+    folder: Path,
+    *,
+    eight_bit: bool = False,
+    extra: Callable[[Path], None] | None = None,
+    previous: Path | None = None,
+) -> None:
+    """Writes the folder whole or not at all. `extra` may write more files into it before it counts;
+    a folder that was there moves to `previous`, or goes."""
+
+    def fill(place: Path) -> None:
+        weights = {key: value.detach().contiguous() for key, value in checkpoint.model.state_dict().items()}
+        save_file(to_eight_bit(weights) if eight_bit else weights, place / "model.safetensors")
+        checkpoint.tokenizer.save(place / "tokenizer.json")
+        config = {
+            "model": {"name": checkpoint.name, **checkpoint.choices},
+            "text": {"kind": checkpoint.tokenizer.kind, "rare_from": checkpoint.tokenizer.rare_from},
+            "encoding": asdict(checkpoint.encoding),
+            "decoding": asdict(checkpoint.decoding),
+        }
+        write_json(place / "config.json", config)
+        write_json(place / "meta.json", checkpoint.meta)
+        if extra is not None:
+            extra(place)
+
+    write_folder(folder, fill, previous)
+
+
+def load(folder: Path) -> Checkpoint:
+    """Reads a checkpoint; every problem names the file."""
+    if not (folder / "config.json").is_file():
+        raise CheckpointError(f"{folder}: no checkpoint there (config.json is missing)")
+    config = read_json(folder / "config.json")
+    try:
+        text, model_config = config["text"], dict(config["model"])
+        name = model_config.pop("name")
+        encoding = instantiate(EncodingConfig, config["encoding"], f"{folder}/config.json")
+        decoding = instantiate(Decoding, config["decoding"], f"{folder}/config.json")
+    except KeyError as problem:
+        raise CheckpointError(f"{folder}/config.json: the key {problem} is missing") from problem
+    tokenizer = Tokenizer.load(folder / "tokenizer.json", text["kind"], text.get("rare_from"))
+    model = build(name, model_config, tokenizer.vocabulary)
+    load_weights(model, folder / "model.safetensors")
+    meta = read_json(folder / "meta.json") if (folder / "meta.json").is_file() else {}
+    return Checkpoint(name, model.eval(), tokenizer, encoding, decoding, model_config, meta)
+
+
+def load_weights(model: Model, path: Path) -> None:
+    weights = from_eight_bit(read_tensors(path))
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as problem:
+        raise CheckpointError(f"{path}: its weights do not fit the model in config.json: {problem}") from problem
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as problem:
+        raise CheckpointError(f"{path}: cannot be read as safetensors: {problem}") from problem
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise CheckpointError(f"{path}: cannot be read as JSON: {problem}") from problem
+
+
+def write_json(path: Path, data: Any) -> None:
+    path.write_text(json.dumps(data, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
+
+
+def to_eight_bit(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Matrices as int8 with one scale a row; vectors stay as they are."""
+    small: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        if weight.ndim == 2 and weight.is_floating_point():
+            scale = weight.abs().amax(dim=1, keepdim=True).clamp_min(1e-12) / 127
+            small[name] = (weight / scale).round().to(torch.int8)
+            small[name + SCALE] = scale.to(torch.float32)
+        else:
+            small[name] = weight
+    return small
+
+
+def from_eight_bit(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The float weights of an 8-bit file; others pass unchanged."""
+    return {
+        name: weight.float() * weights[name + SCALE] if name + SCALE in weights else weight
+        for name, weight in weights.items()
+        if not name.endswith(SCALE)
+    }
+
+
+def write_folder(folder: Path, fill: Callable[[Path], None], previous: Path | None = None) -> None:
+    """Fills a new folder and puts it in place of the old one, which moves to `previous` or goes.
+
+    Until the very last rename nothing that was good is touched; when writing fails, the half-written
+    folder is removed.
+    """
+    fresh = folder.with_name(f".{folder.name}.writing")
+    shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        fresh.mkdir(parents=True)
+        fill(fresh)
+        for file in fresh.iterdir():
+            _sync(file)
+        _sync(fresh)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    aside = previous or folder.with_name(f".{folder.name}.old")
+    if folder.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+        os.rename(folder, aside)
+    os.rename(fresh, folder)
+    _sync(folder.parent)
+    if previous is None:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def settle(folder: Path) -> None:
+    """Puts the old folder back where a stop between the two renames left none."""
+    aside = folder.with_name(f".{folder.name}.old")
+    if aside.exists() and not folder.exists():
+        os.rename(aside, folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,7 @@
+"""From a model's State to replies: greedy, sampling and beam search over the one step() contract."""
+
+from listenwell.decoding.decode import decode, stream
+from listenwell.decoding.hypotheses import Hypothesis
+from listenwell.decoding.options import Decoding
+
+__all__ = ["Decoding", "Hypothesis", "decode", "stream"]

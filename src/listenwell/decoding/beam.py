@@ -1,0 +1,188 @@
+"""Beam search, batched over rows × beams.
+
+At each step the best 2 × beams continuations of a row are looked at. An end among the first `beams` of
+them completes a hypothesis; the best `beams` that are no end go on, so the width does not shrink as
+hypotheses are completed. An end of lower rank is dropped, as is usual: a small length penalty would else
+favour replies that break off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from math import inf
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from listenwell.decoding.hypotheses import Hypothesis, normalised
+from listenwell.decoding.options import Decoding
+from listenwell.decoding.rules import Rules
+from listenwell.models.contract import State, Steps, map_tensors
+
+Tree = TypeVar("Tree")
+
+
+@dataclass(slots=True)
+class Live:
+    """The hypotheses that go on."""
+
+    logprobs: Tensor
+    """(rows, width), −inf where a row has fewer hypotheses than others."""
+    tokens: Tensor
+    """(rows, width, max_length)"""
+
+
+@dataclass(slots=True)
+class Kept:
+    """Completed hypotheses of each row, best first."""
+
+    scores: Tensor
+    """(rows, kept), −inf where there is none yet."""
+    logprobs: Tensor
+    lengths: Tensor
+    """Without the end token."""
+    finished: Tensor
+    tokens: Tensor
+    """(rows, kept, max_length)"""
+
+    @classmethod
+    def of(cls, live: Live, length: int, finished: bool, penalty: float) -> Kept:
+        return cls(
+            scores=normalised(live.logprobs, length + finished, penalty),
+            logprobs=live.logprobs,
+            lengths=torch.full_like(live.logprobs, length, dtype=torch.long),
+            finished=torch.full_like(live.logprobs, finished, dtype=torch.bool),
+            tokens=live.tokens,
+        )
+
+    def best(self, other: Kept, count: int) -> Kept:
+        """The `count` best of both."""
+        pairs = [(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)]
+        joined = Kept(*(torch.cat(pair, dim=1) for pair in pairs))
+        order = joined.scores.topk(min(count, joined.scores.shape[1]), dim=1).indices
+        return map_tensors(joined, lambda tensor: pick(tensor, order))
+
+    def hypotheses(self) -> list[list[Hypothesis]]:
+        """For each row; fewer than wanted where the row has no more."""
+        columns = (self.tokens, self.lengths, self.scores, self.logprobs, self.finished)
+        return [
+            [
+                Hypothesis(tokens[:length], score, logprob, finished)
+                for tokens, length, score, logprob, finished in zip(*row, strict=True)
+                if score > -inf
+            ]
+            for row in zip(*(column.tolist() for column in columns), strict=True)
+        ]
+
+
+@dataclass(slots=True)
+class Continuations:
+    """The best ways to go on, best first; all are (rows, looked at)."""
+
+    logprobs: Tensor
+    origins: Tensor
+    """Which live hypothesis is continued."""
+    tokens: Tensor
+
+
+def search(
+    model: Steps, state: State, options: Decoding, rules: Rules, *, start: int, count: int, device: torch.device
+) -> list[list[Hypothesis]]:
+    """The best `candidates` hypotheses of each of the `count` rows, best first."""
+    results: list[list[Hypothesis]] = [[] for _ in range(count)]
+    rows = torch.arange(count, device=device)  # those still being searched
+    # All rows begin with one hypothesis: `beams` equal ones would all be continued in the same way.
+    tokens = torch.zeros(count, 1, options.max_length, dtype=torch.long, device=device)
+    live = Live(torch.zeros(count, 1, device=device), tokens)
+    kept = map_tensors(Kept.of(live, 0, True, options.length_penalty), lambda tensor: tensor[:, :0])
+    last = torch.full((count,), start, device=device)
+    for step in range(options.max_length):
+        logits, state = model.step(last, state)
+        allowed = rules.apply(logits, live.tokens.flatten(0, 1)[:, :step])
+        ways = continuations(live, allowed, 2 * options.beams)
+        ended = ended_ones(live, ways, rules.end, options.beams)
+        kept = kept.best(Kept.of(ended, step, True, options.length_penalty), options.candidates)
+        width = live.logprobs.shape[1]
+        live, origins = going_on(live, ways, rules.end, options.beams, step)
+        if step + 1 == options.max_length:
+            cut = Kept.of(live, options.max_length, False, options.length_penalty)
+            kept = kept.best(cut, options.candidates)
+            settled = torch.ones_like(rows, dtype=torch.bool)
+        else:
+            settled = decided(live, kept, step + 1, options)
+        if bool(settled.any()):
+            for row, found in zip(rows[settled].tolist(), only(kept, settled).hypotheses(), strict=True):
+                results[row] = found
+            if bool(settled.all()):
+                break
+        state = follow(state, origins, width, ~settled)
+        rows, live, kept = rows[~settled], only(live, ~settled), only(kept, ~settled)
+        last = live.tokens[:, :, step].flatten()
+    return results
+
+
+def continuations(live: Live, allowed: Tensor, count: int) -> Continuations:
+    """The `count` likeliest ways to continue each row, from `allowed` (rows × width, vocabulary)."""
+    vocabulary = allowed.shape[1]
+    totals = (live.logprobs.flatten()[:, None] + allowed).view(len(live.logprobs), -1)
+    logprobs, index = totals.topk(min(count, totals.shape[1]), dim=1)
+    return Continuations(logprobs, index // vocabulary, index % vocabulary)
+
+
+def ended_ones(live: Live, ways: Continuations, end: int, beams: int) -> Live:
+    """The hypotheses that the end token completes: the best `beams` continuations, at −inf those that go on."""
+    logprobs = ways.logprobs[:, :beams].masked_fill(ways.tokens[:, :beams] != end, -inf)
+    return Live(logprobs, pick(live.tokens, ways.origins[:, :beams]))
+
+
+def going_on(live: Live, ways: Continuations, end: int, beams: int, step: int) -> tuple[Live, Tensor]:
+    """The best `beams` hypotheses that do not end, and which live one each continues (rows, width)."""
+    is_end = ways.tokens == end
+    # A stable sort puts the ends last and leaves the rest best first.
+    order = is_end.byte().sort(dim=1, stable=True).indices[:, :beams]
+    logprobs = pick(ways.logprobs.masked_fill(is_end, -inf), order)
+    # An empty place repeats the best of its row, at −inf: the model must never see a forbidden token.
+    order = torch.where(logprobs == -inf, order[:, :1], order)
+    origins = pick(ways.origins, order)
+    tokens = pick(live.tokens, origins)
+    tokens[:, :, step] = pick(ways.tokens, order)
+    return Live(logprobs, tokens), origins
+
+
+def decided(live: Live, kept: Kept, length: int, options: Decoding) -> Tensor:
+    """True for rows in which no live hypothesis, `length` tokens long, can still become one of the kept.
+
+    A live hypothesis can at best go on at no cost (log 1 = 0). It ends with length + 1 to max_length
+    steps; as its log-probability is negative, a positive penalty makes the longest of these the best
+    score, a negative one the shortest.
+    """
+    best = live.logprobs.amax(dim=1)
+    lengths = (length + 1, options.max_length)
+    bounds = [normalised(best, steps, options.length_penalty) for steps in lengths]
+    hopeless = torch.maximum(*bounds) <= kept.scores[:, -1]
+    full = (kept.scores[:, -1] > -inf) & (kept.scores.shape[1] == options.candidates)
+    return (full & hopeless) | (best == -inf)
+
+
+def follow(state: State, origins: Tensor, width: int, stay: Tensor) -> State:
+    """The state of the hypotheses that go on: each is a copy of the one it continues, of `width` in its row."""
+    offsets = torch.arange(len(origins), device=origins.device)[:, None] * width
+    chosen = (origins + offsets)[stay].flatten()
+    if origins.shape[1] != width or not bool(stay.all()):
+        return state.select(chosen)
+    # Hypotheses swap places within their rows only, and all of a row attend to the same thing: copying
+    # `fixed`, the encoded context, would be most of the work of a step.
+    moved = replace(state, fixed=None).select(chosen)
+    return replace(moved, fixed=state.fixed)
+
+
+def only(tree: Tree, rows: Tensor) -> Tree:
+    """Only the rows that are True."""
+    return map_tensors(tree, lambda tensor: tensor[rows])
+
+
+def pick(tensor: Tensor, index: Tensor) -> Tensor:
+    """From tensor (rows, width, …) the places `index` (rows, n) of each row."""
+    rows = torch.arange(len(index), device=index.device)[:, None]
+    return tensor[rows, index]

@@ -1,0 +1,97 @@
+"""How replies are written: one frozen record that is the command line's flags and a recipe's YAML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Literal, get_args
+
+Method = Literal["greedy", "sample", "beam"]
+
+
+@dataclass(frozen=True)  # no slots: jsonargparse reads the __dict__ of an instance that is a default
+class Decoding:
+    """How a reply is written, token by token."""
+
+    method: Method = "greedy"
+    """greedy: the likeliest token each time; sample: drawn; beam: the best-scoring of several searched together."""
+    max_length: int = 40
+    """A reply that has not ended after this many tokens is cut."""
+    min_length: int = 1
+    """A reply does not end before this many tokens, unless nothing else is left to say."""
+    temperature: float = 1.0
+    """Sampling: below 1 sharpens the distribution, above 1 flattens it."""
+    top_k: int = 0
+    """Sampling: only among this many likeliest tokens; 0 for all."""
+    top_p: float = 1.0
+    """Sampling: only among the fewest likeliest tokens that together have this probability; 1 for all."""
+    beams: int = 5
+    """Beam search: how many hypotheses are carried along; one beam is greedy."""
+    length_penalty: float = 1.0
+    """score = logprob / length ** length_penalty, the end token counted: 0 favours short replies, 1 is the mean."""
+    block_ngrams: int = 0
+    """No run of this many tokens comes twice in one reply; 0 for off."""
+    candidates: int = 1
+    """How many replies to return for each context: samples, or the best of the beams."""
+    seed: int = 0
+    """Sampling: the same seed gives the same replies."""
+
+    def __post_init__(self) -> None:
+        if self.method not in get_args(Method):
+            raise self._wrong("method", f"one of {', '.join(get_args(Method))}")
+        for name, least in _LEAST.items():
+            if not _is_integer(getattr(self, name)) or getattr(self, name) < least:
+                raise self._wrong(name, f"an integer of at least {least}")
+        if not _is_integer(self.seed):
+            raise self._wrong("seed", "an integer")
+        if not _is_number(self.temperature) or self.temperature <= 0:
+            raise self._wrong("temperature", "a finite number above 0 (for no randomness: method greedy)")
+        if not _is_number(self.top_p) or not 0 < self.top_p <= 1:
+            raise self._wrong("top_p", "a number above 0 and at most 1")
+        # Beyond this, length ** penalty leaves the range of a float and all scores become equal.
+        if not _is_number(self.length_penalty) or abs(self.length_penalty) > 10:
+            raise self._wrong("length_penalty", "a number from -10 to 10")
+        if self.min_length > self.max_length:
+            raise self._wrong("min_length", f"at most max_length, which is {self.max_length}")
+        if self.method == "greedy" and self.candidates != 1:
+            raise self._wrong("candidates", "1 for method greedy (for more: sample or beam)")
+        if self.method == "beam" and self.candidates > self.beams:
+            raise self._wrong("candidates", f"at most beams, which is {self.beams}")
+
+    def signature(self) -> str:
+        """What a number made with these options carries, such as "beam5+lp1+block3+max40"."""
+        penalty = f"lp{_short(self.length_penalty)}"
+        if self.method == "beam":
+            parts = [f"beam{self.beams}", penalty]
+        elif self.method == "sample":
+            parts = ["sample", f"t{_short(self.temperature)}"]
+            parts += [f"k{self.top_k}"] if self.top_k else []
+            parts += [f"p{_short(self.top_p)}"] if self.top_p < 1 else []
+            parts += [f"seed{self.seed}"]
+            parts += [penalty] if self.candidates > 1 else []  # it decides which sample is the best
+        else:
+            parts = ["greedy"]
+        parts += [f"block{self.block_ngrams}"] if self.block_ngrams else []
+        parts += [f"min{self.min_length}"] if self.min_length != 1 else []
+        parts += [f"max{self.max_length}"]
+        parts += [f"of{self.candidates}"] if self.candidates > 1 else []
+        return "+".join(parts)
+
+    def _wrong(self, name: str, expected: str) -> ValueError:
+        return ValueError(f"Decoding.{name} is {getattr(self, name)!r}, expected {expected}")
+
+
+_LEAST = {"max_length": 1, "min_length": 0, "top_k": 0, "beams": 1, "block_ngrams": 0, "candidates": 1}
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _short(value: float) -> str:
+    """1.0 as "1", 0.95 as "0.95": all digits kept, so that two options never share a signature."""
+    return repr(float(value)).removesuffix(".0")

@@ -1,0 +1,99 @@
+"""Which token to take: the likeliest, or one drawn by inverse CDF.
+
+Each (seed, item, candidate) has a generator of its own and spends one uniform number a step. So a
+sample does not depend on which other rows are in the batch, nor on when they finish; given the items'
+ids it does not even depend on how the data was cut into batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from math import inf
+
+import torch
+from torch import Tensor
+
+from listenwell.decoding.options import Decoding
+
+Choose = Callable[[Tensor, Tensor, int], Tensor]
+"""(log-probabilities (rows, vocabulary), which rows these are (rows,), step) -> tokens (rows,)."""
+
+HEAD = 256
+"""How many tokens top_p ranks at first: nearly always enough, and a full sort of the vocabulary is slow."""
+
+
+def likeliest(logprobs: Tensor, rows: Tensor, step: int) -> Tensor:
+    return logprobs.argmax(dim=1)
+
+
+def drawn(options: Decoding, items: Sequence[int], device: torch.device) -> Choose:
+    """Sampling for rows in the order item 0 candidate 0, item 0 candidate 1, …"""
+    noise = uniforms(options.seed, items, options.candidates, options.max_length).to(precise(device)).to(device)
+
+    def choose(logprobs: Tensor, rows: Tensor, step: int) -> Tensor:
+        return invert(distribution(logprobs, options), noise[rows, step])
+
+    return choose
+
+
+def uniforms(seed: int, items: Sequence[int], candidates: int, steps: int) -> Tensor:
+    """(items × candidates, steps) numbers in [0, 1): drawn on the CPU, so the same on every device."""
+    generator = torch.Generator()
+    numbers = torch.empty(len(items) * candidates, steps, dtype=torch.float64)
+    for index, row in enumerate(numbers):
+        name = f"{seed} {items[index // candidates]} {index % candidates}"
+        # A hash, since sums such as seed + item would give neighbouring seeds each other's samples.
+        generator.manual_seed(int.from_bytes(blake2b(name.encode(), digest_size=4).digest()))
+        row.uniform_(generator=generator)
+    return numbers
+
+
+def distribution(logprobs: Tensor, options: Decoding) -> Tensor:
+    """The probabilities (rows, vocabulary) to draw from: temperature, then top_k, then top_p of what is left."""
+    # The maximum is taken off first: a tiny temperature must not send a whole row to −inf.
+    scaled = (logprobs - logprobs.amax(dim=1, keepdim=True)) / options.temperature
+    if 0 < options.top_k < scaled.shape[1]:
+        ranked = scaled.topk(options.top_k, dim=1).values
+        scaled = scaled.masked_fill(~largest(scaled, ranked[:, -1:], options.top_k), -inf)
+    probabilities = scaled.softmax(dim=1)
+    if options.top_p < 1:
+        threshold, count = nucleus(probabilities, options.top_p)
+        probabilities = probabilities.masked_fill(~largest(probabilities, threshold, count), 0.0)
+    return probabilities
+
+
+def nucleus(probabilities: Tensor, mass: float) -> tuple[Tensor, Tensor]:
+    """How many of the likeliest tokens it takes to reach `mass`, and the least probability among them; (rows, 1)."""
+    size, vocabulary = min(HEAD, probabilities.shape[1]), probabilities.shape[1]
+    while True:
+        ranked = probabilities.topk(size, dim=1).values
+        total = ranked.cumsum(dim=1)
+        if size == vocabulary or bool((total[:, -1] >= mass).all()):
+            break
+        size = min(size * 8, vocabulary)
+    # A token belongs as long as those before it do not suffice. The first always does.
+    count = (total - ranked < mass).sum(dim=1, keepdim=True)
+    return ranked.gather(1, count - 1), count
+
+
+def largest(values: Tensor, threshold: Tensor, count: int | Tensor) -> Tensor:
+    """True at the `count` largest of each row, of which the last is `threshold`; of equals, the first ids."""
+    above, equal = values > threshold, values == threshold
+    room = count - above.sum(dim=1, keepdim=True)
+    return above | (equal & (equal.cumsum(dim=1) <= room))
+
+
+def invert(probabilities: Tensor, uniform: Tensor) -> Tensor:
+    """The token of each row at which the running total of its probabilities passes `uniform` (rows,) of the whole."""
+    total = probabilities.cumsum(dim=1, dtype=uniform.dtype)
+    target = uniform[:, None] * total[:, -1:]
+    token = torch.searchsorted(total, target, right=True).clamp(max=probabilities.shape[1] - 1)
+    # Rounding may put the target on the very edge of the whole, beyond the last possible token.
+    possible = probabilities.gather(1, token) > 0
+    return torch.where(possible, token, probabilities.argmax(dim=1, keepdim=True)).squeeze(1)
+
+
+def precise(device: torch.device) -> torch.dtype:
+    """Doubles, so that rare words of a large vocabulary keep their share; Apple's GPUs have none."""
+    return torch.float32 if device.type == "mps" else torch.float64

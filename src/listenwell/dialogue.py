@@ -1,0 +1,155 @@
+"""Turn, Dialogue, Example: the one record that everything which reads or writes talk uses.
+
+The file form is JSON lines, one dialogue a line:
+
+    {"id": "d1", "emotion": "joyful", "turns": [
+        {"speaker": "speaker", "text": "I passed!"},
+        {"speaker": "listener", "text": "You did it!", "label": {"name": "encouraging", "by": "machine"}}]}
+
+A label written as a plain string is gold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Role = Literal["speaker", "listener"]
+ROLES: tuple[Role, Role] = ("speaker", "listener")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A name from some label set, and who gave it: "gold" for a person, "machine" for a model."""
+
+    name: str
+    by: Literal["gold", "machine"] = "gold"
+    confidence: float | None = None
+
+    def to_json(self) -> Any:
+        if self.by == "gold" and self.confidence is None:
+            return self.name
+        record: dict[str, Any] = {"name": self.name, "by": self.by}
+        if self.confidence is not None:
+            record["confidence"] = self.confidence
+        return record
+
+    @classmethod
+    def from_json(cls, record: Any) -> Label:
+        if isinstance(record, str):
+            return cls(record)
+        if not isinstance(record, Mapping) or not isinstance(record.get("name"), str):
+            raise ValueError(f"a label is a string or an object with a name, found {record!r}")
+        by = record.get("by", "gold")
+        if by not in ("gold", "machine"):
+            raise ValueError(f"a label is by 'gold' or 'machine', found {by!r}")
+        return cls(record["name"], by, record.get("confidence"))
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One utterance. The speaker tells of a feeling; the listener answers."""
+
+    speaker: Role
+    text: str
+    label: Label | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        record: dict[str, Any] = {"speaker": self.speaker, "text": self.text}
+        if self.label is not None:
+            record["label"] = self.label.to_json()
+        return record
+
+    @classmethod
+    def from_json(cls, record: Any) -> Turn:
+        if not isinstance(record, Mapping):
+            raise ValueError(f"a turn is an object with speaker and text, found {record!r}")
+        speaker, text = record.get("speaker"), record.get("text")
+        if speaker not in ROLES:
+            raise ValueError(f"a turn's speaker is 'speaker' or 'listener', found {speaker!r}")
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"a turn's text is a non-empty string, found {text!r}")
+        label = record.get("label")
+        return cls(speaker, text, None if label is None else Label.from_json(label))
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """Turns in order, with what is known of the whole: its emotion, its situation, where it is from."""
+
+    id: str
+    turns: tuple[Turn, ...]
+    emotion: Label | None = None
+    situation: str | None = None
+    source: str = ""
+    language: str = "en"
+    split: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        record: dict[str, Any] = {"id": self.id}
+        if self.emotion is not None:
+            record["emotion"] = self.emotion.to_json()
+        for name in ("situation", "source", "split"):
+            if getattr(self, name):
+                record[name] = getattr(self, name)
+        if self.language != "en":
+            record["language"] = self.language
+        record["turns"] = [turn.to_json() for turn in self.turns]
+        return record
+
+    @classmethod
+    def from_json(cls, record: Any) -> Dialogue:
+        if not isinstance(record, Mapping):
+            raise ValueError(f"a dialogue is a JSON object, found {type(record).__name__}")
+        turns = record.get("turns")
+        if not isinstance(turns, list) or not turns:
+            raise ValueError("a dialogue has a non-empty list 'turns'")
+        emotion = record.get("emotion")
+        return cls(
+            id=str(record.get("id", "")),
+            turns=tuple(Turn.from_json(turn) for turn in turns),
+            emotion=None if emotion is None else Label.from_json(emotion),
+            situation=record.get("situation"),
+            source=record.get("source", ""),
+            language=record.get("language", "en"),
+            split=record.get("split"),
+        )
+
+    @classmethod
+    def from_texts(cls, texts: Iterable[str], id: str = "chat") -> Dialogue:
+        """A conversation given as plain texts that ends with the speaker: roles alternate backwards."""
+        texts = list(texts)
+        if not texts:
+            raise ValueError("a dialogue needs at least one text")
+        roles = [ROLES[(len(texts) - 1 - index) % 2] for index in range(len(texts))]
+        return cls(id, tuple(Turn(role, text) for role, text in zip(roles, texts, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What one training or test item is made of. A side may be absent: unpaired data has only one."""
+
+    id: str
+    context: tuple[Turn, ...] = ()
+    reply: Turn | None = None
+    following: Turn | None = None
+    emotion: Label | None = None
+    situation: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def examples(dialogue: Dialogue, replies_by: Iterable[Role] = ("listener",)) -> Iterator[Example]:
+    """An example for every turn by one of `replies_by` that has a turn before it."""
+    wanted = set(replies_by)
+    for index, turn in enumerate(dialogue.turns):
+        if index and turn.speaker in wanted:
+            after = dialogue.turns[index + 1] if index + 1 < len(dialogue.turns) else None
+            yield Example(
+                id=f"{dialogue.id}#{index}",
+                context=dialogue.turns[:index],
+                reply=turn,
+                following=after,
+                emotion=dialogue.emotion,
+                situation=dialogue.situation,
+            )

@@ -1,0 +1,65 @@
+"""The vocabulary projection and its cross-entropy, fused, in chunks, on real positions only.
+
+Projecting onto 24,000 words is most of the work of these small models. Padding never gets here; the
+logits of one chunk are turned into their own gradient in place, so that neither the logits nor their
+gradient of a whole batch ever exist, and nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+CHUNK = 256
+
+
+class _PackedCrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, table: Tensor, bias: Tensor, targets: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        needed = any(ctx.needs_input_grad[:3])
+        grad_hidden = torch.empty_like(hidden) if needed else None
+        grad_table = torch.zeros_like(table) if needed else None
+        grad_bias = torch.zeros_like(bias) if needed else None
+        loss = hidden.new_zeros((), dtype=torch.float64)
+        nll = hidden.new_empty(len(hidden))
+        words = len(table)
+        for begin in range(0, len(hidden), CHUNK):
+            part = slice(begin, begin + CHUNK)
+            rows, gold = hidden[part], targets[part, None]
+            log_p = torch.addmm(bias, rows, table.T).log_softmax(dim=1)
+            nll[part] = -log_p.gather(1, gold)[:, 0]
+            loss += (1 - smoothing) * nll[part].sum(dtype=torch.float64)
+            if smoothing:
+                loss -= smoothing / words * log_p.sum(dtype=torch.float64)
+            if grad_hidden is not None and grad_table is not None and grad_bias is not None:
+                delta = log_p.exp_()
+                if smoothing:
+                    delta -= smoothing / words
+                delta.scatter_add_(1, gold, delta.new_full(gold.shape, smoothing - 1))
+                torch.mm(delta, table, out=grad_hidden[part])
+                grad_table.addmm_(delta.T, rows)
+                grad_bias += delta.sum(dim=0)
+        if needed:
+            ctx.save_for_backward(grad_hidden, grad_table, grad_bias)
+        ctx.mark_non_differentiable(nll)
+        return loss.to(hidden.dtype), nll
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        grad_hidden, grad_table, grad_bias = ctx.saved_tensors
+        scale = grads[0]
+        return grad_hidden * scale, grad_table * scale, grad_bias * scale, None, None
+
+
+def packed_cross_entropy(
+    hidden: Tensor, table: Tensor, bias: Tensor, targets: Tensor, smoothing: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """The summed loss with label smoothing, and each position's plain −log p (no gradient).
+
+    hidden (positions, width), table (vocabulary, width), targets (positions,): real positions only.
+    """
+    return _PackedCrossEntropy.apply(hidden, table, bias, targets, smoothing)

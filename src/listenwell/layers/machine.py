@@ -1,0 +1,25 @@
+"""Settings of the process that make tensor work on a CPU faster."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+
+
+def keep_freed_memory() -> None:
+    """Tells glibc to keep freed blocks instead of giving them back to the system.
+
+    A training step frees and takes the same tens of megabytes again and again; when each goes back, the
+    system hands out fresh zeroed pages every time, which costs up to a third of the step. Elsewhere than
+    on glibc there is nothing to tell.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    mallopt(_M_MMAP_THRESHOLD, 1 << 30)
+    mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)

@@ -1,0 +1,120 @@
+"""Encoder and decoder blocks with the norm in front of each part, which trains without a warm-up ritual."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from listenwell.layers.attention import Attention, KeyValues
+from listenwell.layers.dropout import Dropout
+
+
+def sinusoids(length: int, width: int, device: torch.device | None = None) -> Tensor:
+    """Vaswani's positions (length, width): defined for every length, nothing to learn."""
+    rates = torch.exp(torch.arange(0, width, 2, device=device) * (-math.log(10_000.0) / width))
+    angles = torch.arange(length, device=device)[:, None] * rates
+    table = torch.empty(length, width, device=device)
+    table[:, 0::2] = angles.sin()
+    table[:, 1::2] = angles.cos()[:, : width // 2]
+    return table
+
+
+class FeedForward(nn.Module):
+    def __init__(self, width: int, inner: int, dropout: float) -> None:
+        super().__init__()
+        self.up = nn.Linear(width, inner)
+        self.down = nn.Linear(inner, width)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down(self.dropout(F.relu(self.up(x))))
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, width: int, heads: int, inner: int, dropout: float) -> None:
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(width)
+        self.attention = Attention(width, heads)
+        self.feed_norm = nn.LayerNorm(width)
+        self.feed = FeedForward(width, inner, dropout)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        normed = self.attention_norm(x)
+        x = x + self.dropout(self.attention(normed, self.attention.project(normed), mask))
+        return x + self.dropout(self.feed(self.feed_norm(x)))
+
+
+class Encoder(nn.Module):
+    """(batch, time, width) to the same shape; every position sees every real position."""
+
+    def __init__(self, layers: int, width: int, heads: int, inner: int, dropout: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(width, heads, inner, dropout) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        # Without padding the kernel needs no mask, and is faster without one.
+        needed = None if bool(mask.all()) else mask
+        for layer in self.layers:
+            x = layer(x, needed)
+        return self.norm(x)
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, width: int, heads: int, inner: int, dropout: float) -> None:
+        super().__init__()
+        self.self_norm = nn.LayerNorm(width)
+        self.self_attention = Attention(width, heads)
+        self.cross_norm = nn.LayerNorm(width)
+        self.cross_attention = Attention(width, heads)
+        self.feed_norm = nn.LayerNorm(width)
+        self.feed = FeedForward(width, inner, dropout)
+        self.dropout = Dropout(dropout)
+
+    def forward(
+        self, x: Tensor, memory: KeyValues, mask: Tensor | None, past: KeyValues | None
+    ) -> tuple[Tensor, KeyValues]:
+        normed = self.self_norm(x)
+        now = self.self_attention.project(normed)
+        seen = now if past is None else past.extended(now)
+        # One new position sees all that is cached, so only a whole sequence needs the causal mask.
+        x = x + self.dropout(self.self_attention(normed, seen, causal=past is None and x.shape[1] > 1))
+        x = x + self.dropout(self.cross_attention(self.cross_norm(x), memory, mask))
+        return x + self.dropout(self.feed(self.feed_norm(x))), seen
+
+
+@dataclass(slots=True)
+class Memory:
+    """What a decoder attends to, projected once: one KeyValues a layer, and which positions are real."""
+
+    layers: list[KeyValues]
+    mask: Tensor
+
+
+class Decoder(nn.Module):
+    """Attends to itself (causally) and to a memory."""
+
+    def __init__(self, layers: int, width: int, heads: int, inner: int, dropout: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(width, heads, inner, dropout) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+
+    def remember(self, memory: Tensor, mask: Tensor) -> Memory:
+        """Projects the memory for every layer, once for all steps."""
+        return Memory([layer.cross_attention.project(memory) for layer in self.layers], mask)
+
+    def forward(
+        self, x: Tensor, memory: Memory, past: list[KeyValues] | None = None
+    ) -> tuple[Tensor, list[KeyValues]]:
+        """A whole sequence (past is None), or one more position after what `past` holds."""
+        mask = None if bool(memory.mask.all()) else memory.mask
+        caches = []
+        for index, layer in enumerate(self.layers):
+            x, cache = layer(x, memory.layers[index], mask, None if past is None else past[index])
+            caches.append(cache)
+        return self.norm(x), caches

@@ -1,0 +1,62 @@
+"""Word embeddings that the output layer shares, of any width, and started from pretrained vectors if wanted."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+class WordEmbedding(nn.Module):
+    """One table for reading words and for choosing them (Press and Wolf, 2017).
+
+    A table narrower than the model goes through a projection on the way in and another on the way out:
+    that is how pretrained vectors of any width are used as they are, and it makes the choice among all
+    words, the dearest product of these models, cheaper by the same factor.
+    """
+
+    def __init__(self, vocabulary: int, width: int, table_width: int = 0) -> None:
+        super().__init__()
+        self.width = width
+        table_width = table_width or width
+        self.table = nn.Parameter(torch.randn(vocabulary, table_width) * table_width**-0.5)
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        narrow = table_width != width
+        self.widen = nn.Linear(table_width, width, bias=False) if narrow else nn.Identity()
+        self.narrow = nn.Linear(width, table_width, bias=False) if narrow else nn.Identity()
+        if isinstance(self.widen, nn.Linear) and isinstance(self.narrow, nn.Linear):
+            nn.init.orthogonal_(self.widen.weight)
+            nn.init.orthogonal_(self.narrow.weight)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """(batch, time) ids to (batch, time, width)."""
+        return self.widen(nn.functional.embedding(tokens, self.table)) * math.sqrt(self.table.shape[1])
+
+    def query(self, hidden: Tensor) -> Tensor:
+        """What is compared with the table: (…, width) to (…, table width)."""
+        return self.narrow(hidden)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return nn.functional.linear(self.query(hidden), self.table, self.bias)
+
+    @torch.no_grad()
+    def start_from(self, vectors: Tensor, known: Tensor) -> None:
+        """Takes pretrained `vectors` (vocabulary, any width) for the rows that are `known`.
+
+        Vectors of another width than the table's are turned into it by a random orthogonal map, which
+        keeps their angles (as far as a narrower table can).
+        """
+        source, target = vectors.shape[1], self.table.shape[1]
+        if source != target:
+            turn = nn.init.orthogonal_(torch.empty(max(source, target), min(source, target)))
+            vectors = vectors @ (turn.T if source < target else turn)
+        # The same mean length as the rows that have no vector.
+        vectors = vectors / vectors[known].norm(dim=1).mean()
+        self.table[known] = vectors[known].to(self.table.dtype)
+
+    @torch.no_grad()
+    def start_frequencies(self, counts: Tensor) -> None:
+        """The bias starts as the log frequency of each word as a target, so that learning starts at unigrams."""
+        smoothed = counts.float() + 0.5
+        self.bias.copy_((smoothed / smoothed.sum()).log())

@@ -1,0 +1,37 @@
+"""Numbers that can be trusted: each is a Score with its interval, its items and the way it was computed.
+
+Nothing here knows a model or a file; what comes in are words, texts and arrays. sacrebleu and scipy are imported
+by the functions that need them.
+"""
+
+from listenwell.metrics.bootstrap import bootstrap_interval
+from listenwell.metrics.diversity import Bland, Unique, bland, distinct, mean_length, unique_replies
+from listenwell.metrics.emotion import accuracy_at, confusion, macro_f1, weighted_f1
+from listenwell.metrics.likelihood import perplexity, perplexity_per_word
+from listenwell.metrics.overlap import average_bleu, bleu, sacre_bleu
+from listenwell.metrics.score import Score, Signature
+from listenwell.metrics.significance import Comparison, paired_bootstrap, paired_t_test
+
+__all__ = [
+    "Bland",
+    "Comparison",
+    "Score",
+    "Signature",
+    "Unique",
+    "accuracy_at",
+    "average_bleu",
+    "bland",
+    "bleu",
+    "bootstrap_interval",
+    "confusion",
+    "distinct",
+    "macro_f1",
+    "mean_length",
+    "paired_bootstrap",
+    "paired_t_test",
+    "perplexity",
+    "perplexity_per_word",
+    "sacre_bleu",
+    "unique_replies",
+    "weighted_f1",
+]

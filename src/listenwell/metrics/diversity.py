@@ -1,0 +1,92 @@
+"""How varied replies are, how long, and how bland: what BLEU does not see.
+
+Distinct-n and the share of unique replies carry no interval. Both fall as the corpus grows, and a sample drawn
+with replacement holds every drawn item about 1.6 times, so its values lie far below the corpus's own and an
+interval of them would not even contain it. Compare them only at the same number of replies, which the signature gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured
+from listenwell.metrics.overlap import Words, check_words, ngrams
+from listenwell.metrics.score import Score, Signature
+from listenwell.metrics.stock import LIST, is_bland, says_sorry_to_hear
+from listenwell.metrics.sums import Statistics
+
+
+class Unique(NamedTuple):
+    """How many of the replies differ from all before them: in percent, and counted."""
+
+    share: Score
+    number: Score
+
+
+class Bland(NamedTuple):
+    """The share of replies with "sorry to hear" in them, and the share of bland ones of any kind."""
+
+    sorry: Score
+    any: Score
+
+
+def distinct(replies: Sequence[Words], n: int, *, tok: str = "word") -> Score:
+    """Distinct-n: different n-grams in percent of all n-grams of the corpus; none crosses the border of a reply.
+
+    0.0 where no reply has n words.
+    """
+    if n < 1:
+        raise ValueError(f"Distinct-n has n of at least 1, found {n}")
+    _some(f"distinct-{n}", replies)
+    check_words(replies)
+    seen: set[tuple[str, ...]] = set()
+    total = 0
+    for reply in replies:
+        found = ngrams(reply, n)
+        seen.update(found)
+        total += found.total()
+    signature = Signature.of("distinct", n=n, replies=len(replies), tok=tok, ci="none")
+    return Score(f"distinct-{n}", 100 * len(seen) / max(1, total), signature=signature, unit="%")
+
+
+def unique_replies(replies: Sequence[str | Words]) -> Unique:
+    """The share and the number of different replies; capitals and spacing do not make a difference."""
+    _some("unique replies", replies)
+    count = len({" ".join(_text(reply).lower().split()) for reply in replies})
+    signature = Signature.of("unique", replies=len(replies), case="lc", ci="none")
+    return Unique(
+        Score("unique", 100 * count / len(replies), signature=signature, unit="%"),
+        Score("unique-count", float(count), signature=signature),
+    )
+
+
+def mean_length(replies: Sequence[Words], *, tok: str = "word", resamples: int = RESAMPLES, seed: int = SEED) -> Score:
+    """Words a reply. Marked "higher" because dull replies are short ones, not because longer is better as such."""
+    check_words(replies)
+    rows = np.asarray([[len(reply), 1] for reply in replies], dtype=np.float64).reshape(-1, 2)
+    signature = Signature.of("length", replies=len(replies), tok=tok)
+    return measured("length", Statistics(rows, "ratio"), signature, "higher", resamples=resamples, seed=seed)
+
+
+def bland(replies: Sequence[str | Words], *, resamples: int = RESAMPLES, seed: int = SEED) -> Bland:
+    """How many replies are bland, of all, empty ones too; texts or words. `stock.py` has the closed list."""
+    texts = [_text(reply) for reply in replies]
+
+    def share(name: str, test: Callable[[str], bool], kind: Literal["phrase", "any"]) -> Score:
+        rows = np.asarray([[100 * test(text), 1] for text in texts], dtype=np.float64).reshape(-1, 2)
+        signature = Signature.of("bland", kind=kind, list=LIST, replies=len(texts))
+        return measured(name, Statistics(rows, "ratio"), signature, "lower", "%", resamples=resamples, seed=seed)
+
+    return Bland(share("sorry-to-hear", says_sorry_to_hear, "phrase"), share("bland", is_bland, "any"))
+
+
+def _text(reply: str | Words) -> str:
+    return reply if isinstance(reply, str) else " ".join(reply)
+
+
+def _some(name: str, replies: Sequence[str | Words]) -> None:
+    if not len(replies):
+        raise ValueError(f"{name}: no replies to score")

@@ -1,0 +1,84 @@
+"""Is the emotion heard the right one? Accuracy at k, F1 and the confusion, from the scores of all classes.
+
+`scores` are probabilities or log-probabilities (items, classes): only their order matters. Ties go to the lower
+id. Items whose gold id is ABSENT are left out and counted in the signature.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.score import Score, Signature
+from listenwell.metrics.sums import Array, Statistics
+
+ABSENT = -100
+"""The gold id of an item that has none. The same as models.contract.ABSENT, which would pull torch in here."""
+
+
+def accuracy_at(
+    scores: ArrayLike, gold: ArrayLike, k: int = 1, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> Score:
+    """In percent, how often the gold class is among the k highest."""
+    kept, target, fields = _checked(scores, gold)
+    if not 1 <= k <= kept.shape[1]:
+        raise ValueError(f"accuracy@{k} of {kept.shape[1]} classes: k is between 1 and the number of classes")
+    own = kept[np.arange(len(kept)), target][:, None]
+    ahead = (kept > own) | ((kept == own) & (np.arange(kept.shape[1]) < target[:, None]))
+    hits = ahead.sum(axis=1) < k
+    statistics = Statistics(np.stack([100.0 * hits, np.ones(len(hits))], axis=1), "ratio")
+    signature = Signature.of("accuracy", k=k, **fields)
+    return measured(f"accuracy@{k}", statistics, signature, "higher", "%", resamples=resamples, seed=seed)
+
+
+def macro_f1(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
+    """In percent, the mean F1 of the classes that are predicted or gold at least once (as scikit-learn's default)."""
+    return _f1("macro-f1", scores, gold, resamples, seed)
+
+
+def weighted_f1(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
+    """In percent, the mean F1 of the classes, weighted by how often each is gold."""
+    return _f1("weighted-f1", scores, gold, resamples, seed)
+
+
+def confusion(scores: ArrayLike, gold: ArrayLike) -> NDArray[np.int64]:
+    """(classes, classes) how often gold class i (row) was heard as class j (column)."""
+    kept, target, _ = _checked(scores, gold)
+    classes = kept.shape[1]
+    cells = np.bincount(target * classes + kept.argmax(axis=1), minlength=classes * classes)
+    return cells.reshape(classes, classes).astype(np.int64)
+
+
+def _f1(name: str, scores: ArrayLike, gold: ArrayLike, resamples: int, seed: int) -> Score:
+    kept, target, fields = _checked(scores, gold)
+    classes = np.arange(kept.shape[1])
+    is_gold = target[:, None] == classes
+    is_predicted = kept.argmax(axis=1)[:, None] == classes  # argmax takes the first of equals: the lower id
+    # An item of its own scores 100 if right and 0 if wrong, so `items` are hits.
+    rows = np.concatenate([is_gold & is_predicted, is_predicted, is_gold], axis=1).astype(np.float64)
+    signature = Signature.of("f1", average=name.removesuffix("-f1"), **fields)
+    return measured(name, Statistics(rows, name), signature, "higher", "%", resamples=resamples, seed=seed)
+
+
+def _checked(scores: ArrayLike, gold: ArrayLike) -> tuple[Array, NDArray[np.int64], dict[str, Any]]:
+    """The scores and gold ids of the items that have gold, and what the signature says of them."""
+    table = np.asarray(scores, dtype=np.float64)
+    ids = np.asarray(gold)
+    if table.ndim != 2:
+        raise ValueError(f"scores are an array (items, classes), found shape {table.shape}")
+    if ids.ndim != 1 or (ids.size and not np.issubdtype(ids.dtype, np.integer)):
+        raise ValueError(f"gold is one whole number an item, found shape {ids.shape} of {ids.dtype}")
+    same_length(scores=table, gold=ids)
+    present = ids != ABSENT
+    classes = table.shape[1]
+    if len(wrong := np.flatnonzero(present & ((ids < 0) | (ids >= classes)))):
+        raise ValueError(f"item {wrong[0]}: gold id {ids[wrong[0]]}, but there are {classes} classes")
+    if len(wrong := np.flatnonzero(present & np.isnan(table).any(axis=1))):
+        raise ValueError(f"item {wrong[0]}: a score is nan")
+    if not present.any():
+        raise ValueError(f"none of {len(ids)} items has a gold id")
+    fields = {"classes": classes, "items": int(present.sum()), "absent": int((~present).sum()), "ties": "lower-id"}
+    return table[present], ids[present].astype(np.int64), fields

@@ -1,0 +1,15 @@
+"""Libraries that only some numbers need, asked for when the number is, not when the package is imported."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def need(module: str, purpose: str) -> Any:
+    """The module `module`; where it is not installed, an error that says what wants it and how to get it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(f"{purpose} needs {package}: pip install 'listenwell[metrics]'") from error

@@ -1,0 +1,126 @@
+"""How many n-grams replies share with their references: BLEU as the papers report it, and as sacrebleu does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.extras import need
+from listenwell.metrics.score import Score, Signature
+from listenwell.metrics.sums import Array, Statistics
+
+Words = Sequence[str]
+References = Sequence[Words] | Sequence[Sequence[Words]]
+"""For each item one reference, as words, or several."""
+
+
+def bleu(
+    replies: Sequence[Words],
+    references: References,
+    n: int = 4,
+    *,
+    tok: str = "word",
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Score:
+    """Corpus BLEU-n (orders 1…n, unsmoothed) on given words: the number multi-bleu.perl prints where n = 4.
+
+    0.0 where some order has no match at all, or no reply has a word. (nltk's corpus_bleu gives a little less where
+    replies are shorter than n words: it counts an n-gram for each of them, multi-bleu.perl none.)
+
+    Words are taken as they are: the signature says `case:lc` only where none holds a capital. `tok` names the
+    tokenizer that made them. The items are unsmoothed sentence BLEU, mostly 0 at n = 4; tests between systems
+    resample the statistics instead.
+    """
+    if n < 1:
+        raise ValueError(f"BLEU-n has n of at least 1, found {n}")
+    rows, fields = _match(replies, references, n)
+    signature = Signature.of("bleu", n=n, **fields, tok=tok, smooth="none")
+    return measured(f"bleu-{n}", Statistics(rows, "bleu"), signature, "higher", resamples=resamples, seed=seed)
+
+
+def average_bleu(
+    replies: Sequence[Words],
+    references: References,
+    *,
+    tok: str = "word",
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Score:
+    """AVG BLEU: the mean of corpus BLEU-1, -2, -3 and -4, each of them cumulative."""
+    rows, fields = _match(replies, references, 4)
+    signature = Signature.of("avg-bleu", n="1-4", **fields, tok=tok, smooth="none")
+    statistics = Statistics(rows, "average-bleu")
+    return measured("average-bleu", statistics, signature, "higher", resamples=resamples, seed=seed)
+
+
+def sacre_bleu(
+    replies: Sequence[str],
+    references: Sequence[str] | Sequence[Sequence[str]],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Score:
+    """BLEU by sacrebleu itself on raw texts, 13a-tokenized and lower-cased; its own signature stands in ours."""
+    same_length(replies=replies, references=references)
+    if not replies:
+        raise ValueError("sacrebleu: no items to score")
+    refs = [[item] if isinstance(item, str) else list(item) for item in references]
+    for index, (reply, texts) in enumerate(zip(replies, refs, strict=True)):
+        if not isinstance(reply, str) or not texts or not all(isinstance(text, str) for text in texts):
+            raise TypeError(f"item {index}: sacrebleu wants a text and one or more reference texts, not words")
+    metric_class = need("sacrebleu", "BLEU").BLEU
+    # `force` and `effective_order` only keep it from warning: both leave the counts we take as they are.
+    corpus = metric_class(lowercase=True, tokenize="13a", force=True)
+    sentence = metric_class(lowercase=True, tokenize="13a", force=True, effective_order=True)
+    streams = [[texts[i] if i < len(texts) else None for texts in refs] for i in range(max(map(len, refs)))]
+    corpus.corpus_score(list(replies), streams)  # only after a score does it know its signature
+    theirs = dict(part.split(":", 1) for part in str(corpus.get_signature()).split("|"))
+    scores = [sentence.sentence_score(reply, texts) for reply, texts in zip(replies, refs, strict=True)]
+    rows = np.asarray([[*s.counts, *s.totals, s.sys_len, s.ref_len] for s in scores], dtype=np.float64)
+    signature = Signature.of("sacrebleu", **theirs)
+    return measured("sacrebleu", Statistics(rows, "sacrebleu"), signature, "higher", resamples=resamples, seed=seed)
+
+
+def ngrams(words: Words, n: int) -> Counter[tuple[str, ...]]:
+    """How often each run of `n` words stands in `words`."""
+    return Counter(zip(*(words[start:] for start in range(n)), strict=False))
+
+
+def check_words(replies: Iterable[Words]) -> None:
+    """Refuse texts where lists of words are wanted: a text's n-grams would silently be those of its letters."""
+    for index, reply in enumerate(replies):
+        if isinstance(reply, str):
+            raise TypeError(f"item {index}: a list of words is wanted, found the text {reply[:40]!r}")
+
+
+def _match(replies: Sequence[Words], references: References, order: int) -> tuple[Array, dict[str, Any]]:
+    """The rows of `sums.bleu`, and what the signature says of the words."""
+    same_length(replies=replies, references=references)
+    check_words(replies)
+    check_words(references)  # type: ignore[arg-type]
+    # An item's references are one list of words, or a list of such lists. An empty list is one empty reference.
+    refs: list[list[Words]] = [
+        [item] if not item or isinstance(item[0], str) else list(item)  # type: ignore[list-item]
+        for item in references
+    ]
+    rows = np.zeros((len(replies), 2 * order + 2))
+    for row, reply, candidates in zip(rows, replies, refs, strict=True):
+        for n in range(1, order + 1):
+            best: Counter[tuple[str, ...]] = Counter()
+            for reference in candidates:
+                best |= ngrams(reference, n)
+            row[n - 1] = (ngrams(reply, n) & best).total()
+            row[order + n - 1] = max(0, len(reply) - n + 1)
+        # The reference nearest in length counts for brevity; of two equally near, the shorter.
+        row[-2:] = len(reply), min((abs(len(ref) - len(reply)), len(ref)) for ref in candidates)[1]
+    words = (word for item, several in zip(replies, refs, strict=True) for text in (item, *several) for word in text)
+    numbers = {len(several) for several in refs}
+    return rows, {
+        "nrefs": numbers.pop() if len(numbers) == 1 else "var",
+        "case": "mixed" if any(word != word.lower() for word in words) else "lc",
+    }

@@ -1,0 +1,118 @@
+"""Is one system better than another on the same items? Paired tests between two scores of one name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, percentiles, resampled_sums
+from listenwell.metrics.extras import need
+from listenwell.metrics.score import Better, Score, Signature
+from listenwell.metrics.sums import COMBINE, Array, Statistics
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a paired test says of two systems."""
+
+    name: str
+    difference: float
+    """The first minus the second."""
+    low: float
+    """Where the 95 % interval of the difference starts."""
+    high: float
+    p: float
+    """Two-sided."""
+    items: int
+    better: Better
+    signature: Signature
+
+    def winner(self, alpha: float = 0.05) -> int | None:
+        """0 or 1, the place of the better system; None where p is not below `alpha`."""
+        if self.p >= alpha or self.difference == 0:
+            return None
+        return int((self.difference > 0) != (self.better == "higher"))
+
+    def __str__(self) -> str:
+        return f"{self.difference:+.2f} [{self.low:+.2f}, {self.high:+.2f}], p = {self.p:.3g}"
+
+
+def paired_bootstrap(first: Score, second: Score, *, resamples: int = RESAMPLES, seed: int = SEED) -> Comparison:
+    """Both systems resampled on the same items; the difference is that of the corpus values.
+
+    p is how often the resampled difference, shifted to mean 0 as if the systems were equal, is as large as the one
+    seen, with one added to both counts (Riezler and Maxwell 2005, as in sacrebleu).
+    """
+    if resamples < 1:
+        raise ValueError(f"a bootstrap needs at least one resample, found {resamples}")
+    items = _pairable(first, second)
+    one, other = _statistics(first), _statistics(second)
+    if one.combine != other.combine or one.rows.shape[1] != other.rows.shape[1]:
+        raise ValueError(
+            f"{first.name}: the statistics of the two differ in kind "
+            f"({one.combine}, {one.rows.shape[1]} columns; {other.combine}, {other.rows.shape[1]} columns)"
+        )
+    sums = resampled_sums(np.concatenate([one.rows, other.rows], axis=1), resamples, seed)
+    combine, columns = COMBINE[one.combine], one.rows.shape[1]
+    differences = combine(sums[:, :columns]) - combine(sums[:, columns:])
+    seen = one.value() - other.value()
+    # A hair's breadth of slack, so that rounding does not make equal systems look different.
+    extreme = np.abs(differences - differences.mean()) >= abs(seen) - 1e-12
+    low, high = percentiles(differences)
+    p = float((extreme.sum() + 1) / (resamples + 1))
+    signature = Signature.of("paired-bootstrap", score=first.name, items=items, bs=resamples, rs=seed)
+    return Comparison(first.name, seen, low, high, p, items, first.better, signature)
+
+
+def paired_t_test(first: Score, second: Score) -> Comparison:
+    """Student's paired t-test on the items; the difference is that of their means.
+
+    For a mean that is the difference of the values. For BLEU or F1 it is not: there the bootstrap is the test of the
+    corpus number. Perplexities are compared in the log, where they are differences of mean log-likelihood: a single
+    improbable reply would otherwise decide.
+    """
+    items = _pairable(first, second)
+    if first.items is None or second.items is None:
+        raise ValueError(_no_items(first if first.items is None else second))
+    if items < 2:
+        raise ValueError(f"{first.name}: a t-test needs at least 2 items, found {items}")
+    logs = first.statistics is not None and first.statistics.combine == "exp-ratio"
+    differences = np.log(first.items) - np.log(second.items) if logs else first.items - second.items
+    low, high, p = _t(differences)
+    on = "log-items" if logs else "items"
+    signature = Signature.of("paired-t", score=first.name, on=on, items=items)
+    return Comparison(first.name, float(differences.mean()), low, high, p, items, first.better, signature)
+
+
+def _t(differences: Array) -> tuple[float, float, float]:
+    """The interval of the mean, and p that it is 0."""
+    mean = float(differences.mean())
+    if np.ptp(differences) == 0:  # no variance: scipy would divide by it
+        return mean, mean, 1.0 if mean == 0 else 0.0
+    result = need("scipy.stats", "the paired t-test").ttest_1samp(differences, 0.0)
+    interval = result.confidence_interval(0.95)
+    return float(interval.low), float(interval.high), float(result.pvalue)
+
+
+def _pairable(first: Score, second: Score) -> int:
+    """The number of items that both scores have."""
+    if first.name != second.name:
+        raise ValueError(f"a paired test compares one score of two systems, found {first.name!r} and {second.name!r}")
+    one, other = len(_statistics(first)), len(_statistics(second))
+    if one != other:
+        raise ValueError(f"{first.name}: a paired test needs the same items, found {one} and {other}")
+    return one
+
+
+def _statistics(score: Score) -> Statistics:
+    """What to resample: the score's own statistics, else its items as a plain mean."""
+    if score.statistics is not None:
+        return score.statistics
+    if score.items is None:
+        raise ValueError(_no_items(score))
+    return Statistics(np.stack([score.items, np.ones(len(score.items))], axis=1), "ratio")
+
+
+def _no_items(score: Score) -> str:
+    return f"{score.name} ({score.signature}) has no per-item values, which a paired test needs"

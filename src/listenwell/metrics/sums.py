@@ -1,0 +1,132 @@
+"""From summed per-item statistics to the number of a corpus.
+
+Every score here but the diversity ones is a function of a sum over items: n-gram matches, log-likelihoods,
+hits. Keeping the row of each item lets one bootstrap serve them all, and lets two systems be compared on
+the corpus number itself rather than on a mean of per-sentence ones.
+
+Each function takes sums (..., k) and gives values (...): many resamples at once, or every item on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from listenwell.metrics.extras import need
+
+Array = NDArray[np.float64]
+Combine = Callable[[Array], Array]
+
+
+def ratio(sums: Array) -> Array:
+    """Columns (amount, weight): a mean, a share."""
+    return sums[..., 0] / sums[..., 1]
+
+
+def exp_ratio(sums: Array) -> Array:
+    """Columns (negative log-likelihood, tokens): perplexity."""
+    return np.exp(sums[..., 0] / sums[..., 1])
+
+
+def bleu(sums: Array) -> Array:
+    """Columns (matches of order 1…n, n-grams of order 1…n, reply length, reference length): unsmoothed BLEU-n.
+
+    As multi-bleu.perl has it, an order without a match makes the whole 0, and so does a side without words.
+    """
+    order = sums.shape[-1] // 2 - 1
+    matches, ngrams, (reply, reference) = sums[..., :order], sums[..., order:-2], np.moveaxis(sums[..., -2:], -1, 0)
+    counts = np.asarray((matches > 0).all(axis=-1))
+    # Where nothing counts, ones stand in, so that no logarithm or division complains about a value we drop.
+    precision = np.where(counts[..., None], matches, 1) / np.where(counts[..., None], ngrams, 1)
+    brevity = np.minimum(0, 1 - reference / np.where(counts, reply, 1))
+    return np.where(counts, 100 * np.exp(np.log(precision).mean(axis=-1) + brevity), 0)
+
+
+def average_bleu(sums: Array) -> Array:
+    """The columns of `bleu`: the mean of BLEU-1…n."""
+    order = sums.shape[-1] // 2 - 1
+    cut = [[*range(n), *range(order, order + n), -2, -1] for n in range(1, order + 1)]
+    return np.mean([bleu(sums[..., columns]) for columns in cut], axis=0)
+
+
+def sacre_bleu(sums: Array) -> Array:
+    """The columns of `bleu`, n = 4, combined by sacrebleu with its default (exponential) smoothing."""
+    compute = need("sacrebleu", "BLEU").BLEU.compute_bleu
+    # Whole numbers, since sacrebleu formats the lengths as such.
+    flat = np.rint(sums).astype(np.int64).reshape(-1, sums.shape[-1]).tolist()
+    scores = [compute(row[:4], row[4:8], row[8], row[9], smooth_method="exp").score for row in flat]
+    return np.asarray(scores).reshape(sums.shape[:-1])
+
+
+def _class_f1(sums: Array) -> tuple[Array, Array, Array]:
+    hits, predicted, gold = np.moveaxis(sums.reshape(*sums.shape[:-1], 3, -1), -2, 0)
+    present = predicted + gold
+    return 2 * hits / np.where(present > 0, present, 1), present, gold
+
+
+def macro_f1(sums: Array) -> Array:
+    """Columns (hits, predictions, golds, each by class): the mean F1 of the classes met on either side."""
+    f1, present, _ = _class_f1(sums)
+    return 100 * f1.sum(axis=-1) / (present > 0).sum(axis=-1)
+
+
+def weighted_f1(sums: Array) -> Array:
+    """The columns of `macro_f1`: the mean F1 of the classes, weighted by how often each is the gold one."""
+    f1, _, gold = _class_f1(sums)
+    return 100 * (f1 * gold).sum(axis=-1) / gold.sum(axis=-1)
+
+
+COMBINE: dict[str, Combine] = {
+    "ratio": ratio,
+    "exp-ratio": exp_ratio,
+    "bleu": bleu,
+    "average-bleu": average_bleu,
+    "sacrebleu": sacre_bleu,
+    "macro-f1": macro_f1,
+    "weighted-f1": weighted_f1,
+}
+"""By name, so that statistics read back from a file still know what they add up to."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statistics:
+    """A row of sufficient statistics for every item, and the name of the function that makes a value of their sum."""
+
+    rows: Array
+    combine: str
+
+    def __post_init__(self) -> None:
+        if self.combine not in COMBINE:
+            raise ValueError(f"unknown combination {self.combine!r}; known: {', '.join(COMBINE)}")
+        rows = np.asarray(self.rows, dtype=np.float64)
+        if rows.ndim != 2:
+            raise ValueError(f"statistics are an array (items, k), found {rows.ndim} dimensions")
+        object.__setattr__(self, "rows", rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def value(self) -> float:
+        """The number of the whole corpus."""
+        return float(COMBINE[self.combine](self.rows.sum(axis=0)))
+
+    def each(self) -> Array:
+        """(items,) the number that each item would have as a corpus of its own."""
+        return COMBINE[self.combine](self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"combine": self.combine, "rows": plain(self.rows)}
+
+    @classmethod
+    def from_json(cls, record: Any) -> Statistics:
+        return cls(np.asarray(record["rows"], dtype=np.float64), record["combine"])
+
+
+def plain(array: Array) -> list[Any]:
+    """The array as lists, whole numbers as such: most statistics are counts, and files of "0.0" are half air."""
+    whole = np.isfinite(array).all() and bool((array == np.rint(array)).all())
+    return (array.astype(np.int64) if whole else array).tolist()

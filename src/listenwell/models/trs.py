@@ -1,0 +1,124 @@
+"""The plain transformer (`trs`) and the multi-task transformer (`multi-trs`).
+
+Vaswani et al. (2017) as Rashkin et al. (2019), MoEL and MIME use it for empathetic dialogue: the context's
+utterances in one sequence behind a CTX token, each position the sum of word, position and speaker
+embeddings; one decoder. `multi-trs` also classifies the speaker's emotion, 32 ways, from the encoding of CTX.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from listenwell.layers.dropout import dropout
+from listenwell.layers.loss import packed_cross_entropy
+from listenwell.layers.transformer import Decoder, Encoder, sinusoids
+from listenwell.layers.words import WordEmbedding
+from listenwell.models.contract import ABSENT, Batch, Controls, Model, Moment, State, Term, Vocabulary, WordPrior
+from listenwell.taxonomy import EMOTIONS
+
+
+@dataclass
+class TrsConfig:
+    """The transformer's sizes."""
+
+    width: int = 300
+    """Of every layer."""
+    heads: int = 6
+    """Of every attention."""
+    encoder_layers: int = 1
+    """How deep the context is read."""
+    decoder_layers: int = 1
+    """How deep the reply is written."""
+    feed_forward: int = 1200
+    """Inner width of the feed-forward parts."""
+    dropout: float = 0.1
+    """After every part, and on the embeddings."""
+    word_width: int = 0
+    """Width of the word table; 0 means the model's. A narrower one goes through a projection."""
+    emotion: bool = False
+    """Classify the speaker's emotion from the context: the multi-task transformer."""
+
+
+class Trs(Model):
+    """p(reply | context), and for multi-trs p(emotion | context)."""
+
+    Config = TrsConfig
+
+    def __init__(self, config: TrsConfig, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.config = config
+        self.vocabulary = vocabulary
+        sizes = (config.width, config.heads, config.feed_forward, config.dropout)
+        self.words = WordEmbedding(vocabulary.size, config.width, config.word_width)
+        self.speakers = nn.Embedding(2, config.width)
+        nn.init.normal_(self.speakers.weight, std=0.02)
+        self.encoder = Encoder(config.encoder_layers, *sizes)
+        self.decoder = Decoder(config.decoder_layers, *sizes)
+        self.emotion = nn.Linear(config.width, len(EMOTIONS)) if config.emotion else None
+
+    def initialise(self, prior: WordPrior) -> None:
+        self.words.start_frequencies(prior.counts)
+        if prior.vectors is not None and prior.known is not None:
+            self.words.start_from(prior.vectors, prior.known)
+
+    def embed(self, tokens: Tensor, roles: Tensor | None, first: int = 0) -> Tensor:
+        """Word + position + speaker. `first` is the position of the first token."""
+        x = self.words(tokens)
+        x = x + sinusoids(first + tokens.shape[1], self.config.width, x.device)[first:]
+        if roles is not None:
+            x = x + self.speakers(roles)
+        return dropout(x, self.config.dropout, self.training)
+
+    def encode(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The context (batch, time, width) and its mask."""
+        assert batch.context is not None
+        return self.encoder(self.embed(batch.context.tokens, batch.context.roles), batch.context.mask), batch.context.mask
+
+    def understand(
+        self,
+        batch: Batch,
+        controls: Controls | None = None,
+        direction: Literal["forward", "backward"] = "forward",
+        generator: torch.Generator | None = None,
+    ) -> State:
+        hidden, mask = self.encode(batch)
+        beliefs = {} if self.emotion is None else {"emotion": self.emotion(hidden[:, 0]).log_softmax(-1)}
+        return State(beliefs=beliefs, fixed=self.decoder.remember(hidden, mask))
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        x = self.embed(tokens[:, None], None, first=state.length)
+        hidden, caches = self.decoder(x, state.fixed, state.moving)
+        return self.words.logits(hidden[:, 0]), State(state.beliefs, state.fixed, caches, state.length + 1)
+
+    def teach(self, batch: Batch, state: State) -> tuple[Tensor, Tensor]:
+        """Teacher forcing: the decoder's outputs (positions, table width) and targets, real positions only."""
+        assert batch.reply is not None
+        hidden, _ = self.decoder(self.embed(batch.reply.shifted(self.vocabulary.start), None), state.fixed)
+        return self.words.query(hidden[batch.reply.mask]), batch.reply.tokens[batch.reply.mask]
+
+    def likelihood(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
+        """The reply's negative log-likelihood and, for multi-trs, the emotion's."""
+        assert batch.emotion is not None
+        state = self.understand(batch)
+        hidden, targets = self.teach(batch, state)
+        loss, nll = packed_cross_entropy(hidden, self.words.table, self.words.bias, targets, smoothing)
+        terms = {"reply": Term(loss, len(targets), nll.sum())}
+        if self.emotion is not None:
+            wrong = F.nll_loss(state.beliefs["emotion"], batch.emotion, ignore_index=ABSENT, reduction="sum")
+            known = int((batch.emotion != ABSENT).sum())
+            right = (state.beliefs["emotion"].argmax(-1) == batch.emotion).sum()
+            terms["emotion"] = Term(wrong, known)
+            terms["emotion-accuracy"] = Term(right, known, learned=False)
+        return terms
+
+    def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+        assert batch.reply is not None
+        hidden, targets = self.teach(batch, self.understand(batch))
+        _, nll = packed_cross_entropy(hidden, self.words.table, self.words.bias, targets)
+        rows = torch.arange(len(batch), device=nll.device)[:, None].expand_as(batch.reply.mask)[batch.reply.mask]
+        return torch.zeros(len(batch), device=nll.device).index_add_(0, rows, nll)

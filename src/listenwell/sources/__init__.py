@@ -1,0 +1,126 @@
+"""Corpora by name: `read("empathetic-dialogues", split="train")` gives Dialogues, one at a time.
+
+A source is one module with `read` and `files`; it is imported only when its name is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from listenwell.dialogue import Dialogue
+from listenwell.sources.report import Report, SourceError
+from listenwell.taxonomy import unknown_name
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+__all__ = ["SOURCES", "Report", "SourceError", "data_files", "data_hash", "find_data", "read", "source_name"]
+
+SOURCES: dict[str, str] = {
+    "empathetic-dialogues": "listenwell.sources.empathetic_dialogues",
+    "shipped": "listenwell.sources.shipped",
+    "jsonl": "listenwell.sources.jsonl",
+}
+
+DATA_VARIABLE = "LISTENWELL_DATA"
+
+
+def read(name: str, path: str | Path | None = None, split: str | None = None, **options: Any) -> Iterator[Dialogue]:
+    """The dialogues of a named source, or of a .jsonl file given as the name.
+
+    `options` go to the source's own `read` (report=, strict=, clean=, language= …).
+    """
+    source, place = _resolve(name, path)
+    if place is None:
+        return source.read(split=split, **options)
+    return source.read(place, split=split, **options)
+
+
+def data_files(name: str, path: str | Path | None = None, split: str | None = None) -> list[Path | Traversable]:
+    """The files that `read` would open, for `data_hash`."""
+    source, place = _resolve(name, path)
+    if place is None:
+        return list(source.files())
+    # A source whose files are one split each gives the split beside the file.
+    return [entry[0] if isinstance(entry, tuple) else entry for entry in source.files(place, split)]
+
+
+def data_hash(files: str | Path | Traversable | Iterable[str | Path | Traversable]) -> str:
+    """The first 16 hex digits of the SHA-256 over the bytes of the files, in the order given."""
+    several: Iterable[Any] = [files] if isinstance(files, str) or hasattr(files, "open") else files
+    digest = hashlib.sha256()
+    for file in several:
+        with (Path(file) if isinstance(file, str) else file).open("rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()[:16]
+
+
+def source_name(name: str) -> str:
+    """The registered name: hyphens and underscores, small and capital letters are one."""
+    plain = name.strip().lower().replace("_", "-")
+    if plain not in SOURCES:
+        raise ValueError(unknown_name("source", name, SOURCES) + ". Your own dialogues: a path that ends in .jsonl")
+    return plain
+
+
+def find_data(name: str, path: str | Path | None = None) -> Path:
+    """Where the files of a named corpus lie: `path`, else under LISTENWELL_DATA, else under ../shared/data."""
+    plain = source_name(name)
+    if path is not None:
+        place = Path(path).expanduser()
+        if not place.exists():
+            raise FileNotFoundError(f"{plain}: {place} is not there; name the folder or file of the corpus")
+        return place
+    source = import_module(SOURCES[plain])
+    folder = getattr(source, "FOLDER", None)
+    if folder is None:
+        raise ValueError(f"{plain} has no folder of its own; " + _way_in(plain))
+    roots = data_roots()
+    for root in roots:
+        if (root / folder).is_dir():
+            return root / folder
+        if root.name == folder and root.is_dir():  # the variable names the corpus itself: what is meant is plain
+            return root
+    looked = ", ".join(str(root / folder) for root in roots)
+    raise FileNotFoundError(
+        f"{plain} not found; looked for {looked}. Set {DATA_VARIABLE} to the folder that holds {folder}/, "
+        f"or give its path; {source.HOW_TO_GET}"
+    )
+
+
+def data_roots() -> list[Path]:
+    told = os.environ.get(DATA_VARIABLE)
+    if told:
+        # What was said outright is not second-guessed: other data than the user's would be read unnoticed.
+        return [Path(told).expanduser()]
+    roots = [Path.cwd().parent / "shared" / "data"]
+    checkout = Path(__file__).resolve().parents[3]
+    if (checkout / "pyproject.toml").is_file():  # an installed package has no checkout around it
+        roots.append(checkout.parent / "shared" / "data")
+    return list(dict.fromkeys(roots))
+
+
+def _resolve(name: str, path: str | Path | None) -> tuple[ModuleType, Path | None]:
+    """The module of a source and where its files lie; None where they lie inside the package."""
+    from listenwell.sources import jsonl
+
+    if path is None and jsonl.is_jsonl(name):
+        return jsonl, Path(name).expanduser()
+    plain = source_name(name)
+    source = import_module(SOURCES[plain])
+    if plain == "shipped":
+        if path is not None:
+            raise ValueError(f"shipped lies inside the package and takes no path, found {str(path)!r}")
+        return source, None
+    return source, find_data(plain, path)
+
+
+def _way_in(plain: str) -> str:
+    return "read it with its name alone" if plain == "shipped" else "give the path of a .jsonl file"

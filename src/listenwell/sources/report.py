@@ -1,0 +1,129 @@
+"""What a reader met in a corpus: how much it kept, what it dropped and why, what it kept though dirty.
+
+A reader never skips in silence: whatever it leaves out is counted here under a reason in words, with the
+first places where it was seen, so that a person can go and look.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+PLACES_KEPT = 3
+EXCERPT_WIDTH = 60
+
+
+class SourceError(ValueError):
+    """A file that cannot be read as what it claims to be: the message names file, line, found and expected."""
+
+    @classmethod
+    def at(cls, file: str, line: int, found: str, expected: str, way_out: str = "") -> SourceError:
+        ending = f"; {way_out}" if way_out else ""
+        return cls(f"{file} line {line}: {found}, expected {expected}{ending}")
+
+
+class Place(NamedTuple):
+    """Where something was seen."""
+
+    file: str
+    line: int
+    excerpt: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" + (f" {self.excerpt!r}" if self.excerpt else "")
+
+
+class ReportRow(NamedTuple):
+    """One line of the table that is shown to a person; what is merely counted has no places."""
+
+    fate: str
+    reason: str
+    number: int
+    first_seen: str = ""
+
+
+@dataclass
+class Report:
+    """Counts of one reading. Reports of several files or workers add up with `+`."""
+
+    rows: int = 0
+    """Records met in the file, usable or not."""
+    conversations: int = 0
+    """Conversations met in the file, usable or not."""
+    dialogues: int = 0
+    """Dialogues given on to the caller."""
+    turns: int = 0
+    """Turns of the dialogues given on."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    noted: Counter[str] = field(default_factory=Counter)
+    places: dict[str, list[Place]] = field(default_factory=dict)
+    """The first few places of every reason."""
+
+    def drop(self, reason: str, file: str, line: int, excerpt: str = "", count: int = 1) -> None:
+        """Count something left out."""
+        self.dropped[reason] += count
+        self._remember(reason, [Place(file, line, shorten(excerpt))])
+
+    def note(self, reason: str, file: str, line: int, excerpt: str = "", count: int = 1) -> None:
+        """Count something kept though it is not clean."""
+        self.noted[reason] += count
+        self._remember(reason, [Place(file, line, shorten(excerpt))])
+
+    def keep(self, turns: int) -> None:
+        """Count one dialogue given on to the caller."""
+        self.dialogues += 1
+        self.turns += turns
+
+    def merge(self, other: Report) -> Report:
+        """Add another reading to this one, in place."""
+        self.rows += other.rows
+        self.conversations += other.conversations
+        self.dialogues += other.dialogues
+        self.turns += other.turns
+        self.dropped.update(other.dropped)
+        self.noted.update(other.noted)
+        for reason, places in other.places.items():
+            self._remember(reason, places)
+        return self
+
+    def __add__(self, other: Report) -> Report:
+        if not isinstance(other, Report):
+            return NotImplemented
+        return Report().merge(self).merge(other)
+
+    def table(self) -> list[ReportRow]:
+        """Rows for display: the totals, then reasons by count, the dropped before the noted."""
+        rows = [
+            ReportRow("met", "rows", self.rows),
+            ReportRow("met", "conversations", self.conversations),
+            ReportRow("kept", "dialogues", self.dialogues),
+            ReportRow("kept", "turns", self.turns),
+        ]
+        for fate, counts in (("dropped", self.dropped), ("noted", self.noted)):
+            for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+                seen = "; ".join(str(place) for place in self.places.get(reason, ()))
+                rows.append(ReportRow(fate, reason, count, seen))
+        return rows
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "conversations": self.conversations,
+            "dialogues": self.dialogues,
+            "turns": self.turns,
+            "dropped": dict(self.dropped),
+            "noted": dict(self.noted),
+            "places": {reason: [place._asdict() for place in places] for reason, places in self.places.items()},
+        }
+
+    def _remember(self, reason: str, places: Iterable[Place]) -> None:
+        kept = self.places.setdefault(reason, [])
+        # Only the first few: a report of a million bad rows must stay small enough to read and to send.
+        kept.extend(list(places)[: max(0, PLACES_KEPT - len(kept))])
+
+
+def shorten(text: str) -> str:
+    """At most EXCERPT_WIDTH characters of a text."""
+    return text if len(text) <= EXCERPT_WIDTH else text[: EXCERPT_WIDTH - 1] + "…"

@@ -1,0 +1,63 @@
+"""The emotions and intents that everything here speaks of, and how other label sets map onto them.
+
+The ids are MEED2's: the 32 emotions of EmpatheticDialogues in alphabetical order (0-31), the eight
+intents of a response (32-39), and neutral (40).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Literal
+
+EMOTIONS: tuple[str, ...] = (
+    "afraid", "angry", "annoyed", "anticipating", "anxious", "apprehensive", "ashamed", "caring",
+    "confident", "content", "devastated", "disappointed", "disgusted", "embarrassed", "excited",
+    "faithful", "furious", "grateful", "guilty", "hopeful", "impressed", "jealous", "joyful",
+    "lonely", "nostalgic", "prepared", "proud", "sad", "sentimental", "surprised", "terrified",
+    "trusting",
+)  # fmt: skip
+
+INTENTS: tuple[str, ...] = (
+    "agreeing", "acknowledging", "encouraging", "consoling", "sympathizing", "suggesting",
+    "questioning", "wishing",
+)  # fmt: skip
+
+NEUTRAL = "neutral"
+
+LABELS: tuple[str, ...] = (*EMOTIONS, *INTENTS, NEUTRAL)
+LABEL_ID: dict[str, int] = {name: index for index, name in enumerate(LABELS)}
+EMOTION_ID: dict[str, int] = {name: index for index, name in enumerate(EMOTIONS)}
+
+# MIME's Table 1. The split is the paper's, by intuition: "anticipating" counts as negative there.
+POSITIVE: frozenset[str] = frozenset(
+    {
+        "confident", "joyful", "grateful", "impressed", "proud", "excited", "trusting", "hopeful",
+        "faithful", "prepared", "content", "surprised", "caring",
+    }
+)  # fmt: skip
+NEGATIVE: frozenset[str] = frozenset(EMOTIONS) - POSITIVE
+
+Polarity = Literal["positive", "negative"]
+
+
+def polarity(emotion: str) -> Polarity:
+    """MIME's group of one of the 32 emotions."""
+    if emotion not in EMOTION_ID:
+        raise ValueError(unknown_name("emotion", emotion, EMOTIONS))
+    return "positive" if emotion in POSITIVE else "negative"
+
+
+def label_id(name: str) -> int:
+    """MEED2's id of an emotion, an intent or neutral."""
+    if name not in LABEL_ID:
+        raise ValueError(unknown_name("label", name, LABELS))
+    return LABEL_ID[name]
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """The sentence for a name that is not known: it suggests the near one, else lists them all."""
+    known = list(known)
+    near = get_close_matches(name.lower().replace("_", "-"), known, n=1, cutoff=0.6)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    return f"unknown {kind} {name!r}; {hint}"

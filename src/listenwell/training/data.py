@@ -1,0 +1,149 @@
+"""From a recipe to ids: reads the corpora, learns the vocabulary, encodes, counts words, reads word vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from listenwell import sources
+from listenwell.batching import Encoded, collate, encode, epoch_batches
+from listenwell.configuration import ConfigError
+from listenwell.dialogue import Dialogue, Example, examples
+from listenwell.models.contract import Batch, WordPrior
+from listenwell.text import Tokenizer, train_tokenizer
+from listenwell.training.recipe import DataConfig, Recipe, Stage, Stream
+
+
+def read_dialogues(data: DataConfig, split: str, report: sources.Report | None = None) -> Iterator[Dialogue]:
+    options = {"clean": True} if data.clean else {}
+    return sources.read(data.source, data.path, split, report=report, **options)
+
+
+def read_examples(data: DataConfig, split: str, report: sources.Report | None = None) -> Iterator[Example]:
+    for dialogue in read_dialogues(data, split, report):
+        yield from examples(dialogue, data.replies_by)
+
+
+def learn_tokenizer(recipe: Recipe) -> Tokenizer:
+    """From every turn of the training split, and nothing else."""
+    turns = (turn.text for dialogue in read_dialogues(recipe.data, recipe.data.split) for turn in dialogue.turns)
+    return train_tokenizer(turns, recipe.text)
+
+
+def training_hash(recipe: Recipe) -> str:
+    """Of the training file's bytes: the same weights come only from the same data."""
+    return sources.data_hash(sources.data_files(recipe.data.source, recipe.data.path, recipe.data.split))
+
+
+def encode_split(recipe: Recipe, data: DataConfig, split: str, tokenizer: Tokenizer, *, cut_replies: bool) -> Encoded:
+    encoded = encode(read_examples(data, split), tokenizer, recipe.encoding, cut_replies)
+    if not len(encoded):
+        raise ConfigError(f"{data.source}, split {split}: there is no reply with a context to learn from")
+    return encoded
+
+
+def word_prior(recipe: Recipe, tokenizer: Tokenizer, encoded: Encoded) -> WordPrior:
+    targets = np.concatenate([side.tokens for side in encoded.replies if side is not None])
+    counts = torch.from_numpy(np.bincount(targets, minlength=len(tokenizer)))
+    if recipe.vectors is None:
+        return WordPrior(counts)
+    vectors, known = read_vectors(find_vectors(recipe.vectors), tokenizer)
+    return WordPrior(counts, vectors, known)
+
+
+def find_vectors(name: str) -> Path:
+    """A path as it stands, or within the folders where corpora are looked for."""
+    places = [Path(name).expanduser(), *(root / name for root in sources.data_roots())]
+    for place in places:
+        if place.is_file():
+            return place
+    looked = ", ".join(map(str, places))
+    raise FileNotFoundError(f"word vectors not found; looked for {looked}. Start without them by --set vectors=null")
+
+
+def read_vectors(path: Path, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
+    """Vectors of any width in GloVe's text form: (vocabulary, width), and which words are known."""
+    vocabulary = tokenizer.backend.get_vocab()
+    rows: dict[int, np.ndarray] = {}
+    width = 0
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            word, *values = line.rstrip().split(" ")
+            if number == 1 and len(values) == 1:
+                continue  # word2vec's header: how many, how wide
+            width = width or len(values)
+            if len(values) != width:
+                raise ConfigError(f"{path} line {number}: {len(values)} numbers, expected {width}")
+            if word in vocabulary:
+                rows[vocabulary[word]] = np.array(values, np.float32)
+    if not rows:
+        raise ConfigError(f"{path}: none of its words is in the vocabulary")
+    vectors = torch.zeros(len(tokenizer), width)
+    known = torch.zeros(len(tokenizer), dtype=torch.bool)
+    for index, values in rows.items():
+        vectors[index] = torch.from_numpy(values)
+        known[index] = True
+    return vectors, known
+
+
+@dataclass
+class Feed:
+    """A stream's batches, one after another for ever; (epoch, batch) is all it needs to go on from anywhere."""
+
+    stream: Stream
+    data: Encoded
+    tokenizer: Tokenizer
+    seed: int
+    epoch: int = 0
+    batch: int = 0
+
+    def __post_init__(self) -> None:
+        self._lengths = self.data.lengths()
+        self._order: tuple[int, list[np.ndarray]] = (-1, [])
+
+    def _batches(self) -> list[np.ndarray]:
+        if self._order[0] != self.epoch:
+            order = epoch_batches(
+                self._lengths,
+                examples=self.stream.examples,
+                tokens=self.stream.tokens,
+                seed=self.seed,
+                epoch=self.epoch,
+            )
+            self._order = (self.epoch, order)
+        return self._order[1]
+
+    def draw(self) -> Batch:
+        rows = self._batches()[self.batch]
+        self.batch += 1
+        if self.batch == len(self._batches()):
+            self.epoch, self.batch = self.epoch + 1, 0
+        batch = collate(self.data, rows, self.tokenizer.pad)
+        self._forget_rare(batch)
+        return batch
+
+    def _forget_rare(self, batch: Batch) -> None:
+        share = self.stream.rare_as_unknown
+        if share <= 0 or self.tokenizer.rare_from >= len(self.tokenizer):
+            return
+        for side in (batch.context, batch.reply, batch.following):
+            if side is not None:
+                hit = (side.tokens >= self.tokenizer.rare_from) & (torch.rand(side.tokens.shape) < share)
+                side.tokens.masked_fill_(hit, self.tokenizer.unk)
+
+
+def feeds(recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, Encoded]) -> dict[str, Feed]:
+    """The stage's streams. `ready` remembers encoded data across stages."""
+    streams = stage.streams or {"train": Stream(**vars(recipe.data))}
+    made = {}
+    for index, (name, stream) in enumerate(streams.items()):
+        key = f"{stream.source}|{stream.path}|{stream.split}|{stream.replies_by}|{stream.clean}"
+        if key not in ready:
+            ready[key] = encode_split(recipe, stream, stream.split, tokenizer, cut_replies=True)
+        made[name] = Feed(stream, ready[key], tokenizer, seed=recipe.seed * 1009 + index)
+    return made

@@ -1,0 +1,120 @@
+"""What a person sees and what is kept while a run goes on: a progress display, JSON lines, TensorBoard."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+
+class Journal:
+    """log.jsonl, a record a line, and the same numbers for TensorBoard where it is installed."""
+
+    def __init__(self, folder: Path, after: int) -> None:
+        """`after`: how many updates the run has behind it; what an interrupted run logged beyond is dropped."""
+        self.path = folder / "log.jsonl"
+        self._drop_beyond(after)
+        self._lines = self.path.open("a", encoding="utf-8")
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._board: Any = SummaryWriter(str(folder / "tensorboard"), purge_step=after + 1)  # type: ignore[no-untyped-call]
+        except ImportError:
+            self._board = None
+
+    def _drop_beyond(self, after: int) -> None:
+        if not self.path.exists():
+            return
+        kept = []
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            try:
+                if json.loads(line)["update"] <= after:
+                    kept.append(line)
+            except (ValueError, KeyError):
+                continue  # the line that a hard stop cut in two
+        self.path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+
+    def write(self, kind: str, update: int, record: dict[str, Any]) -> None:
+        self._lines.write(json.dumps({"kind": kind, "update": update, **record}) + "\n")
+        self._lines.flush()
+        if self._board is not None:
+            for name, value in record.items():
+                if isinstance(value, int | float):
+                    self._board.add_scalar(f"{kind}/{name}", value, update)
+
+    def close(self) -> None:
+        self._lines.close()
+        if self._board is not None:
+            self._board.close()
+
+
+def read_journal(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+class Display:
+    """A bar with loss parts, examples/s and time left in a terminal; a line every half minute elsewhere."""
+
+    def __init__(self, console: Console, quiet: bool = False) -> None:
+        self.console = console
+        self.quiet = quiet
+        self._live = console.is_terminal and not quiet
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[state]}"),
+            console=console,
+            disable=not self._live,
+        )
+        self._task: TaskID | None = None
+        self._name = ""
+        self._said = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._progress.stop()
+
+    def stage(self, name: str, total: int, done: int) -> None:
+        if self._task is not None:
+            self._progress.remove_task(self._task)
+        self._name = name
+        self._task = self._progress.add_task(name, total=total, completed=done, state="")
+
+    def update(self, seen: int, total: int, means: dict[str, float], speed: float) -> None:
+        state = f"{describe(means)} · {speed:.0f} examples/s"
+        if self._task is not None:
+            self._progress.update(self._task, completed=seen, state=state)
+        if not self._live and time.monotonic() - self._said >= 30:
+            self._said = time.monotonic()
+            left = (total - seen) / max(speed, 1e-9)
+            self.say(f"{self._name}: {seen:,} of {total:,} examples · {state} · {left / 60:.0f} min left")
+
+    def say(self, text: str) -> None:
+        if not self.quiet:
+            self.console.print(text, highlight=False, soft_wrap=True)
+
+
+def describe(means: dict[str, float]) -> str:
+    """Losses as they are; the reply's as the perplexity people think in; shares in per cent."""
+    parts = []
+    for name, value in means.items():
+        if name == "reply":
+            parts.append(f"perplexity {math.exp(min(value, 50)):.1f}")
+        elif name.endswith("accuracy"):
+            parts.append(f"{name} {100 * value:.1f} %")
+        else:
+            parts.append(f"{name} {value:.3f}")
+    return " · ".join(parts)

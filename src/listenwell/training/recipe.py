@@ -1,0 +1,228 @@
+"""A recipe: data + text + model + stages + decoding. One YAML file a row of a table.
+
+A stage is a round of moves. A move draws a batch from a stream, asks the model for one of its objectives
+on it and steps one optimizer. One move is plain training; a generator's and a discriminator's moves take
+turns; paired and unpaired data are two moves on two streams; pre-training and fine-tuning are two stages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from listenwell.batching import EncodingConfig
+from listenwell.configuration import ConfigError, instantiate
+from listenwell.decoding import Decoding
+from listenwell.dialogue import Role
+from listenwell.taxonomy import unknown_name
+from listenwell.text import TextConfig
+
+
+@dataclass
+class DataConfig:
+    """Where dialogues come from."""
+
+    source: str = "shipped"
+    """A source by name (see `listenwell data`), or a path to a .jsonl file."""
+    path: str | None = None
+    """The file or folder, where it does not lie in LISTENWELL_DATA."""
+    split: str = "train"
+    """Which split to learn from."""
+    replies_by: list[Role] = field(default_factory=lambda: ["listener"])
+    """Whose turns are learned as replies."""
+    clean: bool = False
+    """Cut dialogues at junk turns and leave out duplicates."""
+
+
+@dataclass
+class Stream(DataConfig):
+    """Data as it flows into a move: batches of like length."""
+
+    examples: int = 16
+    """Most examples in a batch; 0 for no limit."""
+    tokens: int = 0
+    """Most padded tokens in a batch; 0 for no limit."""
+    rare_as_unknown: float = 0.5
+    """How often a word that was seen once is read and learned as the unknown word, so that the model knows
+    how likely an unknown word is (Good and Turing's estimate, in effect)."""
+
+    def __post_init__(self) -> None:
+        if self.examples <= 0 and self.tokens <= 0:
+            raise ConfigError("a stream needs a limit to its batches: examples or tokens above 0")
+
+
+@dataclass
+class Optimizer:
+    """How parameters learn."""
+
+    kind: Literal["adam", "adamw"] = "adamw"
+    """Adam, or AdamW with weight decay apart from the gradient."""
+    rate: float = 8e-4
+    """Highest learning rate."""
+    schedule: Literal["constant", "linear", "noam"] = "linear"
+    """constant; linear: falls to `floor` at the end of the budget; noam: rises, then falls by the root of steps."""
+    warmup: int = 200
+    """Steps of linear rise."""
+    floor: float = 0.02
+    """Where the linear schedule ends, as a share of the rate."""
+    betas: tuple[float, float] = (0.9, 0.98)
+    """Adam's moments."""
+    decay: float = 0.01
+    """Weight decay on matrices."""
+    clip: float = 1.0
+    """Largest norm of the gradient; 0 for no clipping."""
+    learns: list[str] = field(default_factory=lambda: ["*"])
+    """Patterns of parameter names that this optimizer moves; all others stand still for it."""
+
+
+@dataclass
+class Move:
+    """One objective on one stream by one optimizer."""
+
+    objective: str = "likelihood"
+    """One of the model's objectives."""
+    stream: str = "train"
+    """Which stream its batches come from."""
+    optimizer: str = "main"
+    """Which optimizer steps."""
+    times: int = 1
+    """How often in a row, each round."""
+    weights: dict[str, float] = field(default_factory=dict)
+    """Factors of the objective's named losses; 1 where none is given."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """What else the objective takes, such as smoothing."""
+
+
+@dataclass
+class Stage:
+    """A named part of training."""
+
+    name: str = "train"
+    """Shown while it runs, and told to the model after each epoch."""
+    epochs: float = 1.0
+    """Budget in passes over the first stream."""
+    examples: int = 0
+    """Budget in examples of the first stream instead; 0 to use epochs."""
+    moves: list[Move] = field(default_factory=lambda: [Move()])
+    """What a round is made of."""
+    streams: dict[str, Stream] = field(default_factory=dict)
+    """Streams by name. One called train, with the recipe's data, is there if none is given."""
+    optimizers: dict[str, Optimizer] = field(default_factory=lambda: {"main": Optimizer()})
+    """Optimizers by name."""
+    validate_every: float = 1.0
+    """Epochs between validations."""
+    criterion: str = "reply"
+    """The loss that says which checkpoint is best, and when to stop."""
+    patience: int = 0
+    """Stop after so many validations without a better one; 0 to use the whole budget."""
+    keep: Literal["best", "last"] = "best"
+    """What the stage hands on: its best checkpoint by the criterion, or its last."""
+
+    def __post_init__(self) -> None:
+        for move in self.moves:
+            if self.streams and move.stream not in self.streams:
+                raise ConfigError(f"stage {self.name}: {unknown_name('stream', move.stream, self.streams)}")
+            if move.optimizer not in self.optimizers:
+                raise ConfigError(f"stage {self.name}: {unknown_name('optimizer', move.optimizer, self.optimizers)}")
+        if not self.moves:
+            raise ConfigError(f"stage {self.name} has no moves")
+
+
+@dataclass
+class Recipe:
+    """All that a run is made of. The same recipe, seed and data give the same weights."""
+
+    name: str
+    """Also the run's folder."""
+    model: dict[str, Any]
+    """`name`, and any fields of that model's config."""
+    about: str = ""
+    """One line for people."""
+    row: str = ""
+    """Which published row this stands for, as paper/table/system."""
+    data: DataConfig = field(default_factory=DataConfig)
+    """The corpus: its train split gives the vocabulary, its valid split the criterion."""
+    text: TextConfig = field(default_factory=TextConfig)
+    """How text becomes tokens."""
+    encoding: EncodingConfig = field(default_factory=EncodingConfig)
+    """How examples are cut and marked."""
+    vectors: str | None = None
+    """Pretrained word vectors to start from, as text: a path, also one within LISTENWELL_DATA."""
+    stages: list[Stage] = field(default_factory=lambda: [Stage()])
+    """Carried out in order."""
+    decoding: Decoding = field(default_factory=Decoding)
+    """How the trained system speaks, and how it is scored."""
+    seed: int = 1
+    """Of weights, batches and dropout."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def fingerprint(self) -> str:
+        """Changes when anything does that shapes the training: resuming under another recipe is refused."""
+        shaping = {key: value for key, value in self.to_dict().items() if key not in ("about", "row", "decoding")}
+        return hashlib.sha256(json.dumps(shaping, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def shipped_recipes() -> dict[str, str]:
+    """The recipes inside the package: name to one line about it."""
+    import yaml
+
+    found = {}
+    for file in sorted(resources.files("listenwell").joinpath("recipes").iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".yaml"):
+            found[file.name.removesuffix(".yaml")] = yaml.safe_load(file.read_text(encoding="utf-8")).get("about", "")
+    return found
+
+
+def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
+    """A shipped recipe by name or a YAML file, with changes such as "stages.0.epochs=2" applied."""
+    import yaml
+
+    path = Path(name_or_path)
+    if path.suffix in (".yaml", ".yml"):
+        if not path.is_file():
+            raise ConfigError(f"{path}: no such recipe file")
+        text = path.read_text(encoding="utf-8")
+    else:
+        name = name_or_path.replace("_", "-")
+        if name not in shipped_recipes():
+            raise ConfigError(unknown_name("recipe", name_or_path, shipped_recipes()) + ", or a path to a .yaml file")
+        text = resources.files("listenwell").joinpath("recipes", f"{name}.yaml").read_text(encoding="utf-8")
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as problem:
+        raise ConfigError(f"{name_or_path}: not YAML: {problem}") from problem
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"{name_or_path}: a recipe is a mapping, found {type(data).__name__}")
+    data = dict(data)
+    for change in changes:
+        _apply(data, change)
+    return instantiate(Recipe, data, f"recipe {name_or_path}")
+
+
+def _apply(data: dict[str, Any], change: str) -> None:
+    """Sets one value by its dotted path; list items by number."""
+    import yaml
+
+    path, separator, value = change.partition("=")
+    if not separator:
+        raise ConfigError(f"a change reads key.key=value, found {change!r}")
+    *parents, last = path.split(".")
+    place: Any = data
+    for key in parents:
+        try:
+            place = place[int(key)] if isinstance(place, list) else place.setdefault(key, {})
+        except (ValueError, IndexError) as problem:
+            raise ConfigError(f"--set {change}: {key!r} is not one of the {len(place)} items there") from problem
+        if not isinstance(place, dict | list):
+            raise ConfigError(f"--set {change}: {key!r} holds a single value, nothing below it can be set")
+    try:
+        place[int(last) if isinstance(place, list) else last] = yaml.safe_load(value)
+    except (ValueError, IndexError) as problem:
+        raise ConfigError(f"--set {change}: {last!r} is not one of the {len(place)} items there") from problem

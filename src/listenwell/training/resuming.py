@@ -1,0 +1,78 @@
+"""What a run needs to go on as if it had never stopped, as safetensors and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from listenwell.checkpoint import CheckpointError, read_json, read_tensors, write_json
+
+
+@dataclass
+class Place:
+    """Where a run stands."""
+
+    fingerprint: str
+    """Of the recipe and the data: another one cannot go on from here."""
+    stage: int = 0
+    rounds: int = 0
+    """Rounds of moves in this stage."""
+    seen: int = 0
+    """Examples of the stage's first stream."""
+    update: int = 0
+    """Optimizer steps in the whole run."""
+    total_seen: int = 0
+    """Examples in the whole run."""
+    epochs_ended: int = 0
+    """Epochs of the stage's first stream whose end the model was told of."""
+    validations: int = 0
+    """In this stage."""
+    best: float | None = None
+    stale: int = 0
+    """Validations since the best one."""
+    seconds: float = 0.0
+    """Spent training and validating."""
+    cursors: dict[str, list[int]] = field(default_factory=dict)
+    """Epoch and batch of every stream."""
+    finished: bool = False
+
+
+def write_state(folder: Path, place: Place, optimizers: dict[str, torch.optim.Optimizer]) -> None:
+    tensors: dict[str, Tensor] = {"random": torch.get_rng_state()}
+    for name, optimizer in optimizers.items():
+        for index, state in optimizer.state_dict()["state"].items():
+            for key, value in state.items():
+                tensors[f"{name}/{index}/{key}"] = value.detach().contiguous()
+    save_file(tensors, folder / "training.safetensors")
+    write_json(folder / "training.json", asdict(place))
+
+
+def read_place(folder: Path) -> Place:
+    record = read_json(folder / "training.json")
+    try:
+        return Place(**record)
+    except TypeError as problem:
+        raise CheckpointError(f"{folder}/training.json: not written by this version ({problem})") from problem
+
+
+def read_state(folder: Path, optimizers: dict[str, torch.optim.Optimizer]) -> None:
+    """Puts optimizers and random state back. An optimizer that had not stepped yet has nothing to put back."""
+    tensors = read_tensors(folder / "training.safetensors")
+    states: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in optimizers}
+    for path, value in tensors.items():
+        if path == "random":
+            continue
+        name, index, key = path.split("/")
+        if name not in states:
+            raise CheckpointError(f"{folder}/training.safetensors: an optimizer {name!r} that the recipe does not have")
+        states[name].setdefault(int(index), {})[key] = value
+    for name, optimizer in optimizers.items():
+        whole = optimizer.state_dict()
+        whole["state"] = states[name]
+        optimizer.load_state_dict(whole)
+    torch.set_rng_state(tensors["random"])

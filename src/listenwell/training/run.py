@@ -1,0 +1,109 @@
+"""One call from a recipe to a trained system: start, or go on as if never stopped."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from rich.console import Console
+
+from listenwell import __version__, checkpoint
+from listenwell.checkpoint import Checkpoint, CheckpointError
+from listenwell.configuration import ConfigError
+from listenwell.models import build
+from listenwell.training.data import encode_split, learn_tokenizer, training_hash, word_prior
+from listenwell.training.display import Display
+from listenwell.training.recipe import Recipe
+from listenwell.training.resuming import Place, read_place
+from listenwell.training.trainer import Trainer
+
+
+def train(recipe: Recipe, folder: Path, *, resume: bool = False, quiet: bool = False, save_every: float = 300.0) -> Path:
+    """Trains into `folder` and returns the trained system's checkpoint, `folder/best`."""
+    display = Display(Console(stderr=True), quiet)
+    data_hash = training_hash(recipe)
+    fingerprint = f"{recipe.fingerprint()}-{data_hash}"
+    for name in ("last", "best"):
+        checkpoint.settle(folder / name)
+    found = _newest(folder, display) if resume else None
+    if found is None:
+        if not resume and (folder / "last").exists():
+            raise ConfigError(f"{folder} holds a run already: go on with --resume, or name another folder with --out")
+        made, place, source = _fresh(recipe, data_hash, display), Place(fingerprint), None
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe.to_dict(), sort_keys=False), encoding="utf-8")
+    else:
+        made, place, source = found
+        if place.fingerprint != fingerprint:
+            raise ConfigError(f"{folder} was begun with another recipe or other data; name another folder with --out")
+        if place.finished:
+            display.say(f"{folder} is trained to the end of its recipe.")
+            return folder / "best"
+        display.say(f"going on from {source}: {place.total_seen:,} examples seen")
+    valid = encode_split(recipe, recipe.data, "valid", made.tokenizer, cut_replies=False)
+    Trainer(recipe, made, valid, folder, place, display, save_every).run(source)
+    minutes = place.seconds / 60
+    display.say(f"trained on {place.total_seen:,} examples in {minutes:.1f} minutes: {folder / 'best'}")
+    return folder / "best"
+
+
+def _newest(folder: Path, display: Display) -> tuple[Checkpoint, Place, Path] | None:
+    """The newest checkpoint that can be read; None if there never was one."""
+    problems = []
+    for name in ("last", "previous"):
+        place = folder / name
+        if not place.exists():
+            continue
+        try:
+            return checkpoint.load(place), read_place(place), place
+        except (CheckpointError, ConfigError, ValueError) as problem:
+            problems.append(str(problem))
+            display.say(f"[yellow]warning:[/] {problem}; trying the checkpoint before it")
+    if problems:
+        raise CheckpointError(f"no checkpoint in {folder} can be read: {'; '.join(problems)}")
+    return None
+
+
+def _fresh(recipe: Recipe, data_hash: str, display: Display) -> Checkpoint:
+    """A new model. The weights depend on the seed and the training data alone."""
+    tokenizer = learn_tokenizer(recipe)
+    encoded = encode_split(recipe, recipe.data, recipe.data.split, tokenizer, cut_replies=True)
+    torch.manual_seed(recipe.seed)
+    choices: dict[str, Any] = dict(recipe.model)
+    if "name" not in choices:
+        raise ConfigError(f"recipe {recipe.name}: model needs a name")
+    name = choices.pop("name").replace("_", "-")
+    model = build(name, choices, tokenizer.vocabulary)
+    model.initialise(word_prior(recipe, tokenizer, encoded))
+    size = sum(parameter.numel() for parameter in model.parameters())
+    display.say(f"{name}: {size / 1e6:.1f}M parameters, {len(tokenizer):,} tokens, {len(encoded):,} examples")
+    meta = {
+        "recipe": recipe.to_dict(),
+        "seed": recipe.seed,
+        "data": {"source": recipe.data.source, "hash": data_hash, "examples": len(encoded)},
+        "parameters": size,
+        "listenwell": __version__,
+        "commit": _commit(),
+        "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+    return Checkpoint(name, model, tokenizer, recipe.encoding, recipe.decoding, choices, meta)
+
+
+def _commit() -> str | None:
+    """Of the checkout this package is run from, with a + if it is changed; None for an installed package."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists():
+        return None
+    try:
+        said = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+", "--exclude=*"], cwd=root, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return said.stdout.strip()

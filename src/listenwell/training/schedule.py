@@ -1,0 +1,16 @@
+"""Learning-rate schedules as plain functions of where a stage stands."""
+
+from __future__ import annotations
+
+from listenwell.training.recipe import Optimizer
+
+
+def rate(optimizer: Optimizer, step: int, progress: float) -> float:
+    """The learning rate of this step. `progress` counts examples seen, so that batches of any size decay alike."""
+    rise = min(1.0, (step + 1) / max(1, optimizer.warmup))
+    if optimizer.schedule == "linear":
+        return optimizer.rate * rise * (optimizer.floor + (1 - optimizer.floor) * (1 - min(progress, 1.0)))
+    if optimizer.schedule == "noam":
+        warmup = max(1, optimizer.warmup)
+        return optimizer.rate * min((step + 1) / warmup, (warmup / (step + 1)) ** 0.5)
+    return optimizer.rate * rise
