@@ -192,6 +192,11 @@ class Inspector:
 
 def write(dialogues: Iterable[Dialogue], path: str | Path) -> int:
     """Write dialogues to a file and say how many. The file appears whole or not at all."""
+    return write_lines((dialogue.to_json() for dialogue in dialogues), path)
+
+
+def write_lines(records: Iterable[Any], path: str | Path) -> int:
+    """Write records of any kind as JSON lines and say how many. The file appears whole or not at all."""
     # Resolved, so that a link stays a link and what it points to is replaced.
     path = Path(path).resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -199,7 +204,7 @@ def write(dialogues: Iterable[Dialogue], path: str | Path) -> int:
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with unfinished.open("xb") as stream:
-            count = _write_stream(dialogues, stream, compressed=path.name.lower().endswith(".gz"))
+            count = _write_stream(records, stream, compressed=path.name.lower().endswith(".gz"))
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(unfinished, path)
@@ -210,13 +215,13 @@ def write(dialogues: Iterable[Dialogue], path: str | Path) -> int:
     return count
 
 
-def _write_stream(dialogues: Iterable[Dialogue], stream: BinaryIO, compressed: bool) -> int:
+def _write_stream(records: Iterable[Any], stream: BinaryIO, compressed: bool) -> int:
     count = 0
     # No time and no name inside the gzip header: equal dialogues make equal bytes, and so equal hashes.
     target: Any = gzip.GzipFile("", "wb", fileobj=stream, mtime=0) if compressed else nullcontext(stream)
     with target as lines:
-        for dialogue in dialogues:
-            lines.write(json.dumps(dialogue.to_json(), ensure_ascii=False).encode("utf-8") + b"\n")
+        for record in records:
+            lines.write(json.dumps(record, ensure_ascii=False).encode("utf-8") + b"\n")
             count += 1
     return count
 

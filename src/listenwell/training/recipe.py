@@ -169,15 +169,11 @@ class Recipe:
         return hashlib.sha256(json.dumps(shaping, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def shipped_recipes() -> dict[str, str]:
-    """The recipes inside the package: name to one line about it."""
-    import yaml
-
-    found = {}
-    for file in sorted(resources.files("listenwell").joinpath("recipes").iterdir(), key=lambda f: f.name):
-        if file.name.endswith(".yaml"):
-            found[file.name.removesuffix(".yaml")] = yaml.safe_load(file.read_text(encoding="utf-8")).get("about", "")
-    return found
+def recipe_texts() -> dict[str, str]:
+    """The recipes inside the package as YAML, by name."""
+    folder = resources.files("listenwell").joinpath("recipes")
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".yaml")), key=lambda file: file.name)
+    return {file.name.removesuffix(".yaml"): file.read_text(encoding="utf-8") for file in files}
 
 
 def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
@@ -190,10 +186,10 @@ def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
             raise ConfigError(f"{path}: no such recipe file")
         text = path.read_text(encoding="utf-8")
     else:
-        name = name_or_path.replace("_", "-")
-        if name not in shipped_recipes():
-            raise ConfigError(unknown_name("recipe", name_or_path, shipped_recipes()) + ", or a path to a .yaml file")
-        text = resources.files("listenwell").joinpath("recipes", f"{name}.yaml").read_text(encoding="utf-8")
+        shipped, name = recipe_texts(), name_or_path.replace("_", "-")
+        if name not in shipped:
+            raise ConfigError(unknown_name("recipe", name_or_path, shipped) + ", or a path to a .yaml file")
+        text = shipped[name]
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as problem:

@@ -1,0 +1,105 @@
+"""The command line: one dict of functions. Nothing heavy is imported before a command is chosen."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "chat": ("listenwell.commands.chat:chat", "talk with a system in the terminal"),
+    "train": ("listenwell.commands.train:train", "train a system by a recipe, or go on with a run"),
+    "generate": ("listenwell.commands.generate:generate", "write a system's replies to a file or a corpus"),
+    "evaluate": ("listenwell.commands.evaluate:evaluate", "score a system on a corpus"),
+    "data": ("listenwell.commands.data:data", "list the corpora, or describe one and its dirt"),
+    "models": ("listenwell.commands.models:models", "list the systems, their papers and recipes"),
+}
+
+HELP = """\
+listenwell: empathetic dialogue systems that talk, train, are measured and compared.
+
+usage: listenwell COMMAND [OPTIONS]        listenwell COMMAND --help
+
+{commands}
+
+  listenwell chat                          talk with the default system
+  listenwell train tiny                    a first system, in a minute, on the shipped corpus
+  listenwell train multi-trs               the multi-task transformer on EmpatheticDialogues
+  listenwell evaluate runs/multi-trs       its scores on the test split
+  echo "I got the job!" | listenwell chat  one reply a line
+
+Corpora are looked for in the folder that LISTENWELL_DATA names.
+"""
+
+
+def help_text() -> str:
+    return HELP.format(commands="\n".join(f"  {name:<10} {about}" for name, (_, about) in COMMANDS.items()))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(help_text(), end="")
+        return
+    if words[0] in ("-V", "--version"):
+        from listenwell import __version__
+
+        print(f"listenwell {__version__}")
+        return
+    name = words[0].replace("_", "-")
+    if name not in COMMANDS:
+        from listenwell.taxonomy import unknown_name
+
+        raise SystemExit(f"listenwell: {unknown_name('command', words[0], COMMANDS)} (listenwell --help)")
+    try:
+        _call(name, words[1:])
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except BrokenPipeError:
+        # Whoever read our output has left; saying so would fail the same way.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(141) from None
+    except (ValueError, OSError, RuntimeError) as problem:
+        if os.environ.get("LISTENWELL_DEBUG"):
+            raise
+        raise SystemExit(f"listenwell {name}: {problem}") from problem
+
+
+def _call(name: str, words: list[str]) -> None:
+    from jsonargparse import ArgumentParser, set_parsing_settings
+
+    module, function_name = COMMANDS[name][0].split(":")
+    function = getattr(import_module(module), function_name)
+    set_parsing_settings(docstring_parse_attribute_docstrings=True)
+    parser = ArgumentParser(prog=f"listenwell {name}", description=_description(function.__doc__))
+    parser.add_function_arguments(function, as_positional=True)
+    chosen = parser.instantiate_classes(parser.parse_args(list(_plain(function, words))))
+    function(**vars(chosen))
+
+
+def _plain(function: Callable[..., None], words: list[str]) -> Iterator[str]:
+    """Flags as people type them: --save-every, a bare --resume, --set again and again."""
+    parameters = inspect.signature(function, eval_str=True).parameters
+    for position, word in enumerate(words):
+        flag, equals, value = word.partition("=")
+        name = flag[2:].replace("-", "_")
+        if not flag.startswith("--") or name not in parameters:
+            yield word
+            continue
+        kind = parameters[name].annotation
+        following = words[position + 1] if position + 1 < len(words) else ""
+        yield f"--{name}{'+' if kind == (list[str] | None) else ''}{equals}{value}"
+        if kind is bool and not equals and following.lower() not in ("true", "false"):
+            yield "true"
+
+
+def _description(docstring: str | None) -> str:
+    """All of a docstring before its Args, as one paragraph each."""
+    text = (docstring or "").split("Args:")[0].strip()
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What `listenwell COMMAND` runs: one function a file, its signature is the command line."""

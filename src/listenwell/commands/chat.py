@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from listenwell.decoding import Decoding
+
+DEFAULT = "multi-trs"
+
+HELP = """\
+/why      what I heard in your last message, and what else I could have said
+/reset    begin a new conversation
+/save F   keep this conversation as a JSON line at the end of file F
+/help     this
+/quit     leave (also Ctrl-D)"""
+
+
+def chat(model: str = DEFAULT, decoding: Decoding | None = None) -> None:
+    """Talk with a system in the terminal.
+
+    It is a program that was trained on conversations between people; it can be wrong, and it is no therapist.
+    When standard input is not a terminal, each line is a message and each line of output the reply to it.
+
+    Args:
+        model: A trained system by name (`listenwell models`), or the folder of a run.
+        decoding: How replies are written; the system's own way if not given.
+    """
+    from rich.console import Console
+
+    from listenwell.finding import load
+
+    console = Console(highlight=False)
+    interactive = sys.stdin.isatty()
+    with console.status("waking up …") if interactive and console.is_terminal else _nothing():
+        bot = load(model)
+    if decoding is not None:
+        bot.decoding = decoding
+    conversation = Conversation(bot)
+    if interactive:
+        _talk(conversation, console)
+    else:
+        for line in sys.stdin:
+            if line.strip():
+                print(conversation.hear(line.strip()).text, flush=True)
+
+
+class Conversation:
+    """The turns so far, and the system that listens."""
+
+    def __init__(self, bot) -> None:  # noqa: ANN001
+        self.bot = bot
+        self.reset()
+
+    def reset(self) -> None:
+        self.texts: list[str] = []
+        self.last = None
+
+    def hear(self, text: str):  # noqa: ANN201
+        """The reply to this message. The message counts as said only once it is answered."""
+        reply = self.bot.reply([*self.texts, text])
+        self.texts += [text, reply.text]
+        self.last = reply
+        return reply
+
+    def save(self, path: Path) -> None:
+        import json
+
+        from listenwell.dialogue import Dialogue, Turn
+
+        turns = tuple(Turn("listener" if i % 2 else "speaker", text) for i, text in enumerate(self.texts))
+        record = Dialogue("chat", turns, source=f"chat with {self.bot.name}").to_json()
+        with path.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _talk(conversation: Conversation, console) -> None:  # noqa: ANN001
+    try:
+        import readline  # noqa: F401  arrow keys and history in input()
+    except ImportError:
+        pass
+    name = conversation.bot.name
+    console.print(f"[bold]{name}[/] is listening. It is a program, trained on people's conversations; no therapist.")
+    console.print("Tell it how you are. [dim]/help for more, Ctrl-D to leave.[/]\n")
+    while True:
+        try:
+            text = input("you  > ").strip()
+        except (EOFError, KeyboardInterrupt):
+            console.print("\nTake care.")
+            return
+        if text in ("/quit", "/exit"):
+            console.print("Take care.")
+            return
+        if text.startswith("/"):
+            _command(text, conversation, console)
+        elif text:
+            with console.status("…"):
+                reply = conversation.hear(text)
+            console.print(f"[bold cyan]{name}[/] > ", reply.text, sep="", end="\n\n", markup=True)
+
+
+def _command(text: str, conversation: Conversation, console) -> None:  # noqa: ANN001
+    word, _, rest = text.partition(" ")
+    if word == "/reset":
+        conversation.reset()
+        console.print("[dim]a new conversation[/]\n")
+    elif word == "/why":
+        _why(conversation, console)
+    elif word == "/save":
+        _save(conversation, rest.strip(), console)
+    else:
+        console.print(HELP if word == "/help" else f"no command {word}\n{HELP}", markup=False)
+        console.print()
+
+
+def _save(conversation: Conversation, name: str, console) -> None:  # noqa: ANN001
+    if not name or not conversation.texts:
+        console.print("[dim]/save FILE, once something was said[/]\n")
+        return
+    try:
+        conversation.save(Path(name).expanduser())
+        console.print(f"[dim]saved to {name}[/]\n")
+    except OSError as problem:
+        console.print(f"[red]not saved:[/] {problem}\n")
+
+
+def _why(conversation: Conversation, console) -> None:  # noqa: ANN001
+    reply = conversation.last
+    if reply is None:
+        console.print("[dim]nothing was said yet[/]\n")
+        return
+    if reply.emotions:
+        console.print("heard:")
+        for emotion, chance in list(reply.emotions.items())[:5]:
+            console.print(f"  {emotion:<14} {'█' * round(chance * 30)} {100 * chance:.0f} %")
+    else:
+        console.print(f"{reply.system} does not name emotions: it answers the words alone.")
+    if len(reply.candidates) > 1:
+        console.print("considered:")
+        for candidate in reply.candidates:
+            console.print(f"  {candidate.score:7.2f}  {candidate.text}", markup=False)
+    console.print()
+
+
+def _nothing():  # noqa: ANN202
+    from contextlib import nullcontext
+
+    return nullcontext()

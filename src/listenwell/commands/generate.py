@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from listenwell.decoding import Decoding
+
+
+def generate(
+    system: str,
+    data: str = "-",
+    split: str = "test",
+    path: Path | None = None,
+    out: Path | None = None,
+    decoding: Decoding | None = None,
+    limit: int = 0,
+) -> None:
+    """Write a system's replies, one JSON record a line.
+
+    Args:
+        system: A trained system by name (`listenwell models`), or the folder of a run.
+        data: A source by name, a .jsonl file, or - for standard input: each line a text to reply to, or a JSON
+            list of a dialogue's texts that ends with the speaker's.
+        split: Which split of a source.
+        path: Where the source lies, if not in LISTENWELL_DATA.
+        out: File to write; standard output if not given.
+        decoding: How to write replies; the system's own way if not given.
+        limit: Only the first so many; 0 for all.
+    """
+    from itertools import islice
+
+    from listenwell import sources
+    from listenwell.commands.display import tracked
+    from listenwell.dialogue import Dialogue, examples
+    from listenwell.finding import load
+    from listenwell.sources.jsonl import write_lines
+
+    bot = load(system)
+    if decoding is not None:
+        bot.decoding = decoding
+    records: list[dict] = []
+    talks: list[Dialogue] = []
+    if data == "-":
+        for number, line in enumerate(sys.stdin, 1):
+            if line.strip():
+                talks.append(_talk(line, number))
+                records.append({"id": f"line-{number}"})
+    else:
+        items = (item for dialogue in sources.read(data, path, split) for item in examples(dialogue))
+        for item in islice(items, limit or None):
+            talks.append(Dialogue(item.id, item.context))
+            records.append({"id": item.id, "reference": item.reply.text if item.reply else None})
+    if limit:
+        talks, records = talks[:limit], records[:limit]
+    with tracked() as progress:
+        replies = bot.replies(talks, done=progress("replies", len(talks)))
+    whole = (
+        {**record, "context": [turn.text for turn in talk.turns], **reply.to_json()}
+        for record, talk, reply in zip(records, talks, replies, strict=True)
+    )
+    if out is None:
+        for record in whole:
+            print(json.dumps(record, ensure_ascii=False))
+    else:
+        write_lines(whole, out)
+        print(f"{len(replies):,} replies written to {out}", file=sys.stderr)
+
+
+def _talk(line: str, number: int):  # noqa: ANN202
+    from listenwell.dialogue import Dialogue
+
+    text = line.strip()
+    if not text.startswith("["):
+        return Dialogue.from_texts([text], id=f"line-{number}")
+    try:
+        texts = json.loads(text)
+    except ValueError as problem:
+        raise ValueError(f"standard input line {number}: starts like a JSON list but is none ({problem})") from problem
+    if not isinstance(texts, list) or not texts or not all(isinstance(item, str) for item in texts):
+        raise ValueError(f"standard input line {number}: expected a JSON list of texts, found {text[:60]!r}")
+    return Dialogue.from_texts(texts, id=f"line-{number}")

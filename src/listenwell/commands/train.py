@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def train(
+    recipe: str,
+    out: Path | None = None,
+    resume: bool = False,
+    set: list[str] | None = None,  # noqa: A002  the flag reads best so
+    threads: int = 0,
+    save_every: float = 300.0,
+    quiet: bool = False,
+) -> None:
+    """Train a system by a recipe.
+
+    A recipe is data + model + stages + decoding: a shipped one by name (`listenwell models` lists them)
+    or a YAML file. The run's folder holds the log, the checkpoints and the trained system in best/;
+    talk to it with `listenwell chat FOLDER`, score it with `listenwell evaluate FOLDER`.
+
+    Args:
+        recipe: Name of a shipped recipe, or path of a YAML file.
+        out: Folder of the run; runs/RECIPE if not given.
+        resume: Go on from the run's last checkpoint as if it had never stopped; begin if there is none.
+        set: A change to the recipe, such as stages.0.epochs=2 or data.source=my.jsonl; may be given several times.
+        threads: CPU threads; 0 for all cores.
+        save_every: Seconds between checkpoints.
+        quiet: Print nothing but problems.
+    """
+    import torch
+
+    from listenwell.layers.machine import keep_freed_memory
+    from listenwell.training import load_recipe
+    from listenwell.training.run import train as run
+    from listenwell.training.trainer import Interrupted
+
+    if threads:
+        torch.set_num_threads(threads)
+    keep_freed_memory()
+    loaded = load_recipe(recipe, set or ())
+    folder = out or Path("runs") / loaded.name
+    try:
+        run(loaded, folder, resume=resume, quiet=quiet, save_every=save_every)
+    except Interrupted:
+        changes = "".join(f" --set {change}" for change in set or ())
+        print(f"\nStopped; all is saved. Go on with: listenwell train {recipe} --out {folder} --resume{changes}")
+        raise SystemExit(130) from None

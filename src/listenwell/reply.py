@@ -1,0 +1,50 @@
+"""Reply: what a system says, and why. The terminal, the API, the page and the metrics all read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A reply that was considered. The score is the decoder's: higher is better."""
+
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a system says to the last turn of a dialogue."""
+
+    text: str
+    emotion: str | None = None
+    """The emotion it heard, one of the 32; None if the system does not listen for one."""
+    emotions: Mapping[str, float] = field(default_factory=dict)
+    """How probable it finds each emotion, likeliest first."""
+    label: str | None = None
+    """What it chose to do, one of the 41 labels; None if it does not choose."""
+    reasons: Mapping[str, Any] = field(default_factory=dict)
+    """Whatever else explains the reply, by name."""
+    candidates: tuple[Candidate, ...] = ()
+    """All replies it considered, best first; the first is the text."""
+    system: str = ""
+    """Who says it."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_json(self) -> dict[str, Any]:
+        record: dict[str, Any] = {"text": self.text, "system": self.system}
+        if self.emotion is not None:
+            record["emotion"] = self.emotion
+            record["emotions"] = {name: round(p, 4) for name, p in self.emotions.items()}
+        if self.label is not None:
+            record["label"] = self.label
+        if self.reasons:
+            record["reasons"] = dict(self.reasons)
+        if self.candidates:
+            record["candidates"] = [{"text": c.text, "score": round(c.score, 4)} for c in self.candidates]
+        return record

@@ -1,0 +1,172 @@
+"""System: anything that replies to a dialogue. Bot: a trained model with its tokenizer and its decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from listenwell.batching import EncodingConfig, collate, encode, ordered_batches
+from listenwell.checkpoint import Checkpoint
+from listenwell.decoding import Decoding, Hypothesis, decode, stream
+from listenwell.dialogue import Dialogue, Example, Turn
+from listenwell.models.contract import Batch, Controls, Model, State
+from listenwell.reply import Candidate, Reply
+from listenwell.taxonomy import EMOTIONS
+from listenwell.text import Tokenizer, words
+
+Talk = Dialogue | Sequence[str] | str
+"""What can be replied to: a dialogue, its turns as plain texts (the last one is the speaker's), or one text."""
+
+
+@dataclass(slots=True)
+class Likelihoods:
+    """What perplexity is made of, an entry an item."""
+
+    nll: np.ndarray
+    """−log p(reply), the end token counted."""
+    tokens: np.ndarray
+    """Of the system's own tokenizer, the end token counted."""
+    words: np.ndarray
+    """By the word-level tokenizer, the end not counted."""
+    unknown: np.ndarray
+    """Target words that the system's vocabulary lacks."""
+    unseen_types: int
+    """How many different such words the items have."""
+
+
+class System(Protocol):
+    """What everything above models talks to."""
+
+    name: str
+
+    def reply(self, talk: Talk, controls: Controls | None = None) -> Reply: ...
+
+    def replies(
+        self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
+    ) -> list[Reply]:
+        """One reply a dialogue; `done` is told how many more are ready."""
+        ...
+
+    def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
+        """None where it cannot be had, as from an endpoint."""
+        ...
+
+
+def as_context(talk: Talk) -> tuple[Turn, ...]:
+    """The turns to reply to. A dialogue that ends with the listener has nothing to reply to."""
+    if isinstance(talk, str):
+        talk = [talk]
+    dialogue = talk if isinstance(talk, Dialogue) else Dialogue.from_texts(talk)
+    if dialogue.turns[-1].speaker != "speaker":
+        raise ValueError("the last turn is the listener's own; a reply answers a turn of the speaker")
+    if not any(turn.text.strip() for turn in dialogue.turns):
+        raise ValueError("there is nothing to reply to: every turn is empty")
+    return dialogue.turns
+
+
+class Bot:
+    """A trained model that talks.
+
+    >>> listenwell.load("multi-trs").reply(["I lost my job today"]).text
+    """
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.name = checkpoint.name
+        self.checkpoint = checkpoint
+        self.model: Model = checkpoint.model.eval()
+        self.tokenizer: Tokenizer = checkpoint.tokenizer
+        self.encoding: EncodingConfig = checkpoint.encoding
+        self.decoding: Decoding = checkpoint.decoding
+
+    def with_decoding(self, **changes: object) -> Bot:
+        """The same model, speaking another way."""
+        other = Bot(self.checkpoint)
+        other.decoding = replace(self.decoding, **changes)  # type: ignore[arg-type]
+        return other
+
+    def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
+        return self.replies([talk], controls)[0]
+
+    def replies(
+        self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
+    ) -> list[Reply]:
+        found: dict[int, Reply] = {}
+        items = [Example(str(index), as_context(talk)) for index, talk in enumerate(talks)]
+        for batch in self._batches(items, tokens=6_000, examples=64):
+            with torch.inference_mode():
+                state = self._understand(batch, controls)
+                hypotheses = decode(self.model, state, self.decoding, items=batch.rows, **self._ends())
+            for position, row in enumerate(batch.rows):
+                found[row] = self._explain(hypotheses[position], state, position)
+            if done is not None:
+                done(len(batch))
+        return [found[index] for index in range(len(items))]
+
+    def stream(self, talk: Talk, controls: Controls | None = None) -> Iterator[str]:
+        """The reply as it grows: each item is the whole text so far, since words join as more come."""
+        (batch,) = self._batches([Example("0", as_context(talk))])
+        options = replace(self.decoding, candidates=1)
+        if options.method == "beam":
+            options = replace(options, method="greedy")
+        with torch.inference_mode():
+            state = self._understand(batch, controls)
+        tokens: list[int] = []
+        for token in stream(self.model, state, options, **self._ends()):
+            tokens.append(token)
+            yield self.tokenizer.decode(tokens)
+
+    def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
+        nll, tokens = np.zeros(len(items)), np.zeros(len(items))
+        generator = torch.Generator().manual_seed(0)
+        for batch in self._batches(items, tokens=12_000):
+            assert batch.reply is not None
+            with torch.inference_mode():
+                nll[list(batch.rows)] = self.model.score(batch, generator).numpy()
+            tokens[list(batch.rows)] = batch.reply.mask.sum(1).numpy()
+            if done is not None:
+                done(len(batch))
+        spoken = [words(item.reply.text) for item in items if item.reply is not None]
+        lacking = self._lacking(spoken)
+        return Likelihoods(
+            nll=nll,
+            tokens=tokens,
+            words=np.array([len(reply) for reply in spoken]),
+            unknown=np.array([sum(word in lacking for word in reply) for reply in spoken]),
+            unseen_types=len(lacking),
+        )
+
+    def _lacking(self, spoken: Iterable[list[str]]) -> set[str]:
+        if self.tokenizer.kind != "word":
+            return set()  # sub-words spell every word
+        vocabulary = self.tokenizer.backend.get_vocab()
+        return {word for reply in spoken for word in reply if word not in vocabulary}
+
+    def _batches(self, items: Sequence[Example], tokens: int = 6_000, examples: int = 0) -> Iterator[Batch]:
+        data = encode(items, self.tokenizer, self.encoding)
+        for rows in ordered_batches(data.lengths(), examples=examples, tokens=tokens):
+            yield collate(data, rows, self.tokenizer.pad)
+
+    def _understand(self, batch: Batch, controls: Controls | None) -> State:
+        generator = torch.Generator().manual_seed(self.decoding.seed)
+        return self.model.understand(batch, controls, generator=generator)
+
+    def _ends(self) -> dict:
+        return {"start": self.tokenizer.start, "end": self.tokenizer.end, "banned": self.tokenizer.banned}
+
+    def _explain(self, hypotheses: list[Hypothesis], state: State, row: int) -> Reply:
+        candidates = tuple(Candidate(self.tokenizer.decode(h.tokens), h.score) for h in hypotheses)
+        emotions: dict[str, float] = {}
+        if "emotion" in state.beliefs:
+            chances = state.beliefs["emotion"][row].exp().tolist()
+            emotions = dict(sorted(zip(EMOTIONS, chances, strict=True), key=lambda pair: -pair[1]))
+        return Reply(
+            text=candidates[0].text,
+            emotion=next(iter(emotions), None),
+            emotions=emotions,
+            candidates=candidates,
+            system=self.name,
+        )
