@@ -1,6 +1,6 @@
 """Examples to token ids once, then to batches of like length.
 
-    Example ─ encode() ─▶ Encoded ─ Batches ─▶ Batch
+Example ─ encode() ─▶ Encoded ─ Batches ─▶ Batch
 """
 
 from __future__ import annotations
@@ -27,6 +27,12 @@ class EncodingConfig:
     """Tokens of a reply kept in training; evaluation never cuts a reply."""
     separators: bool = False
     """Put <s> and </s> around every utterance of the context (MEED2) instead of one <ctx> in front."""
+
+    def __post_init__(self) -> None:
+        if self.max_context < 2:
+            raise ValueError(f"max_context is {self.max_context}, expected at least 2: a token of context behind <ctx>")
+        if self.max_reply < 1:
+            raise ValueError(f"max_reply is {self.max_reply}, expected at least 1")
 
 
 @dataclass(slots=True)
@@ -63,7 +69,9 @@ class Encoded:
         ).reshape(len(self), 2)
 
 
-def encode(items: Iterable[Example], tokenizer: Tokenizer, config: EncodingConfig, cut_replies: bool = False) -> Encoded:
+def encode(
+    items: Iterable[Example], tokenizer: Tokenizer, config: EncodingConfig, cut_replies: bool = False
+) -> Encoded:
     """Every example as ids. Equal turns are encoded once: a dialogue's contexts share theirs."""
     known: dict[str, list[int]] = {}
 

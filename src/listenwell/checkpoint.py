@@ -1,10 +1,10 @@
 """A checkpoint is a folder, written under another name, synced and renamed; no pickle anywhere.
 
-    model.safetensors   the weights, float or 8-bit
-    config.json         the model's name and config, the tokenizer's kind, the encoding, the decoding
-    tokenizer.json      as every Hugging Face tool reads it
-    meta.json           how it was made: recipe, seed, data hash, metrics, commit
-    training.safetensors, training.json   only where a run can go on: optimizers, random state, place
+model.safetensors   the weights, float or 8-bit
+config.json         the model's name and config, the tokenizer's kind, the encoding, the decoding
+tokenizer.json      as every Hugging Face tool reads it
+meta.json           how it was made: recipe, seed, data hash, metrics, commit
+training.safetensors, training.json   only where a run can go on: optimizers, random state, place
 """
 
 from __future__ import annotations

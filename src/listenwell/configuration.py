@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar, get_args, get_type_hints
 
 T = TypeVar("T")
 
@@ -26,6 +26,26 @@ def instantiate(cls: type[T], data: Mapping[str, Any], where: str) -> T:
     parser = ArgumentParser(exit_on_error=False)
     parser.add_class_arguments(cls, None)
     try:
-        return cls(**vars(parser.instantiate_classes(parser.parse_object(dict(data)))))
-    except ArgumentError as problem:
+        made = cls(**vars(parser.instantiate_classes(parser.parse_object(dict(data)))))
+    except (ArgumentError, TypeError, ValueError) as problem:  # a wrong type, or what __post_init__ refuses
         raise ConfigError(f"{where}: {problem}") from problem
+    for path in _empty(made):
+        raise ConfigError(f"{where}: {path} has no value; leave the key out for the default")
+    return made
+
+
+def _empty(made: Any, path: str = "") -> Iterator[str]:
+    """The places that hold None where the type does not allow it: the parser takes null for anything."""
+    if dataclasses.is_dataclass(made) and not isinstance(made, type):
+        hints = get_type_hints(type(made))
+        for f in dataclasses.fields(made):
+            value, place = getattr(made, f.name), f"{path}.{f.name}".lstrip(".")
+            if value is None and hints[f.name] is not Any and type(None) not in get_args(hints[f.name]):
+                yield place
+            yield from _empty(value, place)
+    elif isinstance(made, list):
+        for index, value in enumerate(made):
+            yield from _empty(value, f"{path}.{index}")
+    elif isinstance(made, dict):
+        for key, value in made.items():
+            yield from _empty(value, f"{path}.{key}")

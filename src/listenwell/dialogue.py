@@ -44,7 +44,14 @@ class Label:
         by = record.get("by", "gold")
         if by not in ("gold", "machine"):
             raise ValueError(f"a label is by 'gold' or 'machine', found {by!r}")
-        return cls(record["name"], by, record.get("confidence"))
+        confidence = record.get("confidence")
+        if confidence is not None and not _is_share(confidence):
+            raise ValueError(f"a label's confidence is a number from 0 to 1, found {confidence!r}")
+        return cls(record["name"], by, confidence)
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +112,27 @@ class Dialogue:
         turns = record.get("turns")
         if not isinstance(turns, list) or not turns:
             raise ValueError("a dialogue has a non-empty list 'turns'")
-        emotion = record.get("emotion")
+        id, emotion = record.get("id"), record.get("emotion")
+        if id is not None and (isinstance(id, bool) or not isinstance(id, str | int)):
+            raise ValueError(f"a dialogue's id is a string, found {id!r}")
+        for name in ("situation", "source", "language", "split"):
+            if not isinstance(record.get(name), str | None):
+                raise ValueError(f"a dialogue's {name} is a string, found {record[name]!r}")
         return cls(
-            id=str(record.get("id", "")),
+            id="" if id is None else str(id),
             turns=tuple(Turn.from_json(turn) for turn in turns),
             emotion=None if emotion is None else Label.from_json(emotion),
             situation=record.get("situation"),
-            source=record.get("source", ""),
-            language=record.get("language", "en"),
+            source=record.get("source") or "",
+            language=record.get("language") or "en",
             split=record.get("split"),
         )
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], id: str = "chat") -> Dialogue:
         """A conversation given as plain texts that ends with the speaker: roles alternate backwards."""
+        if isinstance(texts, str):
+            raise ValueError(f"a dialogue is made from a list of texts, found one text: {texts!r}")
         texts = list(texts)
         if not texts:
             raise ValueError("a dialogue needs at least one text")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from listenwell.decoding import Decoding
@@ -31,7 +32,7 @@ def chat(model: str = DEFAULT, decoding: Decoding | None = None) -> None:
 
     console = Console(highlight=False)
     interactive = sys.stdin.isatty()
-    with console.status("waking up …") if interactive and console.is_terminal else _nothing():
+    with console.status("waking up …") if interactive and console.is_terminal else nullcontext():
         bot = load(model)
     if decoding is not None:
         bot.decoding = decoding
@@ -47,7 +48,7 @@ def chat(model: str = DEFAULT, decoding: Decoding | None = None) -> None:
 class Conversation:
     """The turns so far, and the system that listens."""
 
-    def __init__(self, bot) -> None:  # noqa: ANN001
+    def __init__(self, bot) -> None:
         self.bot = bot
         self.reset()
 
@@ -55,7 +56,7 @@ class Conversation:
         self.texts: list[str] = []
         self.last = None
 
-    def hear(self, text: str):  # noqa: ANN201
+    def hear(self, text: str):
         """The reply to this message. The message counts as said only once it is answered."""
         reply = self.bot.reply([*self.texts, text])
         self.texts += [text, reply.text]
@@ -73,11 +74,9 @@ class Conversation:
             lines.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _talk(conversation: Conversation, console) -> None:  # noqa: ANN001
-    try:
+def _talk(conversation: Conversation, console) -> None:
+    with suppress(ImportError):
         import readline  # noqa: F401  arrow keys and history in input()
-    except ImportError:
-        pass
     name = conversation.bot.name
     console.print(f"[bold]{name}[/] is listening. It is a program, trained on people's conversations; no therapist.")
     console.print("Tell it how you are. [dim]/help for more, Ctrl-D to leave.[/]\n")
@@ -98,7 +97,7 @@ def _talk(conversation: Conversation, console) -> None:  # noqa: ANN001
             console.print(f"[bold cyan]{name}[/] > ", reply.text, sep="", end="\n\n", markup=True)
 
 
-def _command(text: str, conversation: Conversation, console) -> None:  # noqa: ANN001
+def _command(text: str, conversation: Conversation, console) -> None:
     word, _, rest = text.partition(" ")
     if word == "/reset":
         conversation.reset()
@@ -112,7 +111,7 @@ def _command(text: str, conversation: Conversation, console) -> None:  # noqa: A
         console.print()
 
 
-def _save(conversation: Conversation, name: str, console) -> None:  # noqa: ANN001
+def _save(conversation: Conversation, name: str, console) -> None:
     if not name or not conversation.texts:
         console.print("[dim]/save FILE, once something was said[/]\n")
         return
@@ -123,7 +122,7 @@ def _save(conversation: Conversation, name: str, console) -> None:  # noqa: ANN0
         console.print(f"[red]not saved:[/] {problem}\n")
 
 
-def _why(conversation: Conversation, console) -> None:  # noqa: ANN001
+def _why(conversation: Conversation, console) -> None:
     reply = conversation.last
     if reply is None:
         console.print("[dim]nothing was said yet[/]\n")
@@ -139,9 +138,3 @@ def _why(conversation: Conversation, console) -> None:  # noqa: ANN001
         for candidate in reply.candidates:
             console.print(f"  {candidate.score:7.2f}  {candidate.text}", markup=False)
     console.print()
-
-
-def _nothing():  # noqa: ANN202
-    from contextlib import nullcontext
-
-    return nullcontext()

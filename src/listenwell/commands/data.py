@@ -3,9 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def data(
-    source: str | None = None, split: str | None = None, path: Path | None = None, json: bool = False
-) -> None:
+def data(source: str | None = None, split: str | None = None, path: Path | None = None, json: bool = False) -> None:
     """List the corpora, or describe one: what it holds, and what of it was dropped or is dirty.
 
     Args:
@@ -33,9 +31,9 @@ def data(
         print(encoder.dumps({**found.to_json(), "report": report.to_json()}))
         return
     console.print(table(f"{source}, {split or 'all splits'}", ("", ""), found.table()))
-    rows = [(row.fate, row.reason, f"{row.number:,}", row.first_seen) for row in report.table()]
-    if rows:
-        console.print(table("Met on the way", ("fate", "reason", "times", "first seen"), rows, right=("times",)))
+    met = [(row.fate, row.reason, f"{row.number:,}", row.first_seen) for row in report.table()]
+    if met:
+        console.print(table("Met on the way", ("fate", "reason", "times", "first seen"), met, right=("times",)))
     else:
         console.print("Nothing was dropped or dirty.")
 

@@ -50,7 +50,7 @@ def evaluate(
     items = (item for dialogue in sources.read(data, path, split) for item in examples(dialogue))
     chosen = list(islice(items, limit or None))
     meta = bot.checkpoint.meta
-    about = {
+    about: dict[str, object] = {
         "data": data,
         "split": split,
         "data hash": sources.data_hash(sources.data_files(data, path, split)),
@@ -74,5 +74,5 @@ def evaluate(
         console.print(f"written to {out}: scores.json, replies.jsonl", highlight=False)
 
 
-def _interval(score) -> str:  # noqa: ANN001
+def _interval(score) -> str:
     return "" if score.low is None else f"{score.low:.2f} to {score.high:.2f}"

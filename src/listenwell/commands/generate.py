@@ -67,7 +67,7 @@ def generate(
         print(f"{len(replies):,} replies written to {out}", file=sys.stderr)
 
 
-def _talk(line: str, number: int):  # noqa: ANN202
+def _talk(line: str, number: int):
     from listenwell.dialogue import Dialogue
 
     text = line.strip()

@@ -7,7 +7,7 @@ def train(
     recipe: str,
     out: Path | None = None,
     resume: bool = False,
-    set: list[str] | None = None,  # noqa: A002  the flag reads best so
+    set: list[str] | None = None,
     threads: int = 0,
     save_every: float = 300.0,
     quiet: bool = False,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
     """As torch's, with the rate rounded to the nearest 1/256; the scale fits the rounded rate exactly."""
-    threshold = round(rate * 256)
+    threshold = min(round(rate * 256), 255)  # something is always kept: all dropped would divide by zero
     if not training or threshold <= 0:
         return x
     if x.device.type != "cpu":

@@ -106,11 +106,9 @@ class Decoder(nn.Module):
 
     def remember(self, memory: Tensor, mask: Tensor) -> Memory:
         """Projects the memory for every layer, once for all steps."""
-        return Memory([layer.cross_attention.project(memory) for layer in self.layers], mask)
+        return Memory([layer.cross_attention.project(memory) for layer in self.layers], mask)  # type: ignore[union-attr, operator]
 
-    def forward(
-        self, x: Tensor, memory: Memory, past: list[KeyValues] | None = None
-    ) -> tuple[Tensor, list[KeyValues]]:
+    def forward(self, x: Tensor, memory: Memory, past: list[KeyValues] | None = None) -> tuple[Tensor, list[KeyValues]]:
         """A whole sequence (past is None), or one more position after what `past` holds."""
         mask = None if bool(memory.mask.all()) else memory.mask
         caches = []

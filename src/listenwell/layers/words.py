@@ -14,13 +14,16 @@ class WordEmbedding(nn.Module):
     A table narrower than the model goes through a projection on the way in and another on the way out:
     that is how pretrained vectors of any width are used as they are, and it makes the choice among all
     words, the dearest product of these models, cheaper by the same factor.
+
+    Untied, words are chosen by a table of their own.
     """
 
-    def __init__(self, vocabulary: int, width: int, table_width: int = 0) -> None:
+    def __init__(self, vocabulary: int, width: int, table_width: int = 0, tied: bool = True) -> None:
         super().__init__()
         self.width = width
         table_width = table_width or width
         self.table = nn.Parameter(torch.randn(vocabulary, table_width) * table_width**-0.5)
+        self.choice = None if tied else nn.Parameter(torch.randn(vocabulary, table_width) * table_width**-0.5)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
         narrow = table_width != width
         self.widen = nn.Linear(table_width, width, bias=False) if narrow else nn.Identity()
@@ -33,12 +36,17 @@ class WordEmbedding(nn.Module):
         """(batch, time) ids to (batch, time, width)."""
         return self.widen(nn.functional.embedding(tokens, self.table)) * math.sqrt(self.table.shape[1])
 
+    @property
+    def choices(self) -> Tensor:
+        """The table that words are chosen by: (vocabulary, table width)."""
+        return self.table if self.choice is None else self.choice
+
     def query(self, hidden: Tensor) -> Tensor:
         """What is compared with the table: (…, width) to (…, table width)."""
         return self.narrow(hidden)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return nn.functional.linear(self.query(hidden), self.table, self.bias)
+        return nn.functional.linear(self.query(hidden), self.choices, self.bias)
 
     @torch.no_grad()
     def start_from(self, vectors: Tensor, known: Tensor) -> None:
@@ -53,7 +61,8 @@ class WordEmbedding(nn.Module):
             vectors = vectors @ (turn.T if source < target else turn)
         # The same mean length as the rows that have no vector.
         vectors = vectors / vectors[known].norm(dim=1).mean()
-        self.table[known] = vectors[known].to(self.table.dtype)
+        for table in (self.table, self.choices):
+            table[known] = vectors[known].to(table.dtype)
 
     @torch.no_grad()
     def start_frequencies(self, counts: Tensor) -> None:

@@ -50,9 +50,12 @@ def entry(name: str) -> Entry:
 
 def build(name: str, choices: dict[str, Any], vocabulary: Vocabulary) -> Model:
     """A fresh model. `choices` are fields of its config; a wrong one is named with the right ones."""
-    from listenwell.configuration import instantiate
+    from listenwell.configuration import ConfigError, instantiate
 
     found = entry(name)
     cls = getattr(import_module(found.module), found.cls)
     config = instantiate(cls.Config, {**found.choices, **choices}, f"model {name}")
-    return cls(config, vocabulary)
+    try:
+        return cls(config, vocabulary)
+    except ValueError as problem:  # sizes that do not go together
+        raise ConfigError(f"model {name}: {problem}") from problem

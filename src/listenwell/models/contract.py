@@ -16,6 +16,8 @@ from typing import Any, ClassVar, Literal, Protocol
 import torch
 from torch import Tensor, nn
 
+from listenwell.taxonomy import unknown_name
+
 ABSENT = -100
 """The id of a label that a row does not have; cross-entropy ignores it."""
 
@@ -192,6 +194,8 @@ class Model(nn.Module):
 
     def objective(self, name: str, batch: Batch, moment: Moment, **options: Any) -> dict[str, Term]:
         """The named losses of one objective on one batch; `options` are the stage's."""
+        if name not in self.objectives:
+            raise ValueError(unknown_name("objective", name, self.objectives))
         return getattr(self, self.objectives[name])(batch, moment, **options)
 
     def initialise(self, prior: WordPrior) -> None:

@@ -40,6 +40,8 @@ class TrsConfig:
     """After every part, and on the embeddings."""
     word_width: int = 0
     """Width of the word table; 0 means the model's. A narrower one goes through a projection."""
+    tied: bool = True
+    """Read and choose words by one table."""
     emotion: bool = False
     """Classify the speaker's emotion from the context: the multi-task transformer."""
 
@@ -54,7 +56,7 @@ class Trs(Model):
         self.config = config
         self.vocabulary = vocabulary
         sizes = (config.width, config.heads, config.feed_forward, config.dropout)
-        self.words = WordEmbedding(vocabulary.size, config.width, config.word_width)
+        self.words = WordEmbedding(vocabulary.size, config.width, config.word_width, config.tied)
         self.speakers = nn.Embedding(2, config.width)
         nn.init.normal_(self.speakers.weight, std=0.02)
         self.encoder = Encoder(config.encoder_layers, *sizes)
@@ -77,7 +79,9 @@ class Trs(Model):
     def encode(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The context (batch, time, width) and its mask."""
         assert batch.context is not None
-        return self.encoder(self.embed(batch.context.tokens, batch.context.roles), batch.context.mask), batch.context.mask
+        return self.encoder(
+            self.embed(batch.context.tokens, batch.context.roles), batch.context.mask
+        ), batch.context.mask
 
     def understand(
         self,
@@ -106,7 +110,7 @@ class Trs(Model):
         assert batch.emotion is not None
         state = self.understand(batch)
         hidden, targets = self.teach(batch, state)
-        loss, nll = packed_cross_entropy(hidden, self.words.table, self.words.bias, targets, smoothing)
+        loss, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets, smoothing)
         terms = {"reply": Term(loss, len(targets), nll.sum())}
         if self.emotion is not None:
             wrong = F.nll_loss(state.beliefs["emotion"], batch.emotion, ignore_index=ABSENT, reduction="sum")
@@ -119,6 +123,6 @@ class Trs(Model):
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
         assert batch.reply is not None
         hidden, targets = self.teach(batch, self.understand(batch))
-        _, nll = packed_cross_entropy(hidden, self.words.table, self.words.bias, targets)
+        _, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets)
         rows = torch.arange(len(batch), device=nll.device)[:, None].expand_as(batch.reply.mask)[batch.reply.mask]
         return torch.zeros(len(batch), device=nll.device).index_add_(0, rows, nll)

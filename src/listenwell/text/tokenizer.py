@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +17,7 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from tokenizers import Tokenizer as Backend
 
 from listenwell.models.contract import Vocabulary
-from listenwell.text.words import WORD_PATTERN, detokenize
+from listenwell.text.words import ACUTE, APOSTROPHES, VARIATION, WORD_PATTERN, detokenize
 
 PAD, UNK, START, END, CTX = SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<ctx>")
 
@@ -38,6 +39,8 @@ class Tokenizer:
 
     def __init__(self, backend: Backend, kind: str, rare_from: int | None = None) -> None:
         self.backend = backend
+        # What a person types is text: "</s>" in it must not become the end token.
+        self.backend.encode_special_tokens = True
         self.kind = kind
         self.rare_from = len(self) if rare_from is None else rare_from
         """Word ids from here on were seen once in training: the vocabulary is sorted by falling count."""
@@ -92,7 +95,13 @@ def word_backend() -> Backend:
     """Splits as the Penn Treebank does ("do", "n't"), so that the words match pretrained vectors' better."""
     backend = Backend(models.WordLevel({UNK: 0}, unk_token=UNK))
     backend.normalizer = normalizers.Sequence(
-        [normalizers.NFKC(), normalizers.Replace(Regex("[‘’`´]"), "'"), normalizers.Lowercase()]
+        [
+            normalizers.Replace(ACUTE, "'"),
+            normalizers.NFKC(),
+            normalizers.Replace(Regex(f"[{APOSTROPHES}]"), "'"),
+            normalizers.Replace(VARIATION, ""),
+            normalizers.Lowercase(),
+        ]
     )
     backend.pre_tokenizer = pre_tokenizers.Split(Regex(WORD_PATTERN), behavior="removed", invert=True)
     return backend
@@ -100,6 +109,11 @@ def word_backend() -> Backend:
 
 def train_tokenizer(texts: Iterable[str], config: TextConfig) -> Tokenizer:
     """A tokenizer of the kind asked for, from the training texts alone."""
+    texts = iter(texts)
+    first = next(texts, None)
+    if first is None:
+        raise ValueError("there are no words to learn a vocabulary from: the training data is empty")
+    texts = chain([first], texts)
     if config.kind == "word":
         return _train_words(texts, config.least)
     backend = Backend(models.BPE())
@@ -121,10 +135,10 @@ def _train_words(texts: Iterable[str], least: int) -> Tokenizer:
     for text in texts:
         normal = backend.normalizer.normalize_str(text)
         counts.update(word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normal))
-    if not counts:
-        raise ValueError("there are no words to learn a vocabulary from: the training data is empty")
     # Sorted by count, then by word: the same data gives the same ids, and the rare words come last.
     ranked = sorted(((word, n) for word, n in counts.items() if n >= least), key=lambda pair: (-pair[1], pair[0]))
+    if not ranked:
+        raise ValueError(f"there are no words to learn a vocabulary from: none of {len(counts)} is there {least} times")
     vocabulary = {word: index for index, word in enumerate((*SPECIALS, *(word for word, _ in ranked)))}
     backend.model = models.WordLevel(vocabulary, unk_token=UNK)
     backend.add_special_tokens([AddedToken(token, special=True) for token in SPECIALS])

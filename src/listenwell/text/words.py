@@ -1,38 +1,73 @@
-"""What a word is, and how words become a sentence again. No dependency but `re`-like patterns."""
+"""What a word is, and how words become a sentence again. No dependency but `re`-like patterns.
+
+`words` must agree with the word-level tokenizer (`word_backend`), whose normal form and pattern are these.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
-WORD_PATTERN = r"\w+(?=n't)|n't|'(?:s|m|re|ve|ll|d)(?!\w)|\w+|\.{2,}|[^\w\s]"
+# Python's \w leaves accents that stand alone out, the tokenizer's takes them in; so they are named.
+_LETTER = r"[\w\u0300-\u036f]"
+WORD_PATTERN = (
+    rf"{_LETTER}+(?=n't)|n't|'(?:s|m|re|ve|ll|d)(?!{_LETTER})|{_LETTER}+|\.{{2,}}|[^\w\s\u0300-\u036f\x00-\x1f\x7f]"
+)
 """Treebank-like: clitics stand alone, runs of dots are one word, other punctuation is a word each."""
 
 _WORD = re.compile(WORD_PATTERN)
 _CLITICS = frozenset({"n't", "'s", "'m", "'re", "'ve", "'ll", "'d"})
 _CLOSING = frozenset(".,!?;:%)]}…")
 _OPENING = frozenset("([{$£€#")
-_QUOTES = str.maketrans("‘’`´", "''''")
+_ELIDING = frozenset({"y", "o", "c", "d", "l", "ma"})  # y'all, o'clock, c'mon, d'oh, l'amour, ma'am
+_CLIPPED = frozenset({"em", "cause", "cuz", "til", "till", "bout", "round", "tis", "twas"})  # get 'em
+_ABBREVIATED = frozenset({("a", "m"), ("p", "m"), ("e", "g"), ("i", "e"), ("u", "s"), ("u", "k")})
+ACUTE = "´"
+"""Taken for an apostrophe before NFKC makes a space and an accent of it."""
+APOSTROPHES = "‘’`"
+VARIATION = "\ufe0f"
+"""Asks for the coloured form of the sign before it; not part of any word."""
+_FOLD = {**str.maketrans(APOSTROPHES, "'" * len(APOSTROPHES)), ord(VARIATION): None}
 
 
 def words(text: str) -> list[str]:
     """The lower-cased words of a text: the unit that perplexity per word and all overlap metrics count."""
-    return _WORD.findall(text.translate(_QUOTES).lower())
+    return _WORD.findall(unicodedata.normalize("NFKC", text.replace(ACUTE, "'")).translate(_FOLD).lower())
 
 
 def detokenize(tokens: Sequence[str]) -> str:
     """Words joined as people write them, with sentence case and a capital I."""
     pieces: list[str] = []
     glue = True  # whether the next word sticks to what stands before it
-    quoted = False
-    for token in tokens:
-        opens_quote = token == '"' and not quoted
-        sticks = token in _CLITICS or token[0] in _CLOSING or (token == '"' and quoted) or token in ("-", "/", "'")
+    quoted: set[str] = set()
+    for index, token in enumerate(tokens):
+        before = tokens[index - 1] if index else ""
+        after = tokens[index + 1] if index + 1 < len(tokens) else ""
+        inside = _inside(token, before, after)
+        opens = closes = False
+        if token in ("'", '"') and not inside:
+            pair = token in quoted or token == '"' or (not before.endswith("s") and token in tokens[index + 1 :])
+            closes = token in quoted or not (pair or index == 0 or after in _CLIPPED)
+            opens = not closes
+            if pair:
+                quoted ^= {token}
+        sticks = inside or closes or token in _CLITICS or token[0] in _CLOSING
         pieces.append(token if glue or sticks else f" {token}")
-        glue = token in _OPENING or opens_quote or token in ("-", "/", "'")
-        if token == '"':
-            quoted = not quoted
+        glue = inside or opens or token in _OPENING
     return sentence_case("".join(pieces))
+
+
+def _inside(token: str, before: str, after: str) -> bool:
+    """Whether a sign joins what stands around it: well-known, and/or, o'clock, 5.50, 10,000, 3:30, p.m."""
+    if token in ("-", "/"):
+        return True
+    if token == "'":
+        return before in _ELIDING
+    if token == "." and (before, after) in _ABBREVIATED:
+        return True
+    digits = {".": len(after), ",": 3, ":": 2}.get(token)
+    return digits == len(after) and before.isdigit() and after.isdigit()
 
 
 def sentence_case(text: str) -> str:

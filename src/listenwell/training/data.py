@@ -85,8 +85,8 @@ def read_vectors(path: Path, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
         raise ConfigError(f"{path}: none of its words is in the vocabulary")
     vectors = torch.zeros(len(tokenizer), width)
     known = torch.zeros(len(tokenizer), dtype=torch.bool)
-    for index, values in rows.items():
-        vectors[index] = torch.from_numpy(values)
+    for index, row in rows.items():
+        vectors[index] = torch.from_numpy(row)
         known[index] = True
     return vectors, known
 

@@ -24,7 +24,7 @@ class Journal:
         try:
             from torch.utils.tensorboard import SummaryWriter
 
-            self._board: Any = SummaryWriter(str(folder / "tensorboard"), purge_step=after + 1)  # type: ignore[no-untyped-call]
+            self._board: Any = SummaryWriter(str(folder / "tensorboard"), purge_step=after + 1)
         except ImportError:
             self._board = None
 
@@ -84,7 +84,9 @@ class Display:
         self._progress.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._progress.stop()
 
     def stage(self, name: str, total: int, done: int) -> None:

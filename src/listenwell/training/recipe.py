@@ -97,6 +97,10 @@ class Move:
     options: dict[str, Any] = field(default_factory=dict)
     """What else the objective takes, such as smoothing."""
 
+    def __post_init__(self) -> None:
+        if self.times < 1:
+            raise ConfigError(f"a move is made at least once a round, found times: {self.times}")
+
 
 @dataclass
 class Stage:
@@ -219,6 +223,10 @@ def _apply(data: dict[str, Any], change: str) -> None:
         if not isinstance(place, dict | list):
             raise ConfigError(f"--set {change}: {key!r} holds a single value, nothing below it can be set")
     try:
-        place[int(last) if isinstance(place, list) else last] = yaml.safe_load(value)
+        found = yaml.safe_load(value)
+    except yaml.YAMLError as problem:
+        raise ConfigError(f"--set {change}: {value!r} is no YAML value") from problem
+    try:
+        place[int(last) if isinstance(place, list) else last] = found
     except (ValueError, IndexError) as problem:
         raise ConfigError(f"--set {change}: {last!r} is not one of the {len(place)} items there") from problem

@@ -15,6 +15,7 @@ from listenwell import __version__, checkpoint
 from listenwell.checkpoint import Checkpoint, CheckpointError
 from listenwell.configuration import ConfigError
 from listenwell.models import build
+from listenwell.training.curves import draw
 from listenwell.training.data import encode_split, learn_tokenizer, training_hash, word_prior
 from listenwell.training.display import Display
 from listenwell.training.recipe import Recipe
@@ -22,7 +23,9 @@ from listenwell.training.resuming import Place, read_place
 from listenwell.training.trainer import Trainer
 
 
-def train(recipe: Recipe, folder: Path, *, resume: bool = False, quiet: bool = False, save_every: float = 300.0) -> Path:
+def train(
+    recipe: Recipe, folder: Path, *, resume: bool = False, quiet: bool = False, save_every: float = 300.0
+) -> Path:
     """Trains into `folder` and returns the trained system's checkpoint, `folder/best`."""
     display = Display(Console(stderr=True), quiet)
     data_hash = training_hash(recipe)
@@ -46,6 +49,7 @@ def train(recipe: Recipe, folder: Path, *, resume: bool = False, quiet: bool = F
         display.say(f"going on from {source}: {place.total_seen:,} examples seen")
     valid = encode_split(recipe, recipe.data, "valid", made.tokenizer, cut_replies=False)
     Trainer(recipe, made, valid, folder, place, display, save_every).run(source)
+    draw(folder)
     minutes = place.seconds / 60
     display.say(f"trained on {place.total_seen:,} examples in {minutes:.1f} minutes: {folder / 'best'}")
     return folder / "best"
@@ -102,7 +106,11 @@ def _commit() -> str | None:
         return None
     try:
         said = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--exclude=*"], cwd=root, capture_output=True, text=True, check=True
+            ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=True,
         )
     except (OSError, subprocess.CalledProcessError):
         return None

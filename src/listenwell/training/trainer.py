@@ -34,7 +34,7 @@ class TrainingError(RuntimeError):
     """Training cannot go on; the message says where it stood and what it saw."""
 
 
-class Interrupted(Exception):
+class Interrupted(Exception):  # noqa: N818  not an error: a wish that was met
     """A person asked to stop; everything is saved."""
 
 
@@ -157,9 +157,7 @@ class Trainer:
         batch = feed.draw()
         options = stage.optimizers[move.optimizer]
         self._let_learn(move.optimizer, options)
-        terms = self.model.objective(
-            move.objective, batch, Moment(self.place.rounds, progress), **move.options
-        )
+        terms = self.model.objective(move.objective, batch, Moment(self.place.rounds, progress), **move.options)
         loss = sum(
             (move.weights.get(name, 1.0) * term.mean for name, term in terms.items() if term.learned),
             torch.zeros(()),
@@ -268,20 +266,22 @@ class Trainer:
             write_state(place, self.place, self.optimizers)
 
         self._keep(
-            lambda: checkpoint.save(
-                self.made, self.folder / "last", extra=write, previous=self.folder / "previous"
-            )
+            lambda: checkpoint.save(self.made, self.folder / "last", extra=write, previous=self.folder / "previous")
         )
         self._saved = time.monotonic()
 
     def _keep(self, save: Callable[[], None]) -> None:
-        """A full disk must not end a run that has hours behind it: the last good checkpoint stays, a warning goes out."""
+        """A full disk must not end a run with hours behind it: the last good checkpoint stays, a warning goes out."""
         try:
             save()
         except OSError as problem:
             if self._stop or self.place.finished:
-                raise TrainingError(f"the checkpoint could not be written: {problem}; the one before it is whole") from problem
-            self.display.say(f"[yellow]warning:[/] checkpoint not written ({problem}); the one before it is whole, going on")
+                raise TrainingError(
+                    f"the checkpoint could not be written: {problem}; the one before it is whole"
+                ) from problem
+            self.display.say(
+                f"[yellow]warning:[/] checkpoint not written ({problem}); the one before it is whole, going on"
+            )
 
 
 @contextmanager
@@ -293,7 +293,7 @@ def stop_on_signal(ask: Callable[[], None]) -> Iterator[None]:
 
     def heard(number: int, frame: FrameType | None) -> None:
         ask()
-        signal.signal(number, before[number])
+        signal.signal(number, before[signal.Signals(number)])
 
     before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -1,0 +1,41 @@
+# make chat   set up and talk          make test   set up and check everything
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: chat test lint format setup clean
+
+chat: $(VENV)/.ready
+	@$(BIN)/listenwell chat $(ARGS)
+
+test: $(VENV)/.ready-dev lint
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+lint: $(VENV)/.ready-dev
+	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/mypy
+
+format: $(VENV)/.ready-dev
+	$(BIN)/ruff check --fix src tests bench
+	$(BIN)/ruff format src tests bench
+
+# All that training and measuring need.
+setup: $(VENV)/.ready
+
+# The stamp is written last, so its existence means that the installation completed. What is said goes to standard
+# error: standard output belongs to the conversation.
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@echo "setting up $(VENV) (a few minutes, once) …" >&2
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "listenwell needs Python 3.11 or newer; name one with make PYTHON=python3.11")'
+	@$(PYTHON) -m venv $(VENV) >&2
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[metrics,train]' >&2
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready
+	@echo "adding what the tests need …" >&2
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]' >&2
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,101 @@
+"""A trained run made ready to ship: 8-bit weights, the numbers it reached, a model card.
+
+python -m listenwell.packing runs/multi-trs src/listenwell/zoo/multi-trs
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from listenwell import checkpoint
+from listenwell.finding import find
+from listenwell.models import entry
+
+MOST_BYTES = 25_000_000
+
+LICENCES = {
+    "empathetic-dialogues": "The weights were trained on EmpatheticDialogues (CC BY-NC 4.0): for non-commercial use.",
+    "shipped": "The weights were trained on the corpus that listenwell wrote itself (MIT).",
+}
+
+CARD = """\
+# {name}
+
+{about}. {paper}.
+
+- **What it is for:** research on empathetic dialogue, and conversation with somebody curious. It is a program; it is
+  not therapy, it can be wrong, and it must not be relied on in a crisis.
+- **Trained on:** {data}, {examples:,} examples seen in {minutes:.0f} minutes on {threads} CPU threads, seed {seed},
+  commit {commit}.
+- **Size:** {millions:.1f}M parameters, stored in 8 bits with one scale a row.
+- **Known limits:** it learned from short English conversations between crowd workers; it knows no facts, forgets
+  what it has not been told in this conversation, and tends to common phrases.
+- **Licence:** the code is MIT. {licence}
+
+## Scores
+
+{scores}
+
+Each with its signature in `meta.json`. Made again by `listenwell train {recipe}` and `listenwell evaluate`.
+"""
+
+
+def pack(run: Path, target: Path) -> Path:
+    """Writes the shippable checkpoint and returns its folder."""
+    whole = checkpoint.load(find(run))
+    scores: dict[str, Any] = {}
+    scored = run / "evaluation" / "test" / "scores.json"
+    if scored.is_file():
+        scores = checkpoint.read_json(scored)
+        kept = {s["name"]: round(s["value"], 2) for s in scores["scores"]}
+        chosen = {name: kept[name] for name in ("perplexity-word", "accuracy@1") if name in kept}
+        whole.meta["card"] = {"scores": chosen, "test": scores["scores"], "decoding": scores["about"]["decoding"]}
+
+    def card(place: Path) -> None:
+        (place / "CARD.md").write_text(_card(whole, scores), encoding="utf-8")
+
+    checkpoint.save(whole, target, eight_bit=True, extra=card)
+    for file in target.iterdir():
+        if file.stat().st_size > MOST_BYTES:
+            raise ValueError(f"{file} has {file.stat().st_size:,} bytes; a shipped file has at most {MOST_BYTES:,}")
+    return target
+
+
+def _card(whole: checkpoint.Checkpoint, scores: dict[str, Any]) -> str:
+    meta, known = whole.meta, entry(whole.name)
+    source = meta["data"]["source"]
+    lines = [f"| {s['name']} | {s['value']:.2f}{s.get('unit') or ''} |" for s in scores.get("scores", [])]
+    table = (
+        "\n".join([f"| {scores['about']['split']} | {scores['about']['decoding']} |", "|---|---|", *lines])
+        if lines
+        else "not scored"
+    )
+    return CARD.format(
+        name=whole.name,
+        about=known.about.capitalize(),
+        paper=known.paper,
+        data=source,
+        examples=meta.get("examples", 0),
+        minutes=meta.get("seconds", 0) / 60,
+        threads=meta.get("threads"),
+        seed=meta.get("seed"),
+        commit=meta.get("commit"),
+        millions=meta.get("parameters", 0) / 1e6,
+        licence=LICENCES.get(source, f"The weights follow the licence of {source}."),
+        scores=table,
+        recipe=meta["recipe"]["name"],
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, help="folder of a run")
+    parser.add_argument("target", type=Path, help="folder to write")
+    chosen = parser.parse_args()
+    print(pack(chosen.run, chosen.target))
+
+
+if __name__ == "__main__":
+    main()
