@@ -21,7 +21,7 @@ from listenwell.decoding import Decoding, decode
 from listenwell.dialogue import Dialogue, examples
 from listenwell.finding import load, shipped
 from listenwell.models.contract import State
-from listenwell.models.trs import Trs, TrsConfig
+from listenwell.models.trs import LISTENER, Trs, TrsConfig
 from listenwell.system import Bot
 from listenwell.text import TextConfig, train_tokenizer
 
@@ -34,7 +34,7 @@ class Uncached:
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         so_far = tokens[:, None] if state.moving is None else torch.cat([state.moving, tokens[:, None]], dim=1)
-        hidden, _ = self.model.decoder(self.model.embed(so_far, None), state.fixed)
+        hidden, _ = self.model.decoder(self.model.embed(so_far, torch.full_like(so_far, LISTENER)), state.fixed)
         return self.model.words.logits(hidden[:, -1]), State(state.beliefs, state.fixed, so_far, state.length + 1)
 
 

@@ -56,7 +56,7 @@ def flops(model: Trs, lengths: np.ndarray) -> float:
 def plain_loss(model: Trs, batch: Batch) -> torch.Tensor:
     """What the loss costs without the packed head."""
     state = model.understand(batch)
-    hidden, _ = model.decoder(model.embed(batch.reply.shifted(model.vocabulary.start), None), state.fixed)
+    hidden, _ = model.decoder(model.embed(batch.reply.shifted(model.vocabulary.start), batch.reply.roles), state.fixed)
     targets = batch.reply.tokens.masked_fill(~batch.reply.mask, -100)
     return F.cross_entropy(model.words.logits(hidden).flatten(0, 1), targets.flatten(), ignore_index=-100)
 

@@ -62,7 +62,7 @@ def save(
 
     def fill(place: Path) -> None:
         weights = {key: value.detach().contiguous() for key, value in checkpoint.model.state_dict().items()}
-        save_file(to_eight_bit(weights) if eight_bit else weights, place / "model.safetensors")
+        write_tensors(place / "model.safetensors", to_eight_bit(weights) if eight_bit else weights)
         checkpoint.tokenizer.save(place / "tokenizer.json")
         config = {
             "model": {"name": checkpoint.name, **checkpoint.choices},
@@ -84,14 +84,23 @@ def load(folder: Path) -> Checkpoint:
         raise CheckpointError(f"{folder}: no checkpoint there (config.json is missing)")
     config = read_json(folder / "config.json")
     try:
-        text, model_config = config["text"], dict(config["model"])
+        kind, rare_from = config["text"]["kind"], config["text"].get("rare_from")
+        model_config = {**config["model"]}
         name = model_config.pop("name")
-        encoding = instantiate(EncodingConfig, config["encoding"], f"{folder}/config.json")
-        decoding = instantiate(Decoding, config["decoding"], f"{folder}/config.json")
+        encoding = instantiate(EncodingConfig, config["encoding"], "encoding")
+        decoding = instantiate(Decoding, config["decoding"], "decoding")
     except KeyError as problem:
         raise CheckpointError(f"{folder}/config.json: the key {problem} is missing") from problem
-    tokenizer = Tokenizer.load(folder / "tokenizer.json", text["kind"], text.get("rare_from"))
-    model = build(name, model_config, tokenizer.vocabulary)
+    except (AttributeError, TypeError, ValueError) as problem:
+        raise CheckpointError(f"{folder}/config.json: {problem}") from problem
+    try:
+        tokenizer = Tokenizer.load(folder / "tokenizer.json", kind, rare_from)
+    except ValueError as problem:  # it names the file
+        raise CheckpointError(str(problem)) from problem
+    try:
+        model = build(name, model_config, tokenizer.vocabulary)
+    except (AttributeError, ValueError) as problem:
+        raise CheckpointError(f"{folder}/config.json: {problem}") from problem
     load_weights(model, folder / "model.safetensors")
     meta = read_json(folder / "meta.json") if (folder / "meta.json").is_file() else {}
     return Checkpoint(name, model.eval(), tokenizer, encoding, decoding, model_config, meta)
@@ -112,11 +121,21 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"{path}: cannot be read as safetensors: {problem}") from problem
 
 
+def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    try:
+        save_file(tensors, path)
+    except SafetensorError as problem:  # its word for a full disk, among others
+        raise OSError(f"{path}: {problem}") from problem
+
+
 def read_json(path: Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         raise CheckpointError(f"{path}: cannot be read as JSON: {problem}") from problem
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{path}: a JSON object expected, found {type(found).__name__}")
+    return found
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -75,7 +75,7 @@ def _call(name: str, words: list[str]) -> None:
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     parser = ArgumentParser(prog=f"listenwell {name}", description=_description(function.__doc__))
     parser.add_function_arguments(function, as_positional=True)
-    chosen = parser.instantiate_classes(parser.parse_args(list(_plain(function, words))))
+    chosen = parser.instantiate(parser.parse_args(list(_plain(function, words))))
     function(**vars(chosen))
 
 

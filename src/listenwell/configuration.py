@@ -23,15 +23,23 @@ def instantiate(cls: type[T], data: Mapping[str, Any], where: str) -> T:
     for key in data:
         if key not in known:
             raise ConfigError(f"{where}: {unknown_name('key', str(key), known)}")
+    hints = get_type_hints(cls)
+    for key, value in data.items():
+        if value is None and not _may_be_none(hints[key]):
+            raise ConfigError(f"{where}: {key} has no value; leave the key out for the default")
     parser = ArgumentParser(exit_on_error=False)
     parser.add_class_arguments(cls, None)
     try:
-        made = cls(**vars(parser.instantiate_classes(parser.parse_object(dict(data)))))
+        made = cls(**vars(parser.instantiate(parser.parse_object(dict(data)))))
     except (ArgumentError, TypeError, ValueError) as problem:  # a wrong type, or what __post_init__ refuses
         raise ConfigError(f"{where}: {problem}") from problem
     for path in _empty(made):
         raise ConfigError(f"{where}: {path} has no value; leave the key out for the default")
     return made
+
+
+def _may_be_none(hint: Any) -> bool:
+    return hint is Any or type(None) in get_args(hint)
 
 
 def _empty(made: Any, path: str = "") -> Iterator[str]:
@@ -40,7 +48,7 @@ def _empty(made: Any, path: str = "") -> Iterator[str]:
         hints = get_type_hints(type(made))
         for f in dataclasses.fields(made):
             value, place = getattr(made, f.name), f"{path}.{f.name}".lstrip(".")
-            if value is None and hints[f.name] is not Any and type(None) not in get_args(hints[f.name]):
+            if value is None and not _may_be_none(hints[f.name]):
                 yield place
             yield from _empty(value, place)
     elif isinstance(made, list):

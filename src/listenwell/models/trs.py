@@ -14,12 +14,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from listenwell.dialogue import ROLES
 from listenwell.layers.dropout import dropout
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Decoder, Encoder, sinusoids
 from listenwell.layers.words import WordEmbedding
 from listenwell.models.contract import ABSENT, Batch, Controls, Model, Moment, State, Term, Vocabulary, WordPrior
 from listenwell.taxonomy import EMOTIONS
+
+LISTENER = ROLES.index("listener")
+"""Who replies when the model talks."""
 
 
 @dataclass
@@ -68,13 +72,11 @@ class Trs(Model):
         if prior.vectors is not None and prior.known is not None:
             self.words.start_from(prior.vectors, prior.known)
 
-    def embed(self, tokens: Tensor, roles: Tensor | None, first: int = 0) -> Tensor:
+    def embed(self, tokens: Tensor, roles: Tensor, first: int = 0) -> Tensor:
         """Word + position + speaker. `first` is the position of the first token."""
         x = self.words(tokens)
         x = x + sinusoids(first + tokens.shape[1], self.config.width, x.device)[first:]
-        if roles is not None:
-            x = x + self.speakers(roles)
-        return dropout(x, self.config.dropout, self.training)
+        return dropout(x + self.speakers(roles), self.config.dropout, self.training)
 
     def encode(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The context (batch, time, width) and its mask."""
@@ -95,14 +97,14 @@ class Trs(Model):
         return State(beliefs=beliefs, fixed=self.decoder.remember(hidden, mask))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        x = self.embed(tokens[:, None], None, first=state.length)
+        x = self.embed(tokens[:, None], torch.full_like(tokens[:, None], LISTENER), first=state.length)
         hidden, caches = self.decoder(x, state.fixed, state.moving)
         return self.words.logits(hidden[:, 0]), State(state.beliefs, state.fixed, caches, state.length + 1)
 
     def teach(self, batch: Batch, state: State) -> tuple[Tensor, Tensor]:
         """Teacher forcing: the decoder's outputs (positions, table width) and targets, real positions only."""
         assert batch.reply is not None
-        hidden, _ = self.decoder(self.embed(batch.reply.shifted(self.vocabulary.start), None), state.fixed)
+        hidden, _ = self.decoder(self.embed(batch.reply.shifted(self.vocabulary.start), batch.reply.roles), state.fixed)
         return self.words.query(hidden[batch.reply.mask]), batch.reply.tokens[batch.reply.mask]
 
     def likelihood(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:

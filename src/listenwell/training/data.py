@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -73,14 +73,18 @@ def read_vectors(path: Path, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
     width = 0
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
-            word, *values = line.rstrip().split(" ")
+            # From the right: a few of GloVe's "words" have spaces in them.
+            word, *values = line.rstrip().rsplit(" ", width or -1)
             if number == 1 and len(values) == 1:
                 continue  # word2vec's header: how many, how wide
             width = width or len(values)
             if len(values) != width:
                 raise ConfigError(f"{path} line {number}: {len(values)} numbers, expected {width}")
             if word in vocabulary:
-                rows[vocabulary[word]] = np.array(values, np.float32)
+                try:
+                    rows[vocabulary[word]] = np.array(values, np.float32)
+                except ValueError as problem:
+                    raise ConfigError(f"{path} line {number}: {problem}") from problem
     if not rows:
         raise ConfigError(f"{path}: none of its words is in the vocabulary")
     vectors = torch.zeros(len(tokenizer), width)
@@ -142,6 +146,8 @@ def feeds(recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, E
     streams = stage.streams or {"train": Stream(**vars(recipe.data))}
     made = {}
     for index, (name, stream) in enumerate(streams.items()):
+        if not stream.source:
+            stream = replace(stream, source=recipe.data.source, path=recipe.data.path)
         key = f"{stream.source}|{stream.path}|{stream.split}|{stream.replies_by}|{stream.clean}"
         if key not in ready:
             ready[key] = encode_split(recipe, stream, stream.split, tokenizer, cut_replies=True)

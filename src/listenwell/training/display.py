@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 
@@ -38,7 +39,9 @@ class Journal:
                     kept.append(line)
             except (ValueError, KeyError):
                 continue  # the line that a hard stop cut in two
-        self.path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        fresh = self.path.with_suffix(".writing")
+        fresh.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        fresh.replace(self.path)
 
     def write(self, kind: str, update: int, record: dict[str, Any]) -> None:
         self._lines.write(json.dumps({"kind": kind, "update": update, **record}) + "\n")
@@ -105,8 +108,13 @@ class Display:
             self.say(f"{self._name}: {seen:,} of {total:,} examples · {state} · {left / 60:.0f} min left")
 
     def say(self, text: str) -> None:
+        # No markup: a folder may be called [old].
         if not self.quiet:
-            self.console.print(text, highlight=False, soft_wrap=True)
+            self.console.print(text, highlight=False, soft_wrap=True, markup=False)
+
+    def warn(self, text: str) -> None:
+        """A problem is told also where nothing else is."""
+        self.console.print(f"[yellow]warning:[/] {escape(text)}", highlight=False, soft_wrap=True)
 
 
 def describe(means: dict[str, float]) -> str:

@@ -43,6 +43,8 @@ class DataConfig:
 class Stream(DataConfig):
     """Data as it flows into a move: batches of like length."""
 
+    source: str = ""
+    """A source by name or a path to a .jsonl file; the recipe's own corpus if not given."""
     examples: int = 16
     """Most examples in a batch; 0 for no limit."""
     tokens: int = 0

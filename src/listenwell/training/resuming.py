@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
-from listenwell.checkpoint import CheckpointError, read_json, read_tensors, write_json
+from listenwell.checkpoint import CheckpointError, read_json, read_tensors, write_json, write_tensors
 
 
 @dataclass
@@ -39,6 +38,8 @@ class Place:
     """Spent training and validating."""
     cursors: dict[str, list[int]] = field(default_factory=dict)
     """Epoch and batch of every stream."""
+    sums: dict[str, list[float]] = field(default_factory=dict)
+    """Of the losses since they were last logged."""
     finished: bool = False
 
 
@@ -48,7 +49,7 @@ def write_state(folder: Path, place: Place, optimizers: dict[str, torch.optim.Op
         for index, state in optimizer.state_dict()["state"].items():
             for key, value in state.items():
                 tensors[f"{name}/{index}/{key}"] = value.detach().contiguous()
-    save_file(tensors, folder / "training.safetensors")
+    write_tensors(folder / "training.safetensors", tensors)
     write_json(folder / "training.json", asdict(place))
 
 
@@ -60,14 +61,23 @@ def read_place(folder: Path) -> Place:
         raise CheckpointError(f"{folder}/training.json: not written by this version ({problem})") from problem
 
 
+def read_training(folder: Path) -> dict[str, Tensor]:
+    """The tensors of optimizers and random state."""
+    path = folder / "training.safetensors"
+    tensors = read_tensors(path)
+    if "random" not in tensors:
+        raise CheckpointError(f"{path}: the random state is missing")
+    return tensors
+
+
 def read_state(folder: Path, optimizers: dict[str, torch.optim.Optimizer]) -> None:
     """Puts optimizers and random state back. An optimizer that had not stepped yet has nothing to put back."""
-    tensors = read_tensors(folder / "training.safetensors")
+    tensors = read_training(folder)
     states: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in optimizers}
     for path, value in tensors.items():
         if path == "random":
             continue
-        name, index, key = path.split("/")
+        name, index, key = path.rsplit("/", 2)
         if name not in states:
             raise CheckpointError(f"{folder}/training.safetensors: an optimizer {name!r} that the recipe does not have")
         states[name].setdefault(int(index), {})[key] = value

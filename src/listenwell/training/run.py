@@ -19,7 +19,7 @@ from listenwell.training.curves import draw
 from listenwell.training.data import encode_split, learn_tokenizer, training_hash, word_prior
 from listenwell.training.display import Display
 from listenwell.training.recipe import Recipe
-from listenwell.training.resuming import Place, read_place
+from listenwell.training.resuming import Place, read_place, read_training
 from listenwell.training.trainer import Trainer
 
 
@@ -34,7 +34,7 @@ def train(
         checkpoint.settle(folder / name)
     found = _newest(folder, display) if resume else None
     if found is None:
-        if not resume and (folder / "last").exists():
+        if not resume and any((folder / name).exists() for name in ("last", "previous", "best")):
             raise ConfigError(f"{folder} holds a run already: go on with --resume, or name another folder with --out")
         made, place, source = _fresh(recipe, data_hash, display), Place(fingerprint), None
         folder.mkdir(parents=True, exist_ok=True)
@@ -63,10 +63,11 @@ def _newest(folder: Path, display: Display) -> tuple[Checkpoint, Place, Path] | 
         if not place.exists():
             continue
         try:
+            read_training(place)
             return checkpoint.load(place), read_place(place), place
         except (CheckpointError, ConfigError, ValueError) as problem:
             problems.append(str(problem))
-            display.say(f"[yellow]warning:[/] {problem}; trying the checkpoint before it")
+            display.warn(f"{problem}; trying the checkpoint before it")
     if problems:
         raise CheckpointError(f"no checkpoint in {folder} can be read: {'; '.join(problems)}")
     return None
@@ -78,9 +79,10 @@ def _fresh(recipe: Recipe, data_hash: str, display: Display) -> Checkpoint:
     encoded = encode_split(recipe, recipe.data, recipe.data.split, tokenizer, cut_replies=True)
     torch.manual_seed(recipe.seed)
     choices: dict[str, Any] = dict(recipe.model)
-    if "name" not in choices:
+    name = choices.pop("name", None)
+    if not isinstance(name, str):
         raise ConfigError(f"recipe {recipe.name}: model needs a name")
-    name = choices.pop("name").replace("_", "-")
+    name = name.replace("_", "-")
     model = build(name, choices, tokenizer.vocabulary)
     model.initialise(word_prior(recipe, tokenizer, encoded))
     size = sum(parameter.numel() for parameter in model.parameters())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 import signal
 import threading
 import time
@@ -21,6 +23,7 @@ from listenwell.batching import Encoded, collate, ordered_batches
 from listenwell.checkpoint import Checkpoint
 from listenwell.configuration import ConfigError
 from listenwell.models.contract import Batch, Moment, Term
+from listenwell.taxonomy import unknown_name
 from listenwell.training.data import Feed, feeds
 from listenwell.training.display import Display, Journal, describe
 from listenwell.training.recipe import Move, Optimizer, Recipe, Stage
@@ -81,6 +84,7 @@ class Trainer:
 
     def run(self, resume_from: Path | None) -> None:
         try:
+            self._check()
             with self.display, stop_on_signal(self._ask_to_stop):
                 while self.place.stage < len(self.recipe.stages):
                     self._stage(self.recipe.stages[self.place.stage], resume_from)
@@ -92,6 +96,21 @@ class Trainer:
 
     def _ask_to_stop(self) -> None:
         self._stop = True
+
+    def _check(self) -> None:
+        """What a recipe asks of its model, for all stages before the first: a mistake shows now, not in hours."""
+        for stage in self.recipe.stages:
+            for move in stage.moves:
+                if move.objective not in self.model.objectives:
+                    message = unknown_name("objective", move.objective, self.model.objectives)
+                    raise ConfigError(f"stage {stage.name}: {message}")
+                method = getattr(self.model, self.model.objectives[move.objective])
+                _, _, *known = inspect.signature(method).parameters  # behind the batch and the moment
+                for option in move.options:
+                    if option not in known:
+                        raise ConfigError(f"stage {stage.name}: {unknown_name('option', option, known)}")
+            for options in stage.optimizers.values():
+                self._learned(options)
 
     # One stage
 
@@ -107,21 +126,23 @@ class Trainer:
         budget = stage.examples or round(stage.epochs * len(first.data))
         self.display.stage(f"{self.recipe.name}: {stage.name}", budget, self.place.seen)
         self._rounds(stage, streams, first, budget)
-        if stage.keep == "last" or not (self.folder / "best").exists():
-            self._save_best({})
+        if stage.keep == "last" or self.place.best is None or not (self.folder / "best").exists():
+            self._save_best({}, needed=self.place.stage == len(self.recipe.stages) - 1)
         else:
             checkpoint.load_weights(self.model, self.folder / "best" / "model.safetensors")
         self.place.stage, self.place.rounds, self.place.seen = self.place.stage + 1, 0, 0
         self.place.epochs_ended = self.place.validations = self.place.stale = 0
-        self.place.best, self.place.cursors = None, {}
+        self.place.best, self.place.cursors, self.place.sums = None, {}, {}
+        self.optimizers = {}  # the next stage has its own: these would be taken for them by who goes on from here
         self._save()
 
     def _rounds(self, stage: Stage, streams: dict[str, Feed], first: Feed, budget: int) -> None:
         self.model.train()
-        means, place = Means(), self.place
+        means, place = Means(self.place.sums), self.place
         every = stage.validate_every * len(first.data)
         clock, seen_then = time.monotonic(), place.seen
         while place.seen < budget and not (stage.patience and place.stale >= stage.patience):
+            before = place.update
             for move in stage.moves:
                 for _ in range(move.times):
                     size = self._update(stage, move, streams[move.stream], place.seen / budget, means)
@@ -131,9 +152,10 @@ class Trainer:
             place.rounds += 1
             place.cursors = {name: [feed.epoch, feed.batch] for name, feed in streams.items()}
             ends = place.seen >= budget
-            if place.update % LOG_EVERY == 0:
+            if place.update // LOG_EVERY > before // LOG_EVERY:
                 speed = (place.seen - seen_then) / max(time.monotonic() - clock, 1e-9)
                 self._log(stage, means.take(), speed, budget)
+            place.sums = means.sums
             if first.epoch > place.epochs_ended:
                 place.epochs_ended = first.epoch
                 self.model.on_epoch_end(stage.name, lambda: self._whole(first.data), last=ends)
@@ -158,16 +180,19 @@ class Trainer:
         options = stage.optimizers[move.optimizer]
         self._let_learn(move.optimizer, options)
         terms = self.model.objective(move.objective, batch, Moment(self.place.rounds, progress), **move.options)
+        self._check_terms(stage, move, terms)
         loss = sum(
             (move.weights.get(name, 1.0) * term.mean for name, term in terms.items() if term.learned),
             torch.zeros(()),
         )
         if not torch.isfinite(loss):
-            raise TrainingError(self._not_finite(stage, terms, feed, batch))
+            raise TrainingError(self._not_finite(stage, terms, feed, batch, "loss"))
         loss.backward()
         optimizer = self.optimizers[move.optimizer]
         if options.clip:
-            nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], options.clip)
+            learned = [p for group in optimizer.param_groups for p in group["params"]]
+            if not torch.isfinite(nn.utils.clip_grad_norm_(learned, options.clip)):
+                raise TrainingError(self._not_finite(stage, terms, feed, batch, "gradient"))
         for group in optimizer.param_groups:
             group["lr"] = rate(options, self.place.rounds, progress)
         optimizer.step()
@@ -176,11 +201,18 @@ class Trainer:
         means.add(terms)
         return len(batch)
 
-    def _not_finite(self, stage: Stage, terms: dict[str, Term], feed: Feed, batch: Batch) -> str:
+    def _check_terms(self, stage: Stage, move: Move, terms: dict[str, Term]) -> None:
+        if move is stage.moves[0] and stage.criterion not in terms:
+            raise ConfigError(f"stage {stage.name}: {unknown_name('criterion', stage.criterion, terms)}")
+        for name in move.weights:
+            if name not in terms:
+                raise ConfigError(f"stage {stage.name}: a weight of an {unknown_name('loss', name, terms)}")
+
+    def _not_finite(self, stage: Stage, terms: dict[str, Term], feed: Feed, batch: Batch, what: str) -> str:
         ids = ", ".join(feed.data.ids[row] for row in batch.rows)
         parts = ", ".join(f"{name} {float(term.mean.detach()):g}" for name, term in terms.items())
         return (
-            f"stage {stage.name}, update {self.place.update}: the loss is not a finite number ({parts}). "
+            f"stage {stage.name}, update {self.place.update}: the {what} is not a finite number ({parts}). "
             f"The batch: {ids}. The last checkpoint is untouched; a lower rate or stronger clipping may help, "
             f"such as --set stages.{self.place.stage}.optimizers.main.rate=3e-4"
         )
@@ -229,20 +261,17 @@ class Trainer:
                 means.add(self.model.objective(move.objective, batch, Moment(place.rounds, 1.0), **move.options))
         self.model.train()
         found = means.take()
-        if stage.criterion not in found:
-            raise ConfigError(f"stage {stage.name}: no loss {stage.criterion!r}, there are {', '.join(found)}")
         place.validations += 1
         value = found[stage.criterion]
-        better = place.best is None or value < place.best
+        better = math.isfinite(value) and (place.best is None or value < place.best)
         place.stale = 0 if better else place.stale + 1
         record = {"stage": stage.name, "examples": place.total_seen, "seconds": place.seconds, **found}
         self.journal.write("valid", place.update, record)
         mark = " · best so far" if better else ""
         self.display.say(f"{stage.name}: {place.seen:,} examples: validation {describe(found)}{mark}")
-        if better:
+        # What could not be written is not the best: a later one that is better than the one kept must take its place.
+        if better and (stage.keep == "last" or self._save_best(found)):
             place.best = value
-            if stage.keep == "best":
-                self._save_best(found)
 
     def _log(self, stage: Stage, means: dict[str, float], speed: float, budget: int) -> None:
         self.display.update(self.place.seen, budget, means, speed)
@@ -255,9 +284,9 @@ class Trainer:
         progress = {"examples": self.place.total_seen, "seconds": round(self.place.seconds, 1), "validation": found}
         return {**self.made.meta, **progress}
 
-    def _save_best(self, found: dict[str, float]) -> None:
+    def _save_best(self, found: dict[str, float], needed: bool = False) -> bool:
         whole = Checkpoint(**{**vars(self.made), "meta": self._meta(found)})
-        self._keep(lambda: checkpoint.save(whole, self.folder / "best"))
+        return self._keep(lambda: checkpoint.save(whole, self.folder / "best"), needed)
 
     def _save(self) -> None:
         """The checkpoint that a run goes on from; the one before it stays beside it."""
@@ -266,22 +295,21 @@ class Trainer:
             write_state(place, self.place, self.optimizers)
 
         self._keep(
-            lambda: checkpoint.save(self.made, self.folder / "last", extra=write, previous=self.folder / "previous")
+            lambda: checkpoint.save(self.made, self.folder / "last", extra=write, previous=self.folder / "previous"),
+            needed=self._stop or self.place.finished,
         )
         self._saved = time.monotonic()
 
-    def _keep(self, save: Callable[[], None]) -> None:
-        """A full disk must not end a run with hours behind it: the last good checkpoint stays, a warning goes out."""
+    def _keep(self, save: Callable[[], None], needed: bool) -> bool:
+        """Whether it was kept. A full disk must not end a run with hours behind it: the last good one stays."""
         try:
             save()
         except OSError as problem:
-            if self._stop or self.place.finished:
-                raise TrainingError(
-                    f"the checkpoint could not be written: {problem}; the one before it is whole"
-                ) from problem
-            self.display.say(
-                f"[yellow]warning:[/] checkpoint not written ({problem}); the one before it is whole, going on"
-            )
+            if needed:
+                raise TrainingError(f"checkpoint not written ({problem}); the one before it is whole") from problem
+            self.display.warn(f"checkpoint not written ({problem}); the one before it is whole, going on")
+            return False
+        return True
 
 
 @contextmanager

@@ -1,0 +1,155 @@
+"""The command line, as a person types it: real processes, real files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from listenwell import cli
+
+TINY = [
+    "--set", "model.width=16", "--set", "model.heads=2", "--set", "model.feed_forward=16",
+    "--set", "stages.0.epochs=1", "--set", "decoding.max_length=6",
+]  # fmt: skip
+
+
+def run(*words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "listenwell.cli", *words],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", **environment},
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "tiny"
+    done = run("train", "tiny", "--out", str(folder), *TINY)
+    assert done.returncode == 0, done.stderr
+    assert "trained on" in done.stderr
+    return folder
+
+
+def test_help_names_every_command():
+    done = run("--help")
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in cli.COMMANDS)
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys; from listenwell.cli import main; main(['--help']); print([m for m in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not any(f"'{heavy}'" in said for heavy in ("torch", "numpy", "jsonargparse", "rich", "tokenizers"))
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([name, "--help"])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert f"listenwell {name}" in said
+    assert "type:" in said
+
+
+def test_a_mistyped_command_suggests_the_near_one():
+    done = run("evalute")
+    assert done.returncode == 1
+    assert "did you mean 'evaluate'?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["train", "multi-tsr"], "did you mean 'multi-trs'?"),
+        (["chat", "--model", "multi-tsr"], "did you mean 'multi-trs'?"),
+        (["train", "tiny", "--set", "model.widht=3"], "did you mean 'width'?"),
+        (["data", "empathetic-dialogue"], "did you mean 'empathetic-dialogues'?"),
+        (["evaluate", "multi-trs", "--data", "shipped", "--decoding.method", "beem"], "beem"),
+        (["train", "nowhere.yaml"], "no such recipe file"),
+    ],
+)
+def test_bad_input_gets_one_clear_line_and_no_traceback(words: list[str], expected: str):
+    done = run(*words)
+    assert done.returncode != 0
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_corpus_says_where_it_was_looked_for_and_what_to_do(tmp_path: Path):
+    done = run("train", "multi-trs", "--out", str(tmp_path / "x"), LISTENWELL_DATA=str(tmp_path))
+    assert done.returncode == 1
+    assert "LISTENWELL_DATA" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_models_lists_papers_and_recipes():
+    said = json.loads(run("models", "--json").stdout)
+    assert {"trs", "multi-trs"} <= {system["name"] for system in said["systems"]}
+    assert {"tiny", "trs", "multi-trs"} <= set(said["recipes"])
+    assert "Rashkin" in run("models").stdout
+
+
+def test_data_describes_a_corpus(tmp_path: Path):
+    said = json.loads(run("data", "shipped", "--split", "train", "--json").stdout)
+    assert said["dialogues"] == 128
+    mine = tmp_path / "my.jsonl"
+    mine.write_text('{"turns": [{"speaker": "speaker", "text": "hi"}]}\n{"turns": 5}\n', encoding="utf-8")
+    done = run("data", str(mine))
+    assert done.returncode == 1
+    assert "my.jsonl line 2" in done.stderr
+
+
+def test_a_run_is_not_overwritten_but_goes_on(trained: Path):
+    done = run("train", "tiny", "--out", str(trained), *TINY)
+    assert done.returncode == 1
+    assert "--resume" in done.stderr
+    done = run("train", "tiny", "--out", str(trained), "--resume", *TINY)
+    assert done.returncode == 0
+    assert "trained to the end" in done.stderr
+
+
+def test_evaluate_prints_scores_and_keeps_every_reply(trained: Path):
+    done = run("evaluate", str(trained), "--data", "shipped", "--resamples", "50")
+    assert done.returncode == 0, done.stderr
+    for name in ("perplexity", "accuracy@1", "bleu-4", "distinct-1", "bland"):
+        assert name in done.stdout
+    place = trained / "evaluation" / "test"
+    scores = json.loads((place / "scores.json").read_text())
+    replies = (place / "replies.jsonl").read_text().splitlines()
+    assert scores["about"]["items"] == len(replies) == 72
+    assert all(score["signature"] for score in scores["scores"])
+
+
+def test_generate_reads_lines_and_writes_records(trained: Path, tmp_path: Path):
+    done = run("generate", str(trained), stdin='I lost my keys\n["I won!", "What?", "A car!"]\n')
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [len(record["context"]) for record in records] == [1, 3]
+    target = tmp_path / "replies.jsonl"
+    done = run("generate", str(trained), "shipped", "--limit", "5", "--out", str(target))
+    assert done.returncode == 0, done.stderr
+    assert len(target.read_text().splitlines()) == 5
+    done = run("generate", str(trained), stdin="[1, 2]\n")
+    assert "line 1" in done.stderr
+
+
+def test_chat_answers_each_line_of_a_pipe_and_ends(trained: Path):
+    done = run("chat", "--model", str(trained), stdin="I lost my job today\n\nIt hurts\n")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2
+
+
+def test_the_readme_s_python_works():
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    code = readme.split("```python\n")[1].split("```")[0]
+    exec(compile(code, "README.md", "exec"), {})

@@ -1,0 +1,152 @@
+"""A trained model that talks: replies, explanations, streaming, likelihoods."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import listenwell
+from listenwell import checkpoint
+from listenwell.decoding import Decoding
+from listenwell.dialogue import Dialogue, Example, Label, Turn
+from listenwell.finding import find
+from listenwell.models import build
+from listenwell.system import Bot
+from listenwell.taxonomy import EMOTIONS
+from listenwell.text import TextConfig, train_tokenizer
+
+TEXTS = ["i lost my job today", "oh no , what happened ?", "they closed the office", "that must be hard for you ."]
+
+
+def made_bot(kind: str = "word", name: str = "multi-trs", **decoding: object) -> Bot:
+    torch.manual_seed(3)
+    tokenizer = train_tokenizer(TEXTS * 2, TextConfig(kind=kind, size=300))
+    choices = {"width": 16, "heads": 2, "feed_forward": 16}
+    model = build(name, choices, tokenizer.vocabulary)
+    options = Decoding(**{"max_length": 8, **decoding})  # type: ignore[arg-type]
+    return Bot(checkpoint.Checkpoint(name, model, tokenizer, decoding=options, choices=choices))
+
+
+def item(reply: str, context: str = "i lost my job", number: int = 0) -> Example:
+    return Example(f"d#{number}", (Turn("speaker", context),), Turn("listener", reply), emotion=Label("sad"))
+
+
+def test_a_reply_carries_its_text_the_emotion_heard_and_all_probabilities():
+    reply = made_bot().reply(["I lost my job today"])
+    assert isinstance(reply.text, str)
+    assert set(reply.emotions) == set(EMOTIONS)
+    assert reply.emotion == max(reply.emotions, key=reply.emotions.__getitem__) == next(iter(reply.emotions))
+    assert math.isclose(sum(reply.emotions.values()), 1, abs_tol=1e-5)
+
+
+def test_a_system_that_does_not_listen_for_emotions_names_none():
+    reply = made_bot(name="trs").reply("hello")
+    assert reply.emotion is None
+    assert not reply.emotions
+
+
+def test_one_text_a_list_and_a_dialogue_mean_the_same():
+    bot = made_bot()
+    dialogue = Dialogue("d", (Turn("speaker", "i lost my job"),))
+    assert bot.reply("i lost my job") == bot.reply(["i lost my job"]) == bot.reply(dialogue)
+
+
+def test_many_replies_equal_the_replies_one_by_one():
+    bot = made_bot()
+    talks = ["i lost my job", ["hello", "oh no", "they closed the office today"], "the office"]
+    assert [reply.text for reply in bot.replies(talks)] == [bot.reply(talk).text for talk in talks]
+
+
+def test_the_same_seed_samples_the_same_reply_and_another_seed_another():
+    texts = {
+        seed: made_bot(method="sample", seed=seed, max_length=20).reply("i lost my job").text for seed in (1, 2, 1, 3)
+    }
+    again = made_bot(method="sample", seed=1, max_length=20).reply("i lost my job").text
+    assert texts[1] == again
+    assert len(set(texts.values())) > 1
+
+
+def test_beam_search_shows_its_candidates_best_first():
+    reply = made_bot(method="beam", beams=4, candidates=3).reply("i lost my job")
+    scores = [candidate.score for candidate in reply.candidates]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    assert reply.candidates[0].text == reply.text
+
+
+def test_streaming_ends_with_the_greedy_reply():
+    bot = made_bot()
+    assert [*bot.stream("i lost my job")][-1] == bot.reply("i lost my job").text
+
+
+@pytest.mark.parametrize(("talk", "message"), [([], "at least one text"), (["  "], "every turn is empty")])
+def test_nothing_to_reply_to_is_an_error(talk: list[str], message: str):
+    with pytest.raises(ValueError, match=message):
+        made_bot().reply(talk)
+
+
+def test_a_dialogue_that_ends_with_the_listener_has_nothing_to_reply_to():
+    dialogue = Dialogue("d", (Turn("speaker", "hello"), Turn("listener", "hi")))
+    with pytest.raises(ValueError, match="listener's own"):
+        made_bot().reply(dialogue)
+
+
+def test_words_nobody_has_seen_are_replied_to():
+    assert isinstance(made_bot().reply("zyzzyva qwxz \U0001f600").text, str)
+
+
+def test_likelihoods_count_tokens_words_and_unknown_words():
+    found = made_bot().likelihoods([item("that must be hard ."), item("my zebra , my zebra and a gnu", number=1)])
+    assert found is not None
+    assert found.tokens.tolist() == [6, 9]  # the end token counted
+    assert found.words.tolist() == [5, 8]
+    assert found.unknown.tolist() == [0, 5]
+    assert found.unseen_types == 4  # zebra, and, a, gnu
+    assert np.all(found.nll > 0)
+
+
+def test_sub_words_know_every_word():
+    found = made_bot("bpe").likelihoods([item("my zebra")])
+    assert found is not None
+    assert found.unknown.tolist() == [0]
+    assert found.words.tolist() == [2]
+    assert found.tokens[0] > 3
+
+
+def test_likelihoods_do_not_depend_on_the_gold_emotion():
+    bot = made_bot()
+    one, other = item("that must be hard ."), item("that must be hard .")
+    other = Example(other.id, other.context, other.reply, emotion=Label("joyful"), situation="I won")
+    assert bot.likelihoods([one]).nll == bot.likelihoods([other]).nll  # type: ignore[union-attr]
+
+
+def test_a_saved_bot_comes_back_the_same(tmp_path):
+    bot = made_bot()
+    checkpoint.save(bot.checkpoint, tmp_path / "bot")
+    again = listenwell.load(tmp_path / "bot")
+    assert again.reply("i lost my job") == bot.reply("i lost my job")
+    one, two = bot.likelihoods([item("hard")]), again.likelihoods([item("hard")])
+    assert one.nll.tolist() == two.nll.tolist()  # type: ignore[union-attr]
+
+
+def test_a_name_is_a_path_then_the_cache_then_what_ships(tmp_path, monkeypatch):
+    monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path / "cache"))
+    checkpoint.save(made_bot().checkpoint, tmp_path / "cache" / "my-bot")
+    checkpoint.save(made_bot().checkpoint, tmp_path / "run" / "best")
+    assert find("my_bot") == tmp_path / "cache" / "my-bot"
+    assert find(tmp_path / "run") == tmp_path / "run" / "best"
+    with pytest.raises(ValueError, match="did you mean 'my-bot'"):
+        find("my-bto")
+    with pytest.raises(ValueError, match="no trained system there"):
+        find(tmp_path)
+
+
+def test_shipped_systems_load_and_answer_from_anywhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bot = listenwell.load("multi-trs")
+    reply = bot.reply(["I lost my job today"])
+    assert len(reply.text.split()) >= 2
+    assert reply.emotion in EMOTIONS
