@@ -27,7 +27,7 @@ def made_bot(kind: str = "word", name: str = "multi-trs", **decoding: object) ->
     choices = {"width": 16, "heads": 2, "feed_forward": 16}
     model = build(name, choices, tokenizer.vocabulary)
     options = Decoding(**{"max_length": 8, **decoding})  # type: ignore[arg-type]
-    return Bot(checkpoint.Checkpoint(name, model, tokenizer, decoding=options, choices=choices))
+    return Bot(checkpoint.Checkpoint(name, model, tokenizer, decoding=options))
 
 
 def item(reply: str, context: str = "i lost my job", number: int = 0) -> Example:

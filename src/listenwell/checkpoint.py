@@ -45,7 +45,6 @@ class Checkpoint:
     tokenizer: Tokenizer
     encoding: EncodingConfig = field(default_factory=EncodingConfig)
     decoding: Decoding = field(default_factory=Decoding)
-    choices: dict[str, Any] = field(default_factory=dict)
     meta: dict[str, Any] = field(default_factory=dict)
 
 
@@ -65,7 +64,7 @@ def save(
         write_tensors(place / "model.safetensors", to_eight_bit(weights) if eight_bit else weights)
         checkpoint.tokenizer.save(place / "tokenizer.json")
         config = {
-            "model": {"name": checkpoint.name, **checkpoint.choices},
+            "model": {"name": checkpoint.name, **asdict(checkpoint.model.config)},
             "text": {"kind": checkpoint.tokenizer.kind, "rare_from": checkpoint.tokenizer.rare_from},
             "encoding": asdict(checkpoint.encoding),
             "decoding": asdict(checkpoint.decoding),
@@ -103,7 +102,7 @@ def load(folder: Path) -> Checkpoint:
         raise CheckpointError(f"{folder}/config.json: {problem}") from problem
     load_weights(model, folder / "model.safetensors")
     meta = read_json(folder / "meta.json") if (folder / "meta.json").is_file() else {}
-    return Checkpoint(name, model.eval(), tokenizer, encoding, decoding, model_config, meta)
+    return Checkpoint(name, model.eval(), tokenizer, encoding, decoding, meta)
 
 
 def load_weights(model: Model, path: Path) -> None:

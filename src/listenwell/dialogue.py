@@ -12,11 +12,12 @@ A label written as a plain string is gold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Role = Literal["speaker", "listener"]
 ROLES: tuple[Role, Role] = ("speaker", "listener")
+Side = Literal["context", "reply", "following"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +154,36 @@ class Example:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-def examples(dialogue: Dialogue, replies_by: Iterable[Role] = ("listener",)) -> Iterator[Example]:
-    """An example for every turn by one of `replies_by` that has a turn before it."""
-    wanted = set(replies_by)
-    for index, turn in enumerate(dialogue.turns):
-        if index and turn.speaker in wanted:
-            after = dialogue.turns[index + 1] if index + 1 < len(dialogue.turns) else None
-            yield Example(
-                id=f"{dialogue.id}#{index}",
-                context=dialogue.turns[:index],
-                reply=turn,
-                following=after,
-                emotion=dialogue.emotion,
-                situation=dialogue.situation,
-            )
+def as_heard(item: Example) -> Example:
+    """The item as a system hears it in use: texts alone, no emotion, no label, no situation."""
+    context = tuple(replace(turn, label=None) for turn in item.context)
+    reply = None if item.reply is None else replace(item.reply, label=None)
+    return Example(item.id, context, reply)
+
+
+def examples(
+    dialogue: Dialogue, replies_by: Iterable[Role] = ("listener",), sides: Iterable[Side] = ("context", "reply")
+) -> Iterator[Example]:
+    """The examples of a dialogue that have all the sides asked for.
+
+    With context and reply: one for every turn by one of `replies_by` that has a turn before it; it carries the turn
+    that follows, if there is one. With the context alone: one for every turn of the speaker, to be answered. With
+    the reply alone: one for every turn by one of `replies_by`, whatever stands before it.
+    """
+    needed, speakers = set(sides), set(replies_by)
+    turns = dialogue.turns
+    for index, turn in enumerate(turns):
+        if "reply" not in needed:
+            if turn.speaker == "speaker":
+                yield _example(dialogue, index, turns[: index + 1], None, None)
+            continue
+        after = turns[index + 1] if index + 1 < len(turns) else None
+        lacking = ("context" in needed and not index) or ("following" in needed and after is None)
+        if turn.speaker in speakers and not lacking:
+            yield _example(dialogue, index, turns[:index] if "context" in needed else (), turn, after)
+
+
+def _example(
+    dialogue: Dialogue, index: int, context: tuple[Turn, ...], reply: Turn | None, following: Turn | None
+) -> Example:
+    return Example(f"{dialogue.id}#{index}", context, reply, following, dialogue.emotion, dialogue.situation)

@@ -15,7 +15,7 @@ from listenwell.decoding import Decoding, Hypothesis, decode, stream
 from listenwell.dialogue import Dialogue, Example, Turn
 from listenwell.models.contract import Batch, Controls, Model, State
 from listenwell.reply import Candidate, Reply
-from listenwell.taxonomy import EMOTIONS
+from listenwell.taxonomy import EMOTIONS, LABELS
 from listenwell.text import Tokenizer, words
 
 Talk = Dialogue | Sequence[str] | str
@@ -163,10 +163,13 @@ class Bot:
         if "emotion" in state.beliefs:
             chances = state.beliefs["emotion"][row].exp().tolist()
             emotions = dict(sorted(zip(EMOTIONS, chances, strict=True), key=lambda pair: -pair[1]))
+        label = int(state.beliefs["label"][row].argmax()) if "label" in state.beliefs else None
         return Reply(
             text=candidates[0].text,
             emotion=next(iter(emotions), None),
             emotions=emotions,
+            label=None if label is None else LABELS[label],
+            reasons=self.model.reasons(state, row),
             candidates=candidates,
             system=self.name,
         )

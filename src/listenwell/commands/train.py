@@ -32,7 +32,7 @@ def train(
     from listenwell.layers.machine import keep_freed_memory
     from listenwell.training import load_recipe
     from listenwell.training.run import train as run
-    from listenwell.training.trainer import Interrupted
+    from listenwell.training.stopping import Interrupted
 
     if threads:
         torch.set_num_threads(threads)

@@ -13,7 +13,7 @@ import numpy as np
 
 from listenwell import metrics
 from listenwell.checkpoint import write_folder, write_json
-from listenwell.dialogue import Dialogue, Example
+from listenwell.dialogue import Dialogue, Example, as_heard
 from listenwell.metrics import Score
 from listenwell.reply import Reply
 from listenwell.system import System
@@ -48,11 +48,12 @@ def evaluate(
     items = list(items)
     if not items:
         raise ValueError("there is nothing to evaluate: no reply with a context in the data")
-    contexts = [Dialogue(item.id, item.context) for item in items]
+    heard = [as_heard(item) for item in items]
+    contexts = [Dialogue(item.id, item.context) for item in heard]
     begun = time.monotonic()
     replies = system.replies(contexts, done=progress("replies", len(items)))
     seconds = time.monotonic() - begun
-    likelihoods = system.likelihoods(items, done=progress("likelihoods", len(items)))
+    likelihoods = system.likelihoods(heard, done=progress("likelihoods", len(items)))
     scores = [] if likelihoods is None else likelihood_scores(likelihoods, resamples)
     scores += emotion_scores(replies, items, resamples)
     scores += reply_scores(replies, items, resamples)

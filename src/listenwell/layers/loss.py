@@ -18,7 +18,13 @@ CHUNK = 256
 class _PackedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, table: Tensor, bias: Tensor, targets: Tensor, smoothing: float
+        ctx: Any,
+        hidden: Tensor,
+        table: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        weights: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         needed = any(ctx.needs_input_grad[:3])
         grad_hidden = torch.empty_like(hidden) if needed else None
@@ -32,14 +38,17 @@ class _PackedCrossEntropy(torch.autograd.Function):
             rows, gold = hidden[part], targets[part, None]
             log_p = torch.addmm(bias, rows, table.T).log_softmax(dim=1)
             nll[part] = -log_p.gather(1, gold)[:, 0]
-            loss += (1 - smoothing) * nll[part].sum(dtype=torch.float64)
+            each = (1 - smoothing) * nll[part]
             if smoothing:
-                loss -= smoothing / words * log_p.sum(dtype=torch.float64)
+                each = each - smoothing / words * log_p.sum(dim=1)
+            loss += (each if weights is None else each * weights[part]).sum(dtype=torch.float64)
             if grad_hidden is not None and grad_table is not None and grad_bias is not None:
                 delta = log_p.exp_()
                 if smoothing:
                     delta -= smoothing / words
                 delta.scatter_add_(1, gold, delta.new_full(gold.shape, smoothing - 1))
+                if weights is not None:
+                    delta *= weights[part, None]
                 torch.mm(delta, table, out=grad_hidden[part])
                 grad_table.addmm_(delta.T, rows)
                 grad_bias += delta.sum(dim=0)
@@ -52,14 +61,20 @@ class _PackedCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_hidden, grad_table, grad_bias = ctx.saved_tensors
         scale = grads[0]
-        return grad_hidden * scale, grad_table * scale, grad_bias * scale, None, None
+        return grad_hidden * scale, grad_table * scale, grad_bias * scale, None, None, None
 
 
 def packed_cross_entropy(
-    hidden: Tensor, table: Tensor, bias: Tensor, targets: Tensor, smoothing: float = 0.0
+    hidden: Tensor,
+    table: Tensor,
+    bias: Tensor,
+    targets: Tensor,
+    smoothing: float = 0.0,
+    weights: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The summed loss with label smoothing, and each position's plain −log p (no gradient).
 
     hidden (positions, width), table (vocabulary, width), targets (positions,): real positions only.
+    weights (positions,) count positions differently, as a policy gradient counts them by their reward.
     """
-    return _PackedCrossEntropy.apply(hidden, table, bias, targets, smoothing)
+    return _PackedCrossEntropy.apply(hidden, table, bias, targets, smoothing, weights)

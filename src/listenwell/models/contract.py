@@ -9,7 +9,7 @@ Nothing here knows about files, HTTP or the command line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -32,7 +32,10 @@ def map_tensors(tree: Any, function: Callable[[Tensor], Tensor]) -> Any:
         return type(tree)(map_tensors(value, function) for value in tree)
     if is_dataclass(tree) and not isinstance(tree, type):
         return replace(tree, **{f.name: map_tensors(getattr(tree, f.name), function) for f in fields(tree)})
-    return tree
+    if tree is None or isinstance(tree, int | float | str):
+        return tree
+    # Passed through, its rows would stay where they are while all others move.
+    raise TypeError(f"a state holds tensors, dicts, lists, tuples and dataclasses, found {type(tree).__name__}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,8 @@ class State:
     """What a model made of a batch, and where its decoder stands. Every tensor has the batch first."""
 
     beliefs: dict[str, Tensor] = field(default_factory=dict)
-    """What the model believes, for explanations and metrics: "emotion" holds log-probabilities (batch, 32)."""
+    """What the model believes, for explanations and metrics, as log-probabilities: "emotion" (batch, 32) of the
+    speaker, "label" (batch, 41) of the response it chooses."""
     fixed: Any = None
     """What the decoder attends to: does not change while decoding."""
     moving: Any = None
@@ -155,6 +159,7 @@ class Moment:
     """When in its stage a batch comes: what annealing and schedules inside an objective look at."""
 
     step: int = 0
+    """Updates of the whole run so far."""
     progress: float = 0.0
     """0 at the start of the stage, 1 at the end of its budget."""
 
@@ -170,6 +175,9 @@ class Model(nn.Module):
 
     Config: ClassVar[type]
     """The dataclass of its sizes and choices; a model is made by `Model(Config(...), vocabulary)`."""
+
+    config: Any
+    """What it was made with: saved whole in a checkpoint, so that a later default changes no earlier model."""
 
     objectives: ClassVar[Mapping[str, str]] = {"likelihood": "likelihood"}
     """The names a recipe's stage may ask for, and the methods that compute them."""
@@ -201,5 +209,17 @@ class Model(nn.Module):
     def initialise(self, prior: WordPrior) -> None:
         """Starts from what is known of the words; a model without word embeddings has nothing to do."""
 
-    def on_epoch_end(self, stage: str, batches: Callable[[], Any], last: bool) -> None:
-        """Called after every epoch of a stage with a way to go through its data once more."""
+    def forward(self, name: str, batch: Batch, moment: Moment, **options: Any) -> dict[str, Term]:
+        """An objective, called as a module is: what wraps a model for many processes hooks in here."""
+        return self.objective(name, batch, moment, **options)
+
+    def reasons(self, state: State, row: int) -> dict[str, Any]:
+        """What else explains the reply to a row, by name, as plain values."""
+        return {}
+
+    def on_epoch_start(self, stage: str, epoch: int, batches: Callable[[], Iterable[Batch]]) -> Iterable[str]:
+        """Called before every epoch of a stage, the first too, with a way to go through its data once more.
+
+        Returns patterns of the parameters it set anew, if any: their optimizers forget what they remember of them.
+        """
+        return ()

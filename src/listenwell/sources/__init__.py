@@ -26,6 +26,14 @@ SOURCES: dict[str, str] = {
     "empathetic-dialogues": "listenwell.sources.empathetic_dialogues",
     "shipped": "listenwell.sources.shipped",
     "jsonl": "listenwell.sources.jsonl",
+    "dailydialog": "listenwell.sources.dailydialog",
+    "xdailydialog": "listenwell.sources.xdailydialog",
+    "edos": "listenwell.sources.edos",
+    "emotionlines": "listenwell.sources.emotionlines",
+    "goemotions": "listenwell.sources.goemotions",
+    "lccc": "listenwell.sources.lccc",
+    "smp2020-ewect": "listenwell.sources.smp2020_ewect",
+    "nlpcc2014": "listenwell.sources.nlpcc2014",
 }
 
 DATA_VARIABLE = "LISTENWELL_DATA"

@@ -13,11 +13,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import AddedToken, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
 
 from listenwell.models.contract import Vocabulary
-from listenwell.text.words import ACUTE, APOSTROPHES, VARIATION, WORD_PATTERN, detokenize
+from listenwell.text.words import NORMAL_FORM, SPLIT, detokenize, words
 
 PAD, UNK, START, END, CTX = SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<ctx>")
 
@@ -94,16 +94,8 @@ class Tokenizer:
 def word_backend() -> Backend:
     """Splits as the Penn Treebank does ("do", "n't"), so that the words match pretrained vectors' better."""
     backend = Backend(models.WordLevel({UNK: 0}, unk_token=UNK))
-    backend.normalizer = normalizers.Sequence(
-        [
-            normalizers.Replace(ACUTE, "'"),
-            normalizers.NFKC(),
-            normalizers.Replace(Regex(f"[{APOSTROPHES}]"), "'"),
-            normalizers.Replace(VARIATION, ""),
-            normalizers.Lowercase(),
-        ]
-    )
-    backend.pre_tokenizer = pre_tokenizers.Split(Regex(WORD_PATTERN), behavior="removed", invert=True)
+    backend.normalizer = NORMAL_FORM
+    backend.pre_tokenizer = SPLIT
     return backend
 
 
@@ -133,8 +125,7 @@ def _train_words(texts: Iterable[str], least: int) -> Tokenizer:
     backend = word_backend()
     counts: Counter[str] = Counter()
     for text in texts:
-        normal = backend.normalizer.normalize_str(text)
-        counts.update(word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normal))
+        counts.update(words(text))
     # Sorted by count, then by word: the same data gives the same ids, and the rare words come last.
     ranked = sorted(((word, n) for word, n in counts.items() if n >= least), key=lambda pair: (-pair[1], pair[0]))
     if not ranked:

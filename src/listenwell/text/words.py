@@ -1,39 +1,38 @@
-"""What a word is, and how words become a sentence again. No dependency but `re`-like patterns.
-
-`words` must agree with the word-level tokenizer (`word_backend`), whose normal form and pattern are these.
-"""
+"""What a word is, and how words become a sentence again."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
-# Python's \w leaves accents that stand alone out, the tokenizer's takes them in; so they are named.
-_LETTER = r"[\w\u0300-\u036f]"
-WORD_PATTERN = (
-    rf"{_LETTER}+(?=n't)|n't|'(?:s|m|re|ve|ll|d)(?!{_LETTER})|{_LETTER}+|\.{{2,}}|[^\w\s\u0300-\u036f\x00-\x1f\x7f]"
+from tokenizers import Regex, normalizers, pre_tokenizers
+
+# The word-level tokenizer is made of these two, so that `words` and it never disagree on any script.
+NORMAL_FORM = normalizers.Sequence(
+    [
+        normalizers.Replace("´", "'"),  # before NFKC makes a space and an accent of it
+        normalizers.NFKC(),
+        normalizers.Replace(Regex("[‘’`]"), "'"),
+        normalizers.Replace("\ufe0f", ""),  # asks for the coloured form of the sign before it
+        normalizers.Lowercase(),
+    ]
+)
+SPLIT = pre_tokenizers.Split(
+    Regex(r"\w+(?=n't)|n't|'(?:s|m|re|ve|ll|d)(?!\w)|\w+|\.{2,}|[^\w\s\p{Cc}]"), behavior="removed", invert=True
 )
 """Treebank-like: clitics stand alone, runs of dots are one word, other punctuation is a word each."""
 
-_WORD = re.compile(WORD_PATTERN)
 _CLITICS = frozenset({"n't", "'s", "'m", "'re", "'ve", "'ll", "'d"})
 _CLOSING = frozenset(".,!?;:%)]}…")
 _OPENING = frozenset("([{$£€#")
 _ELIDING = frozenset({"y", "o", "c", "d", "l", "ma"})  # y'all, o'clock, c'mon, d'oh, l'amour, ma'am
 _CLIPPED = frozenset({"em", "cause", "cuz", "til", "till", "bout", "round", "tis", "twas"})  # get 'em
 _ABBREVIATED = frozenset({("a", "m"), ("p", "m"), ("e", "g"), ("i", "e"), ("u", "s"), ("u", "k")})
-ACUTE = "´"
-"""Taken for an apostrophe before NFKC makes a space and an accent of it."""
-APOSTROPHES = "‘’`"
-VARIATION = "\ufe0f"
-"""Asks for the coloured form of the sign before it; not part of any word."""
-_FOLD = {**str.maketrans(APOSTROPHES, "'" * len(APOSTROPHES)), ord(VARIATION): None}
 
 
 def words(text: str) -> list[str]:
     """The lower-cased words of a text: the unit that perplexity per word and all overlap metrics count."""
-    return _WORD.findall(unicodedata.normalize("NFKC", text.replace(ACUTE, "'")).translate(_FOLD).lower())
+    return [word for word, _ in SPLIT.pre_tokenize_str(NORMAL_FORM.normalize_str(text))]
 
 
 def detokenize(tokens: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ def read_dialogues(data: DataConfig, split: str, report: sources.Report | None =
 
 def read_examples(data: DataConfig, split: str, report: sources.Report | None = None) -> Iterator[Example]:
     for dialogue in read_dialogues(data, split, report):
-        yield from examples(dialogue, data.replies_by)
+        yield from examples(dialogue, data.replies_by, data.sides)
 
 
 def learn_tokenizer(recipe: Recipe) -> Tokenizer:
@@ -43,7 +43,7 @@ def training_hash(recipe: Recipe) -> str:
 def encode_split(recipe: Recipe, data: DataConfig, split: str, tokenizer: Tokenizer, *, cut_replies: bool) -> Encoded:
     encoded = encode(read_examples(data, split), tokenizer, recipe.encoding, cut_replies)
     if not len(encoded):
-        raise ConfigError(f"{data.source}, split {split}: there is no reply with a context to learn from")
+        raise ConfigError(f"{data.source}, split {split}: there is no example with {' and '.join(data.sides)}")
     return encoded
 
 
@@ -144,12 +144,22 @@ class Feed:
 def feeds(recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, Encoded]) -> dict[str, Feed]:
     """The stage's streams. `ready` remembers encoded data across stages."""
     streams = stage.streams or {"train": Stream(**vars(recipe.data))}
-    made = {}
-    for index, (name, stream) in enumerate(streams.items()):
-        if not stream.source:
-            stream = replace(stream, source=recipe.data.source, path=recipe.data.path)
-        key = f"{stream.source}|{stream.path}|{stream.split}|{stream.replies_by}|{stream.clean}"
-        if key not in ready:
-            ready[key] = encode_split(recipe, stream, stream.split, tokenizer, cut_replies=True)
-        made[name] = Feed(stream, ready[key], tokenizer, seed=recipe.seed * 1009 + index)
-    return made
+    return {
+        name: Feed(stream, _encoded(recipe, stream, tokenizer, ready, True), tokenizer, recipe.seed * 1009 + index)
+        for index, (name, stream) in enumerate(streams.items())
+    }
+
+
+def encode_valid(recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, Encoded]) -> Encoded:
+    """What the stage is validated on: the listeners' replies, as in use, unless it says otherwise."""
+    stream = stage.valid or Stream(**{**vars(recipe.data), "split": "valid"})
+    return _encoded(recipe, stream, tokenizer, ready, False)
+
+
+def _encoded(recipe: Recipe, stream: Stream, tokenizer: Tokenizer, ready: dict[str, Encoded], cut: bool) -> Encoded:
+    if not stream.source:
+        stream = replace(stream, source=recipe.data.source, path=recipe.data.path)
+    key = f"{stream.source}|{stream.path}|{stream.split}|{stream.replies_by}|{stream.sides}|{stream.clean}|{cut}"
+    if key not in ready:
+        ready[key] = encode_split(recipe, stream, stream.split, tokenizer, cut_replies=cut)
+    return ready[key]

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from listenwell.batching import EncodingConfig
 from listenwell.configuration import ConfigError, instantiate
 from listenwell.decoding import Decoding
-from listenwell.dialogue import Role
+from listenwell.dialogue import Role, Side
 from listenwell.taxonomy import unknown_name
 from listenwell.text import TextConfig
 
@@ -35,6 +35,8 @@ class DataConfig:
     """Which split to learn from."""
     replies_by: list[Role] = field(default_factory=lambda: ["listener"])
     """Whose turns are learned as replies."""
+    sides: list[Side] = field(default_factory=lambda: ["context", "reply"])
+    """What an example must have; unpaired data has only a context or only a reply."""
     clean: bool = False
     """Cut dialogues at junk turns and leave out duplicates."""
 
@@ -76,10 +78,14 @@ class Optimizer:
     """Adam's moments."""
     decay: float = 0.01
     """Weight decay on matrices."""
+    eps: float = 1e-8
+    """Added to the root of Adam's second moment."""
     clip: float = 1.0
     """Largest norm of the gradient; 0 for no clipping."""
     learns: list[str] = field(default_factory=lambda: ["*"])
     """Patterns of parameter names that this optimizer moves; all others stand still for it."""
+    factors: dict[str, float] = field(default_factory=dict)
+    """Factors of the rate for parameters named like a pattern, such as {"backbone.*": 0.1}."""
 
 
 @dataclass
@@ -94,6 +100,8 @@ class Move:
     """Which optimizer steps."""
     times: int = 1
     """How often in a row, each round."""
+    hold: bool = False
+    """Leave the gradient for the next move of the same optimizer: their losses add up in one step."""
     weights: dict[str, float] = field(default_factory=dict)
     """Factors of the objective's named losses; 1 where none is given."""
     options: dict[str, Any] = field(default_factory=dict)
@@ -123,7 +131,11 @@ class Stage:
     validate_every: float = 1.0
     """Epochs between validations."""
     criterion: str = "reply"
-    """The loss that says which checkpoint is best, and when to stop."""
+    """The loss that says which checkpoint is best, and when to stop; score for the model's own score()."""
+    measure: str = ""
+    """The objective that validation computes; the first move's if not given."""
+    valid: Stream | None = None
+    """What to validate on; the valid split of the recipe's corpus if not given."""
     patience: int = 0
     """Stop after so many validations without a better one; 0 to use the whole budget."""
     keep: Literal["best", "last"] = "best"
@@ -131,8 +143,10 @@ class Stage:
 
     def __post_init__(self) -> None:
         for move in self.moves:
-            if self.streams and move.stream not in self.streams:
-                raise ConfigError(f"stage {self.name}: {unknown_name('stream', move.stream, self.streams)}")
+            if move.stream not in (self.streams or ("train",)):
+                raise ConfigError(
+                    f"stage {self.name}: {unknown_name('stream', move.stream, self.streams or ['train'])}"
+                )
             if move.optimizer not in self.optimizers:
                 raise ConfigError(f"stage {self.name}: {unknown_name('optimizer', move.optimizer, self.optimizers)}")
         if not self.moves:

@@ -27,8 +27,8 @@ class Place:
     """Optimizer steps in the whole run."""
     total_seen: int = 0
     """Examples in the whole run."""
-    epochs_ended: int = 0
-    """Epochs of the stage's first stream whose end the model was told of."""
+    epochs_begun: int = 0
+    """Epochs of the stage's first stream whose start the model was told of."""
     validations: int = 0
     """In this stage."""
     best: float | None = None

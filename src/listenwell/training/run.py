@@ -47,8 +47,7 @@ def train(
             display.say(f"{folder} is trained to the end of its recipe.")
             return folder / "best"
         display.say(f"going on from {source}: {place.total_seen:,} examples seen")
-    valid = encode_split(recipe, recipe.data, "valid", made.tokenizer, cut_replies=False)
-    Trainer(recipe, made, valid, folder, place, display, save_every).run(source)
+    Trainer(recipe, made, folder, place, display, save_every).run(source)
     draw(folder)
     minutes = place.seconds / 60
     display.say(f"trained on {place.total_seen:,} examples in {minutes:.1f} minutes: {folder / 'best'}")
@@ -98,7 +97,7 @@ def _fresh(recipe: Recipe, data_hash: str, display: Display) -> Checkpoint:
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }
-    return Checkpoint(name, model, tokenizer, recipe.encoding, recipe.decoding, choices, meta)
+    return Checkpoint(name, model, tokenizer, recipe.encoding, recipe.decoding, meta)
 
 
 def _commit() -> str | None:

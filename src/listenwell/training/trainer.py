@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import inspect
 import math
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
-from torch import nn
 
 from listenwell import checkpoint
 from listenwell.batching import Encoded, collate, ordered_batches
@@ -24,21 +18,21 @@ from listenwell.checkpoint import Checkpoint
 from listenwell.configuration import ConfigError
 from listenwell.models.contract import Batch, Moment, Term
 from listenwell.taxonomy import unknown_name
-from listenwell.training.data import Feed, feeds
+from listenwell.training.data import Feed, encode_valid, feeds
 from listenwell.training.display import Display, Journal, describe
-from listenwell.training.recipe import Move, Optimizer, Recipe, Stage
+from listenwell.training.optimizers import Learners, learned
+from listenwell.training.recipe import Move, Recipe, Stage
 from listenwell.training.resuming import Place, read_state, write_state
-from listenwell.training.schedule import rate
+from listenwell.training.stopping import Interrupted, stop_on_signal
+
+SCORE = "score"
+"""The criterion that asks the model's own score(): labels and latents summed out, as in evaluation."""
 
 LOG_EVERY = 50  # updates: often enough to see a curve, rare enough to cost nothing
 
 
 class TrainingError(RuntimeError):
     """Training cannot go on; the message says where it stood and what it saw."""
-
-
-class Interrupted(Exception):  # noqa: N818  not an error: a wish that was met
-    """A person asked to stop; everything is saved."""
 
 
 @dataclass
@@ -66,21 +60,20 @@ class Trainer:
         self,
         recipe: Recipe,
         made: Checkpoint,
-        valid: Encoded,
         folder: Path,
         place: Place,
         display: Display,
         save_every: float = 300.0,
     ) -> None:
         self.recipe, self.made, self.model = recipe, made, made.model
-        self.valid, self.folder, self.place, self.display = valid, folder, place, display
+        self.folder, self.place, self.display = folder, place, display
         self.save_every = save_every
         self.journal = Journal(folder, place.update)
-        self.optimizers: dict[str, torch.optim.Optimizer] = {}
+        self.learners: Learners | None = None
+        self.valid = Encoded()
         self.ready: dict[str, Encoded] = {}
         self._stop = False
         self._saved = time.monotonic()
-        self._learning: str | None = None
 
     def run(self, resume_from: Path | None) -> None:
         try:
@@ -110,17 +103,17 @@ class Trainer:
                     if option not in known:
                         raise ConfigError(f"stage {stage.name}: {unknown_name('option', option, known)}")
             for options in stage.optimizers.values():
-                self._learned(options)
+                learned(self.model, options)
 
     # One stage
 
     def _stage(self, stage: Stage, resume_from: Path | None) -> None:
         streams = feeds(self.recipe, stage, self.made.tokenizer, self.ready)
+        self.valid = encode_valid(self.recipe, stage, self.made.tokenizer, self.ready)
         first = streams[stage.moves[0].stream]
-        self.optimizers = {name: self._optimizer(options) for name, options in stage.optimizers.items()}
-        self._learning = None
+        self.learners = Learners(self.model, stage.optimizers)
         if resume_from is not None:
-            read_state(resume_from, self.optimizers)
+            read_state(resume_from, self.learners.optimizers)
         for name, (epoch, batch) in self.place.cursors.items():
             streams[name].epoch, streams[name].batch = epoch, batch
         budget = stage.examples or round(stage.epochs * len(first.data))
@@ -131,9 +124,9 @@ class Trainer:
         else:
             checkpoint.load_weights(self.model, self.folder / "best" / "model.safetensors")
         self.place.stage, self.place.rounds, self.place.seen = self.place.stage + 1, 0, 0
-        self.place.epochs_ended = self.place.validations = self.place.stale = 0
+        self.place.epochs_begun = self.place.validations = self.place.stale = 0
         self.place.best, self.place.cursors, self.place.sums = None, {}, {}
-        self.optimizers = {}  # the next stage has its own: these would be taken for them by who goes on from here
+        self.learners = None  # the next stage has its own: these would be taken for them by who goes on from here
         self._save()
 
     def _rounds(self, stage: Stage, streams: dict[str, Feed], first: Feed, budget: int) -> None:
@@ -143,12 +136,15 @@ class Trainer:
         clock, seen_then = time.monotonic(), place.seen
         while place.seen < budget and not (stage.patience and place.stale >= stage.patience):
             before = place.update
-            for move in stage.moves:
+            if first.epoch >= place.epochs_begun:
+                place.epochs_begun = first.epoch + 1
+                self._begin_epoch(stage, first)
+            for index, move in enumerate(stage.moves):
                 for _ in range(move.times):
                     size = self._update(stage, move, streams[move.stream], place.seen / budget, means)
-                    if streams[move.stream] is first:
+                    place.total_seen += size
+                    if index == 0:
                         place.seen += size
-                        place.total_seen += size
             place.rounds += 1
             place.cursors = {name: [feed.epoch, feed.batch] for name, feed in streams.items()}
             ends = place.seen >= budget
@@ -156,9 +152,6 @@ class Trainer:
                 speed = (place.seen - seen_then) / max(time.monotonic() - clock, 1e-9)
                 self._log(stage, means.take(), speed, budget)
             place.sums = means.sums
-            if first.epoch > place.epochs_ended:
-                place.epochs_ended = first.epoch
-                self.model.on_epoch_end(stage.name, lambda: self._whole(first.data), last=ends)
             if ends or place.seen >= (place.validations + 1) * every:
                 # Time and speed count training; what validation takes is counted in seconds only.
                 place.seconds += time.monotonic() - clock
@@ -176,10 +169,10 @@ class Trainer:
 
     def _update(self, stage: Stage, move: Move, feed: Feed, progress: float, means: Means) -> int:
         """One batch, one step of one optimizer."""
+        assert self.learners is not None
         batch = feed.draw()
-        options = stage.optimizers[move.optimizer]
-        self._let_learn(move.optimizer, options)
-        terms = self.model.objective(move.objective, batch, Moment(self.place.rounds, progress), **move.options)
+        self.learners.let_learn(move.optimizer)
+        terms = self.model(move.objective, batch, Moment(self.place.update, progress), **move.options)
         self._check_terms(stage, move, terms)
         loss = sum(
             (move.weights.get(name, 1.0) * term.mean for name, term in terms.items() if term.learned),
@@ -188,22 +181,19 @@ class Trainer:
         if not torch.isfinite(loss):
             raise TrainingError(self._not_finite(stage, terms, feed, batch, "loss"))
         loss.backward()
-        optimizer = self.optimizers[move.optimizer]
-        if options.clip:
-            learned = [p for group in optimizer.param_groups for p in group["params"]]
-            if not torch.isfinite(nn.utils.clip_grad_norm_(learned, options.clip)):
+        if not move.hold:
+            norm = self.learners.step(move.optimizer, self.place.rounds, progress)
+            if not torch.isfinite(norm):
                 raise TrainingError(self._not_finite(stage, terms, feed, batch, "gradient"))
-        for group in optimizer.param_groups:
-            group["lr"] = rate(options, self.place.rounds, progress)
-        optimizer.step()
-        self.model.zero_grad(set_to_none=True)
         self.place.update += 1
         means.add(terms)
         return len(batch)
 
     def _check_terms(self, stage: Stage, move: Move, terms: dict[str, Term]) -> None:
-        if move is stage.moves[0] and stage.criterion not in terms:
-            raise ConfigError(f"stage {stage.name}: {unknown_name('criterion', stage.criterion, terms)}")
+        if move is stage.moves[0] and not stage.measure and stage.criterion != SCORE:
+            known = [name for name, term in terms.items() if term.learned]
+            if stage.criterion not in known:
+                raise ConfigError(f"stage {stage.name}: {unknown_name('criterion', stage.criterion, [*known, SCORE])}")
         for name in move.weights:
             if name not in terms:
                 raise ConfigError(f"stage {stage.name}: a weight of an {unknown_name('loss', name, terms)}")
@@ -217,49 +207,41 @@ class Trainer:
             f"such as --set stages.{self.place.stage}.optimizers.main.rate=3e-4"
         )
 
-    # Optimizers
-
-    def _learned(self, options: Optimizer) -> dict[str, nn.Parameter]:
-        chosen = {
-            name: parameter
-            for name, parameter in self.model.named_parameters()
-            if any(fnmatch(name, pattern) for pattern in options.learns)
-        }
-        if not chosen:
-            raise ConfigError(f"no parameter of {self.made.name} is named like {', '.join(options.learns)}")
-        return chosen
-
-    def _optimizer(self, options: Optimizer) -> torch.optim.Optimizer:
-        learned = list(self._learned(options).values())
-        groups = [
-            {"params": [p for p in learned if p.ndim > 1], "weight_decay": options.decay},
-            {"params": [p for p in learned if p.ndim <= 1], "weight_decay": 0.0},
-        ]
-        kind = torch.optim.AdamW if options.kind == "adamw" else torch.optim.Adam
-        return kind([group for group in groups if group["params"]], lr=options.rate, betas=options.betas, fused=True)
-
-    def _let_learn(self, name: str, options: Optimizer) -> None:
-        """Only what this optimizer moves collects gradients; they still flow through the rest."""
-        if self._learning == name:
-            return
-        learned = self._learned(options)
-        for key, parameter in self.model.named_parameters():
-            parameter.requires_grad_(key in learned)
-        self._learning = name
-
     # Looking and keeping
 
     def _whole(self, data: Encoded) -> Iterator[Batch]:
         for rows in ordered_batches(data.lengths()):
             yield collate(data, rows, self.made.tokenizer.pad)
 
-    def _validate(self, stage: Stage) -> None:
-        move, means, place = stage.moves[0], Means(), self.place
+    def _begin_epoch(self, stage: Stage, first: Feed) -> None:
+        """Lets the model set parameters anew from a look at the data; what it set anew learns afresh."""
+        assert self.learners is not None
         self.model.eval()
-        with torch.inference_mode():
-            for batch in self._whole(self.valid):
-                means.add(self.model.objective(move.objective, batch, Moment(place.rounds, 1.0), **move.options))
+        with torch.no_grad():
+            renewed = self.model.on_epoch_start(stage.name, first.epoch, lambda: self._whole(first.data))
         self.model.train()
+        self.learners.look_up()
+        self.learners.forget(renewed)
+
+    def _validate(self, stage: Stage) -> None:
+        assert self.learners is not None
+        move, means, place = stage.moves[0], Means(), self.place
+        moment = Moment(place.update, 1.0)
+        self.model.eval()
+        # Looking must not change what is learned: the noise of validation is its own, and always the same.
+        with torch.inference_mode(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            for batch in self._whole(self.valid):
+                means.add(self.model(stage.measure or move.objective, batch, moment, **move.options))
+                if stage.criterion == SCORE and batch.reply is not None:
+                    means.add({SCORE: Term(self.model.score(batch).sum(), int(batch.reply.mask.sum()))})
+        self.model.train()
+        self.learners.look_up()
+        if means.sums.get(stage.criterion, [0.0, 0.0])[1] == 0:
+            raise ConfigError(
+                f"stage {stage.name}: nothing in its validation data tells {stage.criterion!r}; "
+                "name other data with valid:, or another criterion:"
+            )
         found = means.take()
         place.validations += 1
         value = found[stage.criterion]
@@ -276,8 +258,7 @@ class Trainer:
     def _log(self, stage: Stage, means: dict[str, float], speed: float, budget: int) -> None:
         self.display.update(self.place.seen, budget, means, speed)
         record: dict[str, Any] = {"stage": stage.name, "examples": self.place.total_seen, "speed": speed, **means}
-        for name, optimizer in self.optimizers.items():
-            record[f"rate-{name}"] = optimizer.param_groups[0]["lr"]
+        record |= self.learners.rates() if self.learners else {}
         self.journal.write("train", self.place.update, record)
 
     def _meta(self, found: dict[str, float]) -> dict[str, Any]:
@@ -292,7 +273,7 @@ class Trainer:
         """The checkpoint that a run goes on from; the one before it stays beside it."""
 
         def write(place: Path) -> None:
-            write_state(place, self.place, self.optimizers)
+            write_state(place, self.place, self.learners.optimizers if self.learners else {})
 
         self._keep(
             lambda: checkpoint.save(self.made, self.folder / "last", extra=write, previous=self.folder / "previous"),
@@ -310,22 +291,3 @@ class Trainer:
             self.display.warn(f"checkpoint not written ({problem}); the one before it is whole, going on")
             return False
         return True
-
-
-@contextmanager
-def stop_on_signal(ask: Callable[[], None]) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) asks to stop after this update; the second one stops at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def heard(number: int, frame: FrameType | None) -> None:
-        ask()
-        signal.signal(number, before[signal.Signals(number)])
-
-    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

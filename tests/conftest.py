@@ -1,0 +1,95 @@
+"""What many tests start from: one thread, a small corpus, a word tokenizer, tiny models and recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from listenwell.batching import Encoded, EncodingConfig, encode
+from listenwell.configuration import instantiate
+from listenwell.dialogue import examples
+from listenwell.models import build
+from listenwell.models.contract import Model, WordPrior
+from listenwell.sources import jsonl, shipped
+from listenwell.text import TextConfig, Tokenizer, train_tokenizer
+from listenwell.training import Recipe
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Tensors of a few hundred numbers: a second thread would only wait for the first.
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A .jsonl file with a few of the shipped dialogues, of many emotions: 22 to learn from, 5 to validate with."""
+    path = tmp_path_factory.mktemp("corpus") / "small.jsonl"
+    jsonl.write([*list(shipped.read("train"))[::6], *list(shipped.read("valid"))[::7]], path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def tokenizer(small_corpus: Path) -> Tokenizer:
+    """Word-level, from the training texts of the small corpus."""
+    texts = (turn.text for dialogue in jsonl.read(small_corpus, "train") for turn in dialogue.turns)
+    return train_tokenizer(texts, TextConfig())
+
+
+@pytest.fixture(scope="session")
+def encoded(small_corpus: Path, tokenizer: Tokenizer) -> Encoded:
+    """Every reply of the small corpus's validation split as ids."""
+    items = [item for dialogue in jsonl.read(small_corpus, "valid") for item in examples(dialogue)]
+    return encode(items, tokenizer, EncodingConfig())
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tokenizer: Tokenizer) -> Callable[..., Model]:
+    """Makes a model of width 16 with random weights, all of them: no part may hide behind a zero."""
+
+    def make(name: str = "multi-trs", **choices: Any) -> Model:
+        torch.manual_seed(7)
+        sizes = {"width": 16, "heads": 2, "feed_forward": 24, "encoder_layers": 2, "decoder_layers": 2}
+        model = build(name, {**sizes, **choices}, tokenizer.vocabulary)
+        model.initialise(WordPrior(torch.randint(0, 50, (len(tokenizer),))))
+        for parameter in model.parameters():
+            parameter.data += 0.1 * torch.randn_like(parameter)
+        return model.eval()
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_stage() -> Callable[..., dict[str, Any]]:
+    """Makes a stage of a dozen updates, a validation every fourth; fields of a stage may be given anew."""
+
+    def make(**fields: Any) -> dict[str, Any]:
+        stage = {
+            "name": "joint",
+            "examples": 96,
+            "validate_every": 0.5,
+            "streams": {"train": {"examples": 8}},
+            "optimizers": {"main": {"rate": 5e-3, "warmup": 4}},
+        }
+        return {**stage, **fields}
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_recipe(small_corpus: Path, tiny_stage: Callable[..., dict[str, Any]]) -> Callable[..., Recipe]:
+    """Makes a recipe that trains in a fraction of a second; fields of a recipe may be given anew."""
+
+    def make(**fields: Any) -> Recipe:
+        recipe = {
+            "name": "tiny",
+            "model": {"name": "multi-trs", "width": 16, "heads": 2, "feed_forward": 24},
+            "data": {"source": str(small_corpus)},
+            "stages": [tiny_stage()],
+        }
+        return instantiate(Recipe, {**recipe, **fields}, "recipe tiny")
+
+    return make

@@ -1,0 +1,62 @@
+"""The corpus that ships inside the package keeps the promises that training and tests rely on."""
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from listenwell.sources import shipped
+from listenwell.taxonomy import EMOTIONS, INTENTS
+from listenwell.text import words
+
+SIX = {"train": 4, "valid": 1, "test": 1}
+
+
+@pytest.fixture(scope="module")
+def dialogues():
+    return list(shipped.read())
+
+
+def test_there_are_192_english_dialogues_six_for_each_emotion(dialogues):
+    assert len(dialogues) == 192
+    assert {dialogue.language for dialogue in dialogues} == {"en"}
+    assert Counter(dialogue.emotion.name for dialogue in dialogues) == dict.fromkeys(EMOTIONS, 6)
+
+
+def test_of_each_emotions_six_four_are_to_learn_from_one_to_validate_and_one_to_test(dialogues):
+    found = Counter((dialogue.emotion.name, dialogue.split) for dialogue in dialogues)
+    assert found == {(emotion, split): count for emotion in EMOTIONS for split, count in SIX.items()}
+
+
+def test_turns_alternate_from_the_speaker_to_the_listener(dialogues):
+    for dialogue in dialogues:
+        assert dialogue.turns[0].speaker == "speaker", dialogue.id
+        assert dialogue.turns[-1].speaker == "listener", dialogue.id
+        assert all(one.speaker != two.speaker for one, two in pairwise(dialogue.turns)), dialogue.id
+
+
+def test_every_listener_turn_has_one_of_the_eight_intents(dialogues):
+    for dialogue in dialogues:
+        for turn in dialogue.turns:
+            if turn.speaker == "listener":
+                assert turn.label is not None, dialogue.id
+                assert turn.label.name in INTENTS, dialogue.id
+
+
+@pytest.mark.parametrize("split", SIX)
+def test_all_eight_intents_are_used_in_each_split(dialogues, split):
+    turns = [turn for dialogue in dialogues if dialogue.split == split for turn in dialogue.turns]
+    assert {turn.label.name for turn in turns if turn.speaker == "listener"} == set(INTENTS)
+
+
+def test_no_text_comes_twice(dialogues):
+    spoken = Counter(" ".join(words(turn.text)) for dialogue in dialogues for turn in dialogue.turns)
+    assert [text for text, count in spoken.items() if count > 1] == []
+    situations = [dialogue.situation for dialogue in dialogues]
+    assert all(situations)
+    assert len(set(situations)) == len(situations)
+
+
+def test_ids_are_unique_and_say_what_they_are(dialogues):
+    assert len({dialogue.id for dialogue in dialogues}) == len(dialogues)
+    assert all(dialogue.id.startswith(f"lw-en-{dialogue.emotion.name}-") for dialogue in dialogues)

@@ -1,0 +1,40 @@
+import pytest
+
+from listenwell import label_maps
+from listenwell.label_maps import LABEL_MAPS, polarity_in
+from listenwell.sources import SOURCES, dailydialog, goemotions
+from listenwell.taxonomy import EMOTIONS, INTENTS
+
+
+def test_every_map_belongs_to_a_source():
+    assert set(LABEL_MAPS) <= set(SOURCES)
+
+
+@pytest.mark.parametrize(
+    ("source", "size"),
+    [("dailydialog", 7), ("emotionlines", 8), ("goemotions", 28), ("smp2020-ewect", 6), ("nlpcc2014", 8)],
+)
+def test_a_map_covers_its_label_set(source, size):
+    assert len(LABEL_MAPS[source]) == size
+    assert "positive" in LABEL_MAPS[source].values()
+
+
+def test_the_maps_speak_of_the_labels_that_the_readers_give():
+    assert set(label_maps.DAILYDIALOG) == set(dailydialog.EMOTIONS)
+    assert set(label_maps.GOEMOTIONS) == set(goemotions.LABELS)
+
+
+def test_goemotions_is_grouped_as_by_its_authors():
+    groups = list(label_maps.GOEMOTIONS.values())
+    assert [groups.count(name) for name in ("positive", "negative", "ambiguous", "neutral")] == [12, 11, 4, 1]
+
+
+def test_the_intents_of_edos_have_no_polarity():
+    assert all(polarity_in("edos", name) in ("positive", "negative") for name in EMOTIONS)
+    assert {polarity_in("edos", name) for name in INTENTS} == {None}
+    assert polarity_in("edos", "Neutral") == "neutral"
+
+
+def test_an_unknown_label_set_gets_the_near_one():
+    with pytest.raises(ValueError, match="unknown label set 'goemotion'; did you mean 'goemotions'"):
+        polarity_in("goemotion", "joy")

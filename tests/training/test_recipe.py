@@ -1,0 +1,154 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from listenwell import sources
+from listenwell.configuration import ConfigError
+from listenwell.models import build
+from listenwell.models.contract import Vocabulary
+from listenwell.training import load_recipe, recipe_texts
+from listenwell.training.recipe import Stage, Stream
+
+PLAIN = "name: mine\nmodel: {name: trs}\n"
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text):
+        path = tmp_path / "mine.yaml"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+@pytest.mark.parametrize("name", recipe_texts())
+def test_every_shipped_recipe_loads_and_its_model_and_moves_fit(name):
+    recipe = load_recipe(name)
+    assert recipe.name == name
+    assert recipe.about
+    assert sources.source_name(recipe.data.source)
+    choices = dict(recipe.model)
+    model = build(choices.pop("name"), choices, Vocabulary(11))
+    for stage in recipe.stages:
+        assert stage.examples or stage.epochs > 0
+        for move in stage.moves:
+            assert move.objective in model.objectives
+        for stream in stage.streams.values():
+            assert not stream.source or sources.source_name(stream.source)
+
+
+def test_the_recipes_of_the_readme_are_there():
+    assert {"tiny", "trs", "multi-trs"} <= set(recipe_texts())
+
+
+@pytest.mark.parametrize("name", recipe_texts())
+def test_a_recipe_written_out_whole_is_the_same_recipe(name, written):
+    recipe = load_recipe(name)
+    again = load_recipe(written(yaml.safe_dump(recipe.to_dict(), sort_keys=False)))
+    assert again == recipe
+    assert again.fingerprint() == recipe.fingerprint()
+
+
+def test_an_underscore_will_do_for_a_hyphen():
+    assert load_recipe("multi_trs") == load_recipe("multi-trs")
+
+
+def test_a_file_of_ones_own_is_read(written):
+    assert load_recipe(written(PLAIN)).stages == [Stage()]
+
+
+def test_changes_are_made_by_their_path():
+    changes = ["stages.0.epochs=2.5", "seed=7", "model.width=32", "decoding.method=greedy", "data.source=my.jsonl"]
+    changes += ["stages.0.optimizers.main.rate=0.01", "stages.0.optimizers.main.betas=[0.8, 0.9]", "vectors=null"]
+    recipe = load_recipe("tiny", changes)
+    assert (recipe.stages[0].epochs, recipe.seed, recipe.model["width"]) == (2.5, 7, 32)
+    assert (recipe.decoding.method, recipe.data.source, recipe.vectors) == ("greedy", "my.jsonl", None)
+    optimizer = recipe.stages[0].optimizers["main"]
+    assert (optimizer.rate, optimizer.betas) == (0.01, (0.8, 0.9))
+    assert recipe.stages[0].name == load_recipe("tiny").stages[0].name
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("seed", "a change reads key.key=value, found 'seed'"),
+        ("seeed=3", "recipe tiny: unknown key 'seeed'; did you mean 'seed'"),
+        ("seed=many", 'recipe tiny: .*"seed"'),
+        ("seed=", "recipe tiny: seed has no value"),
+        ("seed=[1", r"--set seed=\[1: '\[1' is no YAML value"),
+        ("stages.3.epochs=2", "--set stages.3.epochs=2: '3' is not one of the 1 items there"),
+        ("stages.first.epochs=2", "--set stages.first.epochs=2: 'first' is not one of the 1 items there"),
+        ("stages.5=2", "--set stages.5=2: '5' is not one of the 1 items there"),
+        ("name.first=x", "--set name.first=x: 'name' holds a single value"),
+        ("stages.0.epochz=2", "recipe tiny: .*'epochz'"),
+        ("encoding.max_contxt=2", "recipe tiny: .*'encoding'.*'max_contxt'"),
+        ("encoding.max_context=1", "recipe tiny: max_context is 1, expected at least 2"),
+        ("decoding.method=bream", 'recipe tiny: .*"decoding.method"'),
+        ("decoding.beams=0", "recipe tiny: Decoding.beams is 0, expected an integer of at least 1"),
+        ("text.kind=letters", 'recipe tiny: .*"text.kind"'),
+        ("stages.0.keep=all", 'recipe tiny: .*"keep"'),
+    ],
+)
+def test_a_change_that_cannot_be_made_names_its_place(change, message):
+    with pytest.raises(ConfigError, match=f"(?s)^{message}"):
+        load_recipe("tiny", [change])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("modle: {name: trs}\nname: x\n", r"recipe \S+mine.yaml: unknown key 'modle'; did you mean 'model'"),
+        ("name: x\n", r"recipe \S+mine.yaml: .*required.*model"),
+        ("name: [x]\nmodel: {name: trs}\n", r'recipe \S+mine.yaml: .*"name"'),
+        ("model: trs\nname: x\n", r'recipe \S+mine.yaml: .*"model"'),
+        (PLAIN + "stages: [{epochs: soon}]\n", r'recipe \S+mine.yaml: .*"stages".*"epochs"'),
+        (
+            PLAIN + "stages: [{moves: [{optimizer: man}]}]\n",
+            "stage train: unknown optimizer 'man'; did you mean 'main'",
+        ),
+        (
+            PLAIN + "stages: [{moves: [{stream: trian}], streams: {train: {examples: 3}}}]\n",
+            "stage train: unknown stream 'trian'; did you mean 'train'",
+        ),
+        (PLAIN + "stages: [{moves: []}]\n", "stage train has no moves"),
+        (PLAIN + "stages: [{moves: [{times: 0}]}]\n", "a move is made at least once a round, found times: 0"),
+        (PLAIN + "stages: [{streams: {train: {examples: 0}}}]\n", "a stream needs a limit to its batches"),
+        (PLAIN + "stages: [{optimizers: {main: {rate: fast}}}]\n", '"optimizers".*"rate"'),
+        ("- a\n- b\n", r"\S+mine.yaml: a recipe is a mapping, found list"),
+        ("", r"\S+mine.yaml: a recipe is a mapping, found NoneType"),
+        ("name: [\n", r"\S+mine.yaml: not YAML"),
+    ],
+)
+def test_a_recipe_that_makes_no_sense_names_the_place(written, text, message):
+    with pytest.raises(ConfigError, match=f"(?s){message}"):
+        load_recipe(written(text))
+
+
+def test_an_unknown_recipe_is_told_the_near_one(tmp_path):
+    with pytest.raises(ConfigError, match="unknown recipe 'tinny'; did you mean 'tiny'"):
+        load_recipe("tinny")
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml: no such recipe file"):
+        load_recipe(str(tmp_path / "nowhere.yaml"))
+
+
+def test_a_stream_without_any_limit_is_refused():
+    assert Stream(examples=0, tokens=10).tokens == 10
+    with pytest.raises(ConfigError, match="examples or tokens above 0"):
+        Stream(examples=0, tokens=0)
+
+
+def test_the_fingerprint_changes_with_what_shapes_the_weights_and_with_nothing_else():
+    first = load_recipe("tiny").fingerprint()
+    for change in ("seed=2", "model.width=64", "stages.0.epochs=3", "data.source=x", "text.least=2", "vectors=x"):
+        assert load_recipe("tiny", [change]).fingerprint() != first, change
+    for change in ("about=other", "row=x/y/z", "decoding.beams=4"):
+        assert load_recipe("tiny", [change]).fingerprint() == first, change
+
+
+def test_recipes_lie_inside_the_package():
+    import listenwell
+
+    folder = Path(listenwell.__file__).parent / "recipes"
+    assert {path.stem for path in folder.glob("*.yaml")} == set(recipe_texts())

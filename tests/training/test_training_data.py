@@ -1,0 +1,161 @@
+import numpy as np
+import pytest
+import torch
+
+from listenwell.batching import EncodingConfig, collate, encode
+from listenwell.configuration import ConfigError
+from listenwell.dialogue import examples
+from listenwell.sources import jsonl, shipped
+from listenwell.training import data
+from listenwell.training.recipe import Stream
+
+
+@pytest.fixture
+def train_split(small_corpus, tokenizer):
+    items = [item for dialogue in jsonl.read(small_corpus, "train") for item in examples(dialogue)]
+    return encode(items, tokenizer, EncodingConfig())
+
+
+def feed(train_split, tokenizer, **stream):
+    return data.Feed(Stream(**{"examples": 8, **stream}), train_split, tokenizer, seed=5)
+
+
+def sides(batch):
+    return [side for side in (batch.context, batch.reply, batch.following) if side is not None]
+
+
+def test_a_feed_gives_every_example_once_an_epoch_and_goes_on(train_split, tokenizer):
+    source = feed(train_split, tokenizer)
+    epochs = []
+    for epoch in range(2):
+        rows = []
+        while source.epoch == epoch:
+            rows.append(source.draw().rows)
+        assert sorted(row for batch in rows for row in batch) == list(range(len(train_split)))
+        epochs.append(rows)
+    assert epochs[0] != epochs[1]
+    assert (source.epoch, source.batch) == (2, 0)
+
+
+def test_a_feed_goes_on_from_any_place(train_split, tokenizer):
+    source = feed(train_split, tokenizer, rare_as_unknown=0.0)
+    places, drawn = [], []
+    for _ in range(20):
+        places.append((source.epoch, source.batch))
+        drawn.append(source.draw())
+    for index in (0, 7, 8, 13):
+        other = feed(train_split, tokenizer, rare_as_unknown=0.0)
+        other.epoch, other.batch = places[index]
+        for batch in drawn[index:]:
+            again = other.draw()
+            assert again.rows == batch.rows
+            assert torch.equal(again.reply.tokens, batch.reply.tokens)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+def test_words_seen_once_and_no_others_become_unknown_at_the_rate_asked(train_split, tokenizer, share):
+    torch.manual_seed(0)
+    source = feed(train_split, tokenizer, rare_as_unknown=share)
+    rare = replaced = 0
+    for _ in range(60):
+        batch = source.draw()
+        whole = collate(train_split, batch.rows, tokenizer.pad)
+        for side, before in zip(sides(batch), sides(whole), strict=True):
+            was_rare = before.tokens >= tokenizer.rare_from
+            assert torch.equal(side.tokens[~was_rare], before.tokens[~was_rare])
+            changed = side.tokens != before.tokens
+            assert (side.tokens[changed] == tokenizer.unk).all()
+            assert torch.equal(side.mask, before.mask)
+            rare += int(was_rare.sum())
+            replaced += int(changed.sum())
+    assert rare > 1000
+    assert replaced / rare == pytest.approx(share, abs=0.03)
+
+
+def test_what_is_kept_as_ids_is_not_changed_by_forgetting(train_split, tokenizer):
+    before = [side.tokens.copy() for side in train_split.replies]
+    source = feed(train_split, tokenizer, rare_as_unknown=1.0)
+    for _ in range(10):
+        source.draw()
+    assert all(np.array_equal(side.tokens, then) for side, then in zip(train_split.replies, before, strict=True))
+
+
+def test_streams_take_the_recipes_corpus_unless_they_have_their_own(tiny_recipe, tiny_stage, tokenizer):
+    streams = {"all": {"replies_by": ["speaker", "listener"]}, "own": {"source": "shipped", "split": "valid"}}
+    recipe = tiny_recipe(stages=[tiny_stage(streams=streams, moves=[{"stream": "all"}])])
+    made = data.feeds(recipe, recipe.stages[0], tokenizer, {})
+    assert all(id.startswith("lw-en-") for id in made["own"].data.ids)
+    assert len(made["own"].data) == sum(1 for dialogue in shipped.read("valid") for _ in examples(dialogue))
+    assert {int(id.split("#")[1]) % 2 for id in made["all"].data.ids} == {0, 1}
+    assert made["all"].seed != made["own"].seed
+
+
+def test_the_same_data_is_encoded_once_for_all_stages(tiny_recipe, tokenizer):
+    recipe, ready = tiny_recipe(), {}
+    first = data.feeds(recipe, recipe.stages[0], tokenizer, ready)
+    second = data.feeds(recipe, recipe.stages[0], tokenizer, ready)
+    assert first["train"].data is second["train"].data
+
+
+def test_a_split_without_a_reply_is_told(tiny_recipe, tokenizer, tmp_path):
+    path = tmp_path / "lonely.jsonl"
+    path.write_text('{"id": "d", "split": "train", "turns": [{"speaker": "speaker", "text": "Hello?"}]}\n')
+    recipe = tiny_recipe(data={"source": str(path)})
+    with pytest.raises(ConfigError, match=r"lonely\.jsonl, split train: there is no example with context and reply"):
+        data.encode_split(recipe, recipe.data, "train", tokenizer, cut_replies=True)
+
+
+def test_counts_are_of_words_as_targets(tiny_recipe, tokenizer, train_split):
+    prior = data.word_prior(tiny_recipe(), tokenizer, train_split)
+    assert prior.vectors is None
+    assert int(prior.counts.sum()) == sum(len(side.tokens) for side in train_split.replies)
+    assert int(prior.counts[tokenizer.end]) == len(train_split)
+    assert int(prior.counts[tokenizer.pad]) == 0
+
+
+# Word vectors
+
+
+def test_vectors_are_read_for_the_words_that_are_known(tmp_path, tokenizer):
+    path = tmp_path / "v.txt"
+    path.write_text("the 1 2 3\nxyzzy 4 5 6\n. . . 7 8 9\n. -1 0 1e-2\n")
+    vectors, known = data.read_vectors(path, tokenizer)
+    the, dot = tokenizer.encode("the")[0], tokenizer.encode(".")[0]
+    assert vectors.shape == (len(tokenizer), 3)
+    assert set(known.nonzero()[:, 0].tolist()) == {the, dot}
+    assert vectors[the].tolist() == [1, 2, 3]
+    assert vectors[dot].tolist() == pytest.approx([-1, 0, 0.01])
+
+
+def test_word2vecs_header_is_no_word(tmp_path, tokenizer):
+    path = tmp_path / "v.txt"
+    path.write_text("2 3\nthe 1 2 3\nand 4 5 6\n")
+    vectors, known = data.read_vectors(path, tokenizer)
+    assert vectors.shape[1] == 3
+    assert int(known.sum()) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("the 1 2 3\nand 4 5\n", r"v\.txt line 2: 2 numbers, expected 3"),
+        ("the 1 2 3\nand 4 five 6\n", r"v\.txt line 2: could not convert .*five"),
+        ("xyzzy 1 2 3\n", r"v\.txt: none of its words is in the vocabulary"),
+        ("", r"v\.txt: none of its words is in the vocabulary"),
+    ],
+)
+def test_broken_vectors_are_told_with_their_line(tmp_path, tokenizer, text, message):
+    path = tmp_path / "v.txt"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        data.read_vectors(path, tokenizer)
+
+
+def test_vectors_are_looked_for_where_corpora_are(tmp_path, monkeypatch):
+    monkeypatch.setenv("LISTENWELL_DATA", str(tmp_path))
+    (tmp_path / "glove").mkdir()
+    (tmp_path / "glove" / "v.txt").write_text("the 1 2\n")
+    assert data.find_vectors("glove/v.txt") == tmp_path / "glove" / "v.txt"
+    assert data.find_vectors(str(tmp_path / "glove" / "v.txt")) == tmp_path / "glove" / "v.txt"
+    with pytest.raises(FileNotFoundError, match=r"looked for .*glove/w\.txt.*--set vectors=null"):
+        data.find_vectors("glove/w.txt")
