@@ -103,7 +103,7 @@ def test_the_rate_of_every_update_is_the_schedules(tiny_recipe, tiny_stage, tmp_
     found = []
     spy(
         monkeypatch,
-        lambda self, *_: found.append((self.place.seen, self.learners.optimizers["main"].param_groups[0]["lr"])),
+        lambda self, *_: found.append((self.place.seen, self.learners.rates()["rate-main"])),
     )
     fit(tiny_recipe(stages=[tiny_stage(optimizers={"main": options})]), tmp_path / "run")
     assert len(found) > 10
@@ -196,7 +196,7 @@ def test_a_part_that_does_not_learn_does_as_in_use(tiny_model):
 
 
 def test_a_held_move_adds_its_gradient_to_the_next_step(tiny_recipe, tiny_stage, tmp_path):
-    once = {"rate": 5e-3, "warmup": 1, "decay": 0.0, "clip": 0.0}
+    once = {"rate": 5e-3, "warmup": 1, "decay": 0.0, "clip": 0.0, "schedule": "constant"}
     streams = {"train": {"examples": 8, "rare_as_unknown": 0.0}}
     held = tiny_stage(
         examples=8, keep="last", optimizers={"main": once}, streams=streams,
