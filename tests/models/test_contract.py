@@ -118,3 +118,11 @@ def test_every_model_is_made_by_name_and_says_where_it_is_from(name):
 def test_a_model_that_cannot_be_made_says_why(name, choices, message):
     with pytest.raises(ValueError, match=message):
         build(name, choices, Vocabulary(9))
+
+
+def test_a_state_that_holds_what_cannot_follow_its_rows_is_refused():
+    class Cache:
+        pass
+
+    with pytest.raises(TypeError, match="found Cache"):
+        State(moving=Cache()).select(torch.tensor([0]))
