@@ -125,6 +125,18 @@ def test_the_speakers_turns_are_replies_where_asked_for():
     assert [item.id for item in examples(dialogue, ["speaker", "listener"])] == ["d#1", "d#2"]
 
 
+def test_a_side_that_is_not_asked_for_need_not_be_there():
+    opening, answer, thanks = Turn("listener", "Hello?"), Turn("speaker", "Hi."), Turn("listener", "Good.")
+    dialogue = Dialogue("d", (opening, answer, thanks))
+    assert list(examples(dialogue, sides=["reply"])) == [
+        Example("d#0", (), opening, answer),
+        Example("d#2", (), thanks, None),
+    ]
+    assert list(examples(dialogue, sides=["context"])) == [Example("d#1", (opening, answer))]
+    assert list(examples(dialogue, sides=["context", "reply", "following"])) == []
+    assert [item.id for item in examples(dialogue, sides=["reply", "following"])] == ["d#0"]
+
+
 @settings(max_examples=60, deadline=None)
 @given(dialogues)
 def test_examples_are_as_many_as_listener_turns_with_a_context(dialogue):

@@ -7,12 +7,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from typing import Any
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "chat": ("listenwell.commands.chat:chat", "talk with a system in the terminal"),
     "train": ("listenwell.commands.train:train", "train a system by a recipe, or go on with a run"),
     "generate": ("listenwell.commands.generate:generate", "write a system's replies to a file or a corpus"),
     "evaluate": ("listenwell.commands.evaluate:evaluate", "score a system on a corpus"),
+    "compare": ("listenwell.commands.compare:compare", "put evaluated systems beside each other and the papers"),
     "data": ("listenwell.commands.data:data", "list the corpora, or describe one and its dirt"),
     "models": ("listenwell.commands.models:models", "list the systems, their papers and recipes"),
 }
@@ -74,9 +76,21 @@ def _call(name: str, words: list[str]) -> None:
     function = getattr(import_module(module), function_name)
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     parser = ArgumentParser(prog=f"listenwell {name}", description=_description(function.__doc__))
-    parser.add_function_arguments(function, as_positional=True)
+    parser.add_function_arguments(function, as_positional=True, skip={*_add_lists(parser, function)})
     chosen = parser.instantiate(parser.parse_args(list(_plain(function, words))))
     function(**vars(chosen))
+
+
+def _add_lists(parser: Any, function: Callable[..., None]) -> set[str]:
+    """A required list of texts is as many words as are given; jsonargparse itself would want one JSON list."""
+    from docstring_parser import parse
+
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    names = {p.name for p in parameters if p.annotation == list[str] and p.default is p.empty}
+    told = {entry.arg_name: entry.description for entry in parse(function.__doc__ or "").params}
+    for name in names:
+        parser.add_argument(name, nargs="+", type=str, help=told.get(name))
+    return names
 
 
 def _plain(function: Callable[..., None], words: list[str]) -> Iterator[str]:

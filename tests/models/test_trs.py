@@ -109,6 +109,15 @@ def test_the_emotion_believed_is_a_distribution_of_32(tiny_model, batch):
 
 
 @torch.no_grad()
+def test_the_emotion_is_read_off_the_encoding_of_ctx(tiny_model, batch):
+    model = tiny_model("multi-trs")
+    hidden, _ = model.encode(batch)
+    assert (batch.context.tokens[:, 0] == model.vocabulary.ctx).all()
+    by_hand = (hidden[:, 0] @ model.emotion.weight.T + model.emotion.bias).softmax(-1)
+    assert torch.allclose(model.understand(batch).beliefs["emotion"].exp(), by_hand, atol=1e-6)
+
+
+@torch.no_grad()
 def test_the_emotion_is_believed_from_the_context_alone(tiny_model, batch, encoded, tokenizer):
     model = tiny_model("multi-trs")
     beliefs = model.understand(batch).beliefs["emotion"]

@@ -113,6 +113,14 @@ def test_a_change_that_cannot_be_made_names_its_place(change, message):
             "stage train: unknown stream 'trian'; did you mean 'train'",
         ),
         (PLAIN + "stages: [{moves: []}]\n", "stage train has no moves"),
+        (
+            PLAIN + "stages: [{moves: [{hold: true}]}]\n",
+            "stage train: a move that holds needs one of the same optimizer",
+        ),
+        (
+            PLAIN + "stages: [{moves: [{hold: true}, {optimizer: b}], optimizers: {main: {rate: 1}, b: {rate: 1}}}]\n",
+            "stage train: a move that holds needs one of the same optimizer right after it",
+        ),
         (PLAIN + "stages: [{moves: [{times: 0}]}]\n", "a move is made at least once a round, found times: 0"),
         (PLAIN + "stages: [{streams: {train: {examples: 0}}}]\n", "a stream needs a limit to its batches"),
         (PLAIN + "stages: [{optimizers: {main: {rate: fast}}}]\n", '"optimizers".*"rate"'),
@@ -137,6 +145,11 @@ def test_a_stream_without_any_limit_is_refused():
     assert Stream(examples=0, tokens=10).tokens == 10
     with pytest.raises(ConfigError, match="examples or tokens above 0"):
         Stream(examples=0, tokens=0)
+
+
+def test_a_stage_is_validated_on_the_validation_split_unless_another_is_named(written):
+    stages = load_recipe(written(PLAIN + "stages: [{valid: {source: shipped}}, {valid: {split: test}}]\n")).stages
+    assert [(stage.valid.source, stage.valid.split) for stage in stages] == [("shipped", "valid"), ("", "test")]
 
 
 def test_the_fingerprint_changes_with_what_shapes_the_weights_and_with_nothing_else():

@@ -305,6 +305,7 @@ def test_a_log_is_written_though_rounds_step_over_the_number(tiny_recipe, tiny_s
     [
         ({"criterion": "replly"}, "stage joint: unknown criterion 'replly'; did you mean 'reply'"),
         ({"moves": [{"objective": "likelyhood"}]}, "stage joint: unknown objective 'likelyhood'; did you mean"),
+        ({"measure": "likelyhood"}, "stage joint: unknown objective 'likelyhood'; did you mean"),
         (
             {"moves": [{"options": {"smothing": 0.1}}]},
             "stage joint: unknown option 'smothing'; did you mean 'smoothing'",
@@ -526,7 +527,7 @@ def test_a_disk_that_stays_full_to_the_end_is_an_error(tiny_recipe, tiny_stage, 
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(checkpoint, "save", full)
-    with pytest.raises(TrainingError, match="checkpoint not written .*No space left on device"):
+    with pytest.raises(TrainingError, match=r"checkpoint not written .*No space left on device"):
         fit(tiny_recipe(stages=[tiny_stage(keep=keep)]), tmp_path / "run")
 
 

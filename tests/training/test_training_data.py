@@ -69,6 +69,7 @@ def test_words_seen_once_and_no_others_become_unknown_at_the_rate_asked(train_sp
             rare += int(was_rare.sum())
             replaced += int(changed.sum())
     assert rare > 1000
+    assert share < 1 or replaced == rare
     assert replaced / rare == pytest.approx(share, abs=0.03)
 
 
@@ -88,6 +89,20 @@ def test_streams_take_the_recipes_corpus_unless_they_have_their_own(tiny_recipe,
     assert len(made["own"].data) == sum(1 for dialogue in shipped.read("valid") for _ in examples(dialogue))
     assert {int(id.split("#")[1]) % 2 for id in made["all"].data.ids} == {0, 1}
     assert made["all"].seed != made["own"].seed
+
+
+def test_the_recipes_corpus_is_cleaned_for_its_streams_too(tiny_recipe, tiny_stage, tokenizer, monkeypatch):
+    asked = []
+
+    def encode_split(recipe, stream, split, tokenizer, *, cut_replies):
+        asked.append((stream.source, stream.clean, split))
+
+    monkeypatch.setattr(data, "encode_split", encode_split)
+    monkeypatch.setattr(data, "Feed", lambda *arguments: None)
+    streams = {"train": {"examples": 4}, "own": {"source": "shipped"}}
+    recipe = tiny_recipe(data={"source": "x.jsonl", "clean": True}, stages=[tiny_stage(streams=streams)])
+    data.feeds(recipe, recipe.stages[0], tokenizer, {})
+    assert asked == [("x.jsonl", True, "train"), ("shipped", False, "train")]
 
 
 def test_the_same_data_is_encoded_once_for_all_stages(tiny_recipe, tokenizer):

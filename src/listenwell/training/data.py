@@ -158,7 +158,8 @@ def encode_valid(recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict
 
 def _encoded(recipe: Recipe, stream: Stream, tokenizer: Tokenizer, ready: dict[str, Encoded], cut: bool) -> Encoded:
     if not stream.source:
-        stream = replace(stream, source=recipe.data.source, path=recipe.data.path)
+        own = recipe.data
+        stream = replace(stream, source=own.source, path=own.path, clean=stream.clean or own.clean)
     key = f"{stream.source}|{stream.path}|{stream.split}|{stream.replies_by}|{stream.sides}|{stream.clean}|{cut}"
     if key not in ready:
         ready[key] = encode_split(recipe, stream, stream.split, tokenizer, cut_replies=cut)

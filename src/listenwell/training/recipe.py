@@ -61,6 +61,14 @@ class Stream(DataConfig):
 
 
 @dataclass
+class Validation(Stream):
+    """Data to look at without learning from it."""
+
+    split: str = "valid"
+    """Which split to look at."""
+
+
+@dataclass
 class Optimizer:
     """How parameters learn."""
 
@@ -134,7 +142,7 @@ class Stage:
     """The loss that says which checkpoint is best, and when to stop; score for the model's own score()."""
     measure: str = ""
     """The objective that validation computes; the first move's if not given."""
-    valid: Stream | None = None
+    valid: Validation | None = None
     """What to validate on; the valid split of the recipe's corpus if not given."""
     patience: int = 0
     """Stop after so many validations without a better one; 0 to use the whole budget."""
@@ -151,6 +159,12 @@ class Stage:
                 raise ConfigError(f"stage {self.name}: {unknown_name('optimizer', move.optimizer, self.optimizers)}")
         if not self.moves:
             raise ConfigError(f"stage {self.name} has no moves")
+        for move, after in zip(self.moves, [*self.moves[1:], None], strict=True):
+            # The step of another optimizer, or a checkpoint at the end of the round, would lose the gradient.
+            if move.hold and (after is None or after.optimizer != move.optimizer):
+                raise ConfigError(
+                    f"stage {self.name}: a move that holds needs one of the same optimizer right after it"
+                )
 
 
 @dataclass

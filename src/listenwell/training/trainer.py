@@ -93,17 +93,23 @@ class Trainer:
     def _check(self) -> None:
         """What a recipe asks of its model, for all stages before the first: a mistake shows now, not in hours."""
         for stage in self.recipe.stages:
-            for move in stage.moves:
-                if move.objective not in self.model.objectives:
-                    message = unknown_name("objective", move.objective, self.model.objectives)
-                    raise ConfigError(f"stage {stage.name}: {message}")
-                method = getattr(self.model, self.model.objectives[move.objective])
-                _, _, *known = inspect.signature(method).parameters  # behind the batch and the moment
-                for option in move.options:
-                    if option not in known:
-                        raise ConfigError(f"stage {stage.name}: {unknown_name('option', option, known)}")
-            for options in stage.optimizers.values():
-                learned(self.model, options)
+            asked = [(move.objective, move.options) for move in stage.moves]
+            if stage.measure:
+                asked.append((stage.measure, stage.moves[0].options))
+            for objective, options in asked:
+                self._check_objective(stage, objective, options)
+            for optimizer in stage.optimizers.values():
+                learned(self.model, optimizer)
+
+    def _check_objective(self, stage: Stage, name: str, options: dict[str, Any]) -> None:
+        objectives = self.model.objectives
+        if name not in objectives:
+            raise ConfigError(f"stage {stage.name}: {unknown_name('objective', name, objectives)}")
+        method = getattr(self.model, objectives[name])
+        _, _, *known = inspect.signature(method).parameters  # behind the batch and the moment
+        for option in options:
+            if option not in known:
+                raise ConfigError(f"stage {stage.name}: {unknown_name('option', option, known)}")
 
     # One stage
 

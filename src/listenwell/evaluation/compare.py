@@ -1,0 +1,388 @@
+"""Evaluated systems in one table: scores, paired tests against a baseline, and the papers' numbers underneath."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from listenwell.evaluation.evaluated import ABOUT, Evaluated, check_same_items, item_number
+from listenwell.evaluation.published import DATASETS, NOTES, Row, named
+from listenwell.metrics import Comparison as Paired
+from listenwell.metrics import Score, paired_bootstrap, paired_t_test
+from listenwell.metrics.bootstrap import RESAMPLES
+from listenwell.metrics.score import Better
+from listenwell.taxonomy import unknown_name
+
+ALPHA = 0.05
+
+ABSENT = "–"
+"""Stands where a system has no such score: it is not zero."""
+
+INCIDENTAL = frozenset({"bs", "rs", "ci", "v", "version", "unk", "unseen"})
+"""What may differ between the signatures of one column: how the interval was drawn, versions, and unknown words,
+which belong to the system and are paid for."""
+
+UNJUDGED = frozenset({"length"})
+"""Scores of which more is neither better nor worse as such: no best, no winner."""
+
+TESTED = ("score", "system", "difference", "95 % interval", "p, bootstrap", "Holm", "p, t-test", "Holm")
+HOW_TESTED = (
+    "The difference is the system's value minus the baseline's. The bootstrap tests the corpus number; the t-test the "
+    "items' own numbers, which for BLEU and F1 is another question. Distinct-n and unique replies have no items, so no "
+    "test."
+)
+
+Verdict = Literal["better", "worse"]
+MARKS: dict[Verdict, str] = {"better": "▲", "worse": "▼"}
+Progress = Callable[[str, int], Callable[[int], None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One score of all systems."""
+
+    name: str
+    unit: str
+    better: Better
+    digits: int
+    alike: bool
+    """Were the systems' values computed in the same way?"""
+
+    @property
+    def judged(self) -> bool:
+        """Is one value better than another?"""
+        return self.alike and self.name not in UNJUDGED
+
+    @property
+    def arrow(self) -> str:
+        """Which way is better."""
+        return {"higher": "↑", "lower": "↓"}[self.better] if self.name not in UNJUDGED else ""
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.name, self.unit, self.arrow) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """A system against the baseline on one score. Holm's correction counts the systems of the column."""
+
+    bootstrap: Paired
+    """Of the corpus number: what the table's marks go by."""
+    bootstrap_holm: float
+    t: Paired
+    """Of the items' own numbers; for BLEU and F1 that is not the corpus number."""
+    t_holm: float
+
+    def verdict(self, alpha: float = ALPHA) -> Verdict | None:
+        """Is the system better or worse than the baseline, by the corrected bootstrap?"""
+        if self.bootstrap_holm >= alpha or self.bootstrap.difference == 0:
+            return None
+        return "better" if (self.bootstrap.difference > 0) == (self.bootstrap.better == "higher") else "worse"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A cell of the table, ready to be written in any form."""
+
+    value: str
+    interval: str = ""
+    best: bool = False
+    verdict: Verdict | None = None
+    note: int | None = None
+    """The number of its footnote, from 1."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows are systems, columns are scores. `compare` makes it; `markdown`, `page` and the command write it."""
+
+    systems: list[Evaluated]
+    columns: list[Column]
+    baseline: str | None
+    """The system that the others are tested against; None where no test can be made."""
+    tests: dict[tuple[str, str], Against] = field(default_factory=dict)
+    """By system and column."""
+    published: list[Row] = field(default_factory=list)
+    footnotes: list[str] = field(default_factory=list)
+    """Keys of published.NOTES, in the order of their numbers."""
+    remarks: list[str] = field(default_factory=list)
+    """What else a reader must know."""
+
+    @property
+    def title(self) -> str:
+        about = next((one.about for one in self.systems if not one.from_card), self.systems[0].about)
+        number = next((n for one in self.systems if (n := item_number(one))), 0)
+        data = about.get("data") or "?"
+        return f"{data}, {about.get('split') or '?'} split, {number:,} items"
+
+    @property
+    def legend(self) -> str:
+        """How to read the table."""
+        parts = ["Bold is the best measured value; brackets hold the 95 % interval; – is a score that a system lacks."]
+        if self.tests:
+            bootstrap = next(iter(self.tests.values())).bootstrap
+            parts.append(
+                f"▲ better and ▼ worse than {self.baseline}: p < {ALPHA} by the paired bootstrap "
+                f"({bootstrap.items:,} items, {int(bootstrap.signature['bs']):,} resamples), after Holm's correction "
+                "for the systems of a column."
+            )
+        return " ".join(parts)
+
+    def cell(self, system: Evaluated, column: Column) -> Shown | None:
+        """None where the system has no such score."""
+        score = system.scores.get(column.name)
+        if score is None:
+            return None
+        spec = f".{column.digits}f"
+        interval = "" if score.low is None else f"[{score.low:{spec}}, {score.high:{spec}}]"
+        test = self.tests.get((system.name, column.name))
+        verdict = test.verdict() if test and column.judged else None
+        return Shown(f"{score.value:{spec}}", interval, self.is_best(score, column), verdict)
+
+    def published_cell(self, row: Row, column: Column) -> Shown | None:
+        cell = row.cells().get(column.name)
+        return None if cell is None else Shown(str(cell), note=self.footnotes.index(cell.note) + 1)
+
+    def is_best(self, score: Score, column: Column) -> bool:
+        """The best measured value of its column; there is none where all are equal."""
+        values = [one.scores[column.name].value for one in self.systems if column.name in one.scores]
+        if not column.judged or min(values) == max(values):
+            return False
+        return score.value == (max(values) if column.better == "higher" else min(values))
+
+    def facts(self) -> tuple[list[str], list[list[str]]]:
+        """What is known of the systems beside their scores: a head, and a row each."""
+        told = {
+            "decoding": lambda value: str(value),
+            "parameters": lambda value: f"{value:,}",
+            "examples": lambda value: f"{value:,}",
+            "seconds": lambda value: f"{value / 60:.1f} min",
+            "seed": lambda value: str(value),
+            "commit": lambda value: str(value)[:12],
+        }
+        heads = {"examples": "examples seen", "seconds": "training"}
+        known = [key for key in told if any(one.about.get(key) is not None for one in self.systems)]
+        rows = []
+        for one in self.systems:
+            values = ((key, one.about.get(key)) for key in known)
+            rows.append([one.name, *(ABSENT if v is None else told[key](v) for key, v in values), _near(one.place)])
+        return ["system", *(heads.get(key, key) for key in known), "place"], rows
+
+    def tested(self) -> Iterator[tuple[str, Column, Against]]:
+        """Every test, column by column."""
+        for column in self.columns:
+            for system in self.systems:
+                if test := self.tests.get((system.name, column.name)):
+                    yield system.name, column, test
+
+    def tested_rows(self) -> list[list[str]]:
+        """The tests as texts, a row each, under TESTED."""
+        rows = []
+        for system, column, test in self.tested():
+            boot = test.bootstrap
+            change = [f"{boot.difference:+z.2f}", f"[{boot.low:+z.2f}, {boot.high:+z.2f}]"]
+            chances = (boot.p, test.bootstrap_holm, test.t.p, test.t_holm)
+            rows.append([column.name, system, *change, *("< 0.001" if p < 0.001 else f"{p:.3f}" for p in chances)])
+        return rows
+
+    def signatures(self) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+        """For each column the different signatures of its values, each with the systems that have it."""
+        found = []
+        for column in self.columns:
+            by: dict[str, list[str]] = {}
+            for one in self.systems:
+                if column.name in one.scores:
+                    by.setdefault(str(one.scores[column.name].signature), []).append(one.name)
+            found.append((column.name, list(by.items())))
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        columns = [{"name": c.name, "unit": c.unit, "better": c.better, "judged": c.judged} for c in self.columns]
+        return {
+            "title": self.title,
+            "baseline": self.baseline,
+            "columns": columns,
+            "systems": [self._system_json(one) for one in self.systems],
+            "published": [_published_json(row) for row in self.published],
+            "notes": [NOTES[key] for key in self.footnotes],
+            "remarks": self.remarks,
+        }
+
+    def _system_json(self, one: Evaluated) -> dict[str, Any]:
+        scores: dict[str, Any] = {}
+        for column in self.columns:
+            if (score := one.scores.get(column.name)) is None:
+                continue
+            scores[column.name] = {**score.to_json(), "best": self.is_best(score, column)}
+            if test := self.tests.get((one.name, column.name)):
+                scores[column.name]["against baseline"] = {
+                    "bootstrap": _paired_json(test.bootstrap, test.bootstrap_holm),
+                    "t-test": _paired_json(test.t, test.t_holm),
+                    "verdict": test.verdict() if column.judged else None,
+                }
+        about = {key: one.about[key] for key in ABOUT if one.about.get(key) is not None}
+        return {"name": one.name, "place": _near(one.place), "card": one.from_card, "about": about, "scores": scores}
+
+
+def compare(
+    systems: Sequence[Evaluated],
+    *,
+    papers: Sequence[str] = (),
+    baseline: str | None = None,
+    scores: Sequence[str] = (),
+    resamples: int = RESAMPLES,
+    progress: Progress | None = None,
+) -> Comparison:
+    """The table of systems that were scored on the same items.
+
+    `papers` names published tables ("mime/2"); `baseline` is a system's name, by default the first with per-item
+    values; `scores` keeps only some columns, in that order.
+    """
+    systems = list(systems)
+    check_same_items(systems)
+    columns, remarks = _columns(systems, scores)
+    base = _baseline(systems, baseline)
+    tests = {} if base is None else _tests(systems, base, columns, resamples, progress)
+    if cards := [one.name for one in systems if one.from_card]:
+        remarks.append(
+            f"The scores of {', '.join(cards)} are those on the card of the shipped weights, without per-item values: "
+            "no paired test, no sample replies."
+        )
+    rows, more = _published_rows(systems, papers, columns)
+    beside = [row.cells() for row in rows]
+    notes = dict.fromkeys(cells[c.name].note for c in columns for cells in beside if c.name in cells)
+    tested = base.name if base and tests else None
+    return Comparison(systems, columns, tested, tests, rows, list(notes), [*more, *remarks])
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Holm's step-down correction: each p such that the chance of any false alarm among all stays below alpha."""
+    corrected, largest = [0.0] * len(p), 0.0
+    for rank, index in enumerate(sorted(range(len(p)), key=p.__getitem__)):
+        largest = max(largest, min(1.0, (len(p) - rank) * p[index]))
+        corrected[index] = largest
+    return corrected
+
+
+def _columns(systems: Sequence[Evaluated], wanted: Sequence[str]) -> tuple[list[Column], list[str]]:
+    """The union of all scores, each after the one that it follows in its own system's list."""
+    order: list[str] = []
+    for one in systems:
+        place = 0
+        for name in one.scores:
+            if name not in order:
+                order.insert(place, name)
+            place = order.index(name) + 1
+    for name in wanted:
+        if name not in order:
+            raise ValueError(unknown_name("score", name, order))
+    columns, remarks = [], []
+    for name in wanted or order:
+        found = {one.name: one.scores[name] for one in systems if name in one.scores}
+        ways = _ways(found)
+        if len(ways) > 1:
+            told = "; ".join(f"{', '.join(names)}: {way}" for way, names in ways.items())
+            remarks.append(f"{name} was not computed alike, so its values do not compare ({told}).")
+        first = next(iter(found.values()))
+        columns.append(Column(name, first.unit, first.better, _digits(list(found.values())), len(ways) == 1))
+    return columns, remarks
+
+
+def _ways(found: dict[str, Score]) -> dict[str, list[str]]:
+    """What matters of the signatures, and who has which."""
+    ways: dict[str, list[str]] = {}
+    for system, score in found.items():
+        fields = (f"{key}:{value}" for key, value in score.signature if key not in INCIDENTAL)
+        ways.setdefault("|".join([score.signature.metric, *fields]), []).append(system)
+    return ways
+
+
+def _digits(scores: Sequence[Score]) -> int:
+    """The same for a whole column: none for counts, one where a number is large."""
+    if all(score.unit == "" and score.low is None and score.value.is_integer() for score in scores):
+        return 0
+    return 1 if max(abs(score.value) for score in scores) >= 100 else 2
+
+
+def _baseline(systems: Sequence[Evaluated], name: str | None) -> Evaluated | None:
+    if name is None:
+        return next((one for one in systems if not one.from_card), None)
+    for one in systems:
+        if name == one.name:
+            if one.from_card:
+                raise ValueError(f"the baseline {name} has no per-item values (they are not on its card): evaluate it")
+            return one
+    raise ValueError(unknown_name("baseline", name, [one.name for one in systems]))
+
+
+def _tests(
+    systems: Sequence[Evaluated],
+    base: Evaluated,
+    columns: Sequence[Column],
+    resamples: int,
+    progress: Progress | None,
+) -> dict[tuple[str, str], Against]:
+    """Every other system against the baseline, where both have items and were scored alike."""
+    pairs: dict[str, list[Evaluated]] = {}
+    for column in columns:
+        ground = base.scores.get(column.name)
+        if ground is None or not _has_items(ground) or not column.alike:
+            continue
+        having = (one for one in systems if one is not base and column.name in one.scores)
+        pairs[column.name] = [one for one in having if _has_items(one.scores[column.name])]
+    done = progress("paired tests", sum(map(len, pairs.values()))) if progress else lambda more: None
+    found: dict[tuple[str, str], Against] = {}
+    for name, others in pairs.items():
+        boots, ts = [], []
+        for one in others:
+            boots.append(paired_bootstrap(one.scores[name], base.scores[name], resamples=resamples))
+            ts.append(paired_t_test(one.scores[name], base.scores[name]))
+            done(1)
+        corrected = zip(boots, holm([b.p for b in boots]), ts, holm([t.p for t in ts]), strict=True)
+        found |= {(one.name, name): Against(*parts) for one, parts in zip(others, corrected, strict=True)}
+    return found
+
+
+def _near(place: Path) -> str:
+    """As seen from here, where it lies below: a report need not tell where a home folder is."""
+    return str(place.relative_to(Path.cwd())) if place.is_relative_to(Path.cwd()) else str(place)
+
+
+def _has_items(score: Score) -> bool:
+    return score.items is not None and len(score.items) > 1
+
+
+def _published_rows(
+    systems: Sequence[Evaluated], papers: Sequence[str], columns: Sequence[Column]
+) -> tuple[list[Row], list[str]]:
+    """The rows with a number for one of the columns, and what must be said of those without, and of other data."""
+    names = {column.name for column in columns}
+    data = next((one.about["data"] for one in systems if one.about.get("data")), None)
+    kept: list[Row] = []
+    left_out: list[str] = []
+    for place in papers:
+        rows = named(place, data)
+        fitting = [row for row in rows if names & row.cells().keys()]
+        kept += [row for row in fitting if row not in kept]
+        left = dict.fromkeys(metric for row in rows for metric in row.left_out())
+        left |= dict.fromkeys(c.metric for row in rows for name, c in row.cells().items() if name not in names)
+        if left:
+            none = "" if fitting else ", so no row of it stands here"
+            left_out.append(f"Published in {place}, but not measured here: {', '.join(left)}{none}.")
+    others = dict.fromkeys(row.dataset for row in kept if row.dataset != DATASETS.get(data or ""))
+    if others and data is not None:
+        return kept, [f"Published on {', '.join(others)}, measured on {data}: these do not compare.", *left_out]
+    return kept, left_out
+
+
+def _paired_json(result: Paired, corrected: float) -> dict[str, Any]:
+    interval = {"difference": result.difference, "low": result.low, "high": result.high}
+    return {**interval, "p": result.p, "p holm": corrected, "signature": str(result.signature)}
+
+
+def _published_json(row: Row) -> dict[str, Any]:
+    place = {"paper": row.paper, "table": row.table, "dataset": row.dataset, "system": row.system}
+    values = {metric: float(value) for metric, value in row.values.items()}
+    return {**place, "values": values, "scores": {name: float(cell.value) for name, cell in row.cells().items()}}

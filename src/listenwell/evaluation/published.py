@@ -1,0 +1,173 @@
+"""The numbers of the papers, and which of our scores each of them may stand beside.
+
+`published.csv` holds every number of every table: paper, table, dataset, system, metric, value. A metric that is
+none of our scores (a human rating, an embedding similarity) has no entry in MEANINGS and never enters a table of
+measured numbers; it is named as left out.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from importlib import resources
+
+from listenwell.taxonomy import unknown_name
+
+DATASETS = {"empathetic-dialogues": "ed", "edos": "edos", "opensubtitles": "os"}
+"""What the papers' datasets are called among our sources."""
+
+NOTES: dict[str, str] = {
+    "perplexity": (
+        "Published perplexities are, in the public code of MoEL, MIME, EmpDG and CEM, exp(mean of batch means), with a "
+        "vocabulary built on train, valid and test, and an unknown word is not charged for. Measured ones are weighted "
+        "by tokens over the whole split, with the words of train; an unknown word costs its UNK probability and "
+        "log(number of unseen types)."
+    ),
+    "perplexity-subword": (
+        "MEED2's perplexities are per sub-word of RoBERTa's tokenizer, on 2,000 held-out dialogues of each domain, so "
+        "they stand beside the measured perplexity per token, which compares only systems of one tokenizer."
+    ),
+    "bleu": (
+        "The papers do not say how BLEU was tokenized and smoothed. The measured one is corpus BLEU as multi-bleu.perl "
+        "prints it, unsmoothed, on lower-cased words."
+    ),
+    "bleu-characters": "Strategy memory's BLEU is on Chinese, read as characters; the paper does not give the script.",
+    "average-bleu": (
+        "AVG BLEU is the mean of BLEU-1 to BLEU-4. The paper does not say how they were tokenized and smoothed; the "
+        "measured ones are corpus BLEU, unsmoothed, on lower-cased words."
+    ),
+    "distinct": (
+        "Distinct-n falls as the number of replies grows, and the papers differ in it: 5,255 test items in MoEL's and "
+        "MIME's public code, 2,713 in EmpDG's, 2,000 dialogues a domain in MEED2. Published shares stand in percent."
+    ),
+    "accuracy": (
+        "Measured emotion accuracy counts every listener's turn of the split, 32 ways, from the context alone. The "
+        "papers do not say how many items theirs counts."
+    ),
+    "macro-f1": (
+        "The paper does not say how its emotion F1 is averaged; the measured one is the mean of the classes' F1."
+    ),
+}
+"""Where a published number is not defined as the measured one above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a published metric is among ours."""
+
+    score: str
+    note: str
+    """How the definitions differ: a key of NOTES."""
+    places: int = 0
+    """How far the decimal point moves: a share becomes percent by two."""
+
+
+MEANINGS: dict[str, Meaning] = {
+    "ppl": Meaning("perplexity-word", "perplexity"),
+    "bleu": Meaning("bleu-4", "bleu"),
+    **{f"bleu{n}": Meaning(f"bleu-{n}", "bleu-characters") for n in (1, 2, 3, 4)},
+    "avg_bleu": Meaning("average-bleu", "average-bleu"),
+    **{f"dist{n}": Meaning(f"distinct-{n}", "distinct", places=2) for n in (1, 2, 3, 4)},
+    **{f"dist{n}_pct": Meaning(f"distinct-{n}", "distinct") for n in (1, 2)},
+    "emotion_acc": Meaning("accuracy@1", "accuracy"),
+    **{f"emotion_acc_top{k}": Meaning(f"accuracy@{k}", "accuracy") for k in (1, 2, 5)},
+    "emotion_f1": Meaning("macro-f1", "macro-f1"),
+}
+
+MEANINGS_IN: dict[tuple[str, str], Meaning] = {("meed2", "ppl"): Meaning("perplexity", "perplexity-subword")}
+"""Where a paper means something else by the name: (paper, metric)."""
+
+
+def meaning(paper: str, metric: str) -> Meaning | None:
+    """Which of our scores a paper's metric is; None where it is none of them."""
+    return MEANINGS_IN.get((paper, metric)) or MEANINGS.get(metric)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A published number in the unit of the measured ones, with the digits that the paper gives."""
+
+    value: Decimal
+    metric: str
+    """As the paper's table calls it."""
+    note: str
+
+    def __str__(self) -> str:
+        return f"{self.value:f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A system's row in a paper's table."""
+
+    paper: str
+    table: str
+    dataset: str
+    system: str
+    values: Mapping[str, Decimal]
+    """By metric, as published."""
+
+    @property
+    def where(self) -> str:
+        return f"{self.paper}, {'text' if self.table == 'text' else f'table {self.table}'}, {self.dataset}"
+
+    def cells(self) -> dict[str, Cell]:
+        """The numbers that are scores of ours, by the score's name."""
+        found: dict[str, Cell] = {}
+        for metric, value in self.values.items():
+            if means := meaning(self.paper, metric):
+                found[means.score] = Cell(value.scaleb(means.places), metric, means.note)
+        return found
+
+    def left_out(self) -> list[str]:
+        """The metrics that are no score of ours."""
+        return [metric for metric in self.values if meaning(self.paper, metric) is None]
+
+
+@cache
+def load() -> tuple[Row, ...]:
+    """Every row of every table, in the order of the file."""
+    text = resources.files("listenwell.evaluation").joinpath("published.csv").read_text(encoding="utf-8")
+    found: dict[tuple[str, str, str, str], dict[str, Decimal]] = {}
+    for line in csv.DictReader(text.splitlines()):
+        key = (line["paper"], line["table"], line["dataset"], line["system"])
+        found.setdefault(key, {})[line["metric"]] = Decimal(line["value"])
+    return tuple(Row(*key, values) for key, values in found.items())
+
+
+def rows(paper: str, table: str | None = None, dataset: str | None = None) -> list[Row]:
+    """The rows of a paper, of one table of it, of one dataset in that. There is always at least one."""
+    found = _narrowed(list(load()), "paper", paper, "")
+    if table is not None:
+        found = _narrowed(found, "table", table, f" of {paper}")
+    if dataset is not None:
+        found = _narrowed(found, "dataset", dataset, f" of {paper} table {table}" if table else f" of {paper}")
+    return found
+
+
+def named(place: str, data: str | None = None) -> list[Row]:
+    """The rows that "mime/2" or "meed2/3/edos" names.
+
+    Where no dataset is named and the table has several, those of the source `data` alone, if there are any.
+    """
+    paper, *rest = place.split("/")
+    if not paper or len(rest) > 2 or not all(rest):
+        raise ValueError(f"published numbers are named paper/table, as mime/2, or paper/table/dataset, found {place!r}")
+    found = rows(paper, *rest)
+    if len(rest) < 2:
+        fitting = [row for row in found if row.dataset == DATASETS.get(data or "")]
+        found = fitting or found
+    return found
+
+
+def _narrowed(found: list[Row], part: str, name: str, of: str) -> list[Row]:
+    kept = [row for row in found if getattr(row, part) == name]
+    if not kept:
+        known = dict.fromkeys(getattr(row, part) for row in found)
+        if part == "paper":
+            raise ValueError(unknown_name("paper", name, known))
+        raise ValueError(f"unknown {part} {name!r}{of}; known: {', '.join(known)}")  # a near number is no hint
+    return kept

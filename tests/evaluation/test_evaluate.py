@@ -1,0 +1,168 @@
+"""A system on a split: what it is given, what is scored, and what is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from listenwell.dialogue import Dialogue, Example, Label, Turn
+from listenwell.evaluation.evaluate import Evaluation, evaluate, write
+from listenwell.evaluation.evaluated import read_folder
+from listenwell.reply import Reply
+from listenwell.system import Likelihoods
+from listenwell.taxonomy import EMOTIONS
+
+SAID = [
+    ("I lost my keys again", "oh no , where did you look ?", "annoyed"),
+    ("My dog died on Sunday", "i am so sorry to hear that .", "sad"),
+    ("I passed my exam", "that is great news , well done !", "joyful"),
+    ("There is a noise in the attic", "did you go up and look ?", "afraid"),
+    ("She forgot my birthday", "that must have hurt you .", "disappointed"),
+    ("We are moving to Spain", "are you excited about it ?", "excited"),
+]
+
+STOCK = ["i am so sorry to hear that ."] * len(SAID)
+MIXED = [*STOCK[:3], *(reply for _, reply, _ in SAID[3:])]
+
+
+def made_items(number: int = len(SAID)) -> list[Example]:
+    """With everything that a system must not see."""
+    return [
+        Example(
+            f"d{index}#1",
+            (Turn("speaker", said, Label("questioning", "machine")),),
+            Turn("listener", reply, Label("consoling")),
+            following=Turn("speaker", "GOLD following"),
+            emotion=Label(emotion),
+            situation="GOLD situation",
+            extra={"secret": "GOLD extra"},
+        )
+        for index, (said, reply, emotion) in enumerate(SAID[:number])
+    ]
+
+
+class FakeSystem:
+    """Says what it is told to say, and remembers what it was given."""
+
+    def __init__(
+        self, name: str, texts: Sequence[str], heard: Sequence[str] | None = None, cost: float | None = None
+    ) -> None:
+        self.name, self.texts, self.heard, self.cost = name, texts, heard, cost
+        self.given: list[Dialogue] = []
+        self.scored: list[Example] = []
+
+    def reply(self, talk, controls=None) -> Reply:
+        return self.replies([talk])[0]
+
+    def replies(self, talks, controls=None, done=None) -> list[Reply]:
+        self.given = list(talks)
+        return [self._reply(index) for index in range(len(talks))]
+
+    def _reply(self, index: int) -> Reply:
+        if self.heard is None:
+            return Reply(self.texts[index])
+        emotions = {name: 0.9 if name == self.heard[index] else 0.1 / 31 for name in EMOTIONS}
+        return Reply(self.texts[index], self.heard[index], emotions)
+
+    def likelihoods(self, items, done=None) -> Likelihoods | None:
+        self.scored = list(items)
+        if self.cost is None:
+            return None
+        words = np.array([len(item.reply.text.split()) for item in items])
+        nll = (words + 1) * self.cost + np.arange(len(items)) % 3
+        return Likelihoods(nll, words + 1, words, np.zeros(len(items)), 0)
+
+
+def quiet(name: str, total: int) -> Callable[[int], None]:
+    return lambda more: None
+
+
+def measured(system: FakeSystem, items: list[Example] | None = None, **about: object) -> Evaluation:
+    return evaluate(system, items or made_items(), {"data": "made", "split": "test", **about}, quiet, resamples=20)
+
+
+def parrot(name: str = "parrot", **choices) -> FakeSystem:
+    """Replies as the references do, and hears every emotion right."""
+    return FakeSystem(name, [reply for _, reply, _ in SAID], [emotion for _, _, emotion in SAID], **choices)
+
+
+def written(folder: Path, system: FakeSystem, items: list[Example] | None = None, **about: object) -> Path:
+    """A run's folder with the system's evaluation."""
+    place = folder / system.name / "evaluation" / "test"
+    place.parent.mkdir(parents=True)
+    write(measured(system, items, **about), place)
+    return folder / system.name
+
+
+def test_the_gold_emotion_label_and_situation_never_reach_the_system():
+    system = parrot(cost=2.0)
+    measured(system)
+    assert [dialogue.turns[-1].text for dialogue in system.given] == [said for said, _, _ in SAID]
+    for dialogue in system.given:
+        assert dialogue.emotion is None
+        assert dialogue.situation is None
+        assert all(turn.label is None for turn in dialogue.turns)
+        assert len(dialogue.turns) == 1
+    for item in system.scored:
+        assert (item.emotion, item.situation, item.following, dict(item.extra)) == (None, None, None, {})
+        assert all(turn is not None and turn.label is None for turn in (*item.context, item.reply))
+    assert "GOLD" not in repr(system.given) + repr(system.scored)
+    replies = {reply for _, reply, _ in SAID}
+    assert not any(turn.text in replies for dialogue in system.given for turn in dialogue.turns)
+
+
+def test_a_right_system_scores_full_marks():
+    found = measured(parrot(cost=2.0))
+    assert found["accuracy@1"].value == found["bleu-4"].value == pytest.approx(100)
+    assert found["perplexity-word"].value > np.exp(2)
+    assert found.about["items"] == len(SAID)
+
+
+def test_a_system_without_likelihoods_has_no_perplexity():
+    names = {score.name for score in measured(parrot()).scores}
+    assert not any("perplexity" in name for name in names)
+    assert {"accuracy@1", "bleu-4"} <= names
+
+
+def test_a_system_that_names_no_emotion_has_no_accuracy():
+    found = measured(FakeSystem("mute", [reply for _, reply, _ in SAID], cost=1.0))
+    names = {score.name for score in found.scores}
+    assert not any("accuracy" in name or "f1" in name for name in names)
+    assert "perplexity-word" in names
+    with pytest.raises(KeyError, match="no score 'accuracy@1', there are perplexity-word"):
+        found["accuracy@1"]
+
+
+def test_data_without_emotions_gives_no_accuracy():
+    items = [Example(item.id, item.context, item.reply) for item in made_items()]
+    assert not any("accuracy" in score.name for score in measured(parrot(), items).scores)
+
+
+def test_nothing_to_evaluate_is_said():
+    with pytest.raises(ValueError, match="nothing to evaluate"):
+        evaluate(parrot(), [], {}, quiet)
+
+
+def test_what_is_written_reads_back_the_same(tmp_path: Path):
+    found = measured(parrot(cost=2.0), commit="abc")
+    write(found, tmp_path / "test")
+    again = read_folder(tmp_path / "test", "")
+    assert list(again.scores.values()) == found.scores
+    for score in found.scores:
+        other = again.scores[score.name]
+        assert (score.items is None) == (other.items is None)
+        if score.items is not None:
+            np.testing.assert_allclose(other.items, score.items)
+        if score.statistics is not None:
+            assert other.statistics.value() == pytest.approx(score.value)
+    assert again.about == found.about
+    assert [record["reply"] for record in again.records] == [reply for _, reply, _ in SAID]
+    first = again.records[0]
+    assert (first["id"], first["context"], first["gold emotion"]) == ("d0#1", ["I lost my keys again"], "annoyed")
+    summary = json.loads((tmp_path / "test" / "scores.json").read_text(encoding="utf-8"))
+    assert summary["system"] == "parrot"
+    assert "items" not in summary["scores"][0]
