@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> None:
         # Whoever read our output has left; saying so would fail the same way.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None
-    except (ValueError, OSError, RuntimeError) as problem:
+    except (ValueError, OSError, RuntimeError, ImportError) as problem:
         if os.environ.get("LISTENWELL_DEBUG"):
             raise
         raise SystemExit(f"listenwell {name}: {problem}") from problem
@@ -77,7 +77,7 @@ def _call(name: str, words: list[str]) -> None:
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     parser = ArgumentParser(prog=f"listenwell {name}", description=_description(function.__doc__))
     parser.add_function_arguments(function, as_positional=True, skip={*_add_lists(parser, function)})
-    chosen = parser.instantiate(parser.parse_args(list(_plain(function, words))))
+    chosen = parser.instantiate(parser.parse_args(list(_plain(function, _named(function, words)))))
     function(**vars(chosen))
 
 
@@ -91,6 +91,19 @@ def _add_lists(parser: Any, function: Callable[..., None]) -> set[str]:
     for name in names:
         parser.add_argument(name, nargs="+", type=str, help=told.get(name))
     return names
+
+
+def _named(function: Callable[..., None], words: list[str]) -> list[str]:
+    """Words before the first flag, beyond those required, stand for the next parameters: `listenwell data shipped`."""
+    parameters = list(inspect.signature(function, eval_str=True).parameters.values())
+    required = [p for p in parameters if p.default is p.empty]
+    if any(p.annotation == list[str] for p in required):
+        return words
+    bare = next((i for i, word in enumerate(words) if word.startswith("-") and word != "-"), len(words))
+    optional = [p.name for p in parameters if p.default is not p.empty and p.annotation is not bool]
+    extra = [f"--{name}={word}" for name, word in zip(optional, words[len(required) : bare], strict=False)]
+    done = len(required) + len(extra)
+    return [*words[: len(required)], *extra, *words[done:]] if extra else words
 
 
 def _plain(function: Callable[..., None], words: list[str]) -> Iterator[str]:
