@@ -8,7 +8,7 @@ from listenwell.configuration import ConfigError
 from listenwell.models import build
 from listenwell.models.contract import Vocabulary
 from listenwell.training import load_recipe, recipe_texts
-from listenwell.training.recipe import Stage, Stream
+from listenwell.training.recipe import Stage, Stream, _said
 
 PLAIN = "name: mine\nmodel: {name: trs}\n"
 
@@ -165,3 +165,13 @@ def test_recipes_lie_inside_the_package():
 
     folder = Path(listenwell.__file__).parent / "recipes"
     assert {path.stem for path in folder.glob("*.yaml")} == set(recipe_texts())
+
+
+def test_a_fingerprint_tells_what_was_said_and_not_the_defaults(tiny_recipe):
+    recipe = tiny_recipe()
+    assert recipe.fingerprint() == tiny_recipe(seed=1, about="another line").fingerprint()
+    assert recipe.fingerprint() != tiny_recipe(seed=2).fingerprint()
+    before = recipe.fingerprint()
+    recipe.stages[0].optimizers["main"].rate = 1e-9
+    assert recipe.fingerprint() != before
+    assert "floor" not in str(_said(recipe))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -199,8 +199,23 @@ class Recipe:
 
     def fingerprint(self) -> str:
         """Changes when anything does that shapes the training: resuming under another recipe is refused."""
-        shaping = {key: value for key, value in self.to_dict().items() if key not in ("about", "row", "decoding")}
+        shaping = {key: value for key, value in _said(self).items() if key not in ("about", "row", "decoding")}
         return hashlib.sha256(json.dumps(shaping, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _said(value: Any) -> Any:
+    """Plain data without what is as it is by default: a field that a later version adds changes no recipe."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _said(getattr(value, f.name)) for f in fields(value) if getattr(value, f.name) != _default(f)}
+    if isinstance(value, dict):
+        return {key: _said(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_said(item) for item in value]
+    return value
+
+
+def _default(f: Field[Any]) -> Any:
+    return f.default_factory() if f.default_factory is not MISSING else f.default
 
 
 def recipe_texts() -> dict[str, str]:
