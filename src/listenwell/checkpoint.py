@@ -123,6 +123,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     try:
         save_file(tensors, path)
+        path.chmod(0o644)  # safetensors writes for the owner alone; what ships is for everybody
     except SafetensorError as problem:  # its word for a full disk, among others
         raise OSError(f"{path}: {problem}") from problem
 
