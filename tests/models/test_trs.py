@@ -252,3 +252,21 @@ def test_no_gold_label_of_a_context_turn_is_seen(tiny_model, tokenizer):
     data = encode(items, tokenizer, EncodingConfig())
     one, other = tiny_model("multi-trs").score(collate(data, [0, 1], tokenizer.pad)).tolist()
     assert one == other
+
+
+def test_the_emotion_s_loss_is_smoothed_and_shown_plain(tiny_model, encoded, tokenizer):
+    model, batch = tiny_model(), collate(encoded, range(4), tokenizer.pad)
+    believed = model.understand(batch).beliefs["emotion"]
+    term = model.likelihood(batch, Moment(), emotion_smoothing=0.1)["emotion"]
+    slow = sum(-0.9 * believed[row, batch.emotion[row]].item() - 0.1 * believed[row].mean().item() for row in range(4))
+    assert term.total.item() == pytest.approx(slow, rel=1e-4)
+    plain = -sum(believed[row, batch.emotion[row]].item() for row in range(4))
+    assert term.plain.item() == pytest.approx(plain, rel=1e-4)
+
+
+def test_emotion_dropout_acts_in_training_alone(tiny_model, encoded, tokenizer):
+    model, batch = tiny_model(emotion_dropout=0.5), collate(encoded, range(4), tokenizer.pad)
+    calm = model.understand(batch).beliefs["emotion"]
+    assert torch.equal(calm, model.understand(batch).beliefs["emotion"])
+    model.train()
+    assert not torch.equal(model.understand(batch).beliefs["emotion"], model.understand(batch).beliefs["emotion"])

@@ -174,3 +174,21 @@ def test_vectors_are_looked_for_where_corpora_are(tmp_path, monkeypatch):
     assert data.find_vectors(str(tmp_path / "glove" / "v.txt")) == tmp_path / "glove" / "v.txt"
     with pytest.raises(FileNotFoundError, match=r"looked for .*glove/w\.txt.*--set vectors=null"):
         data.find_vectors("glove/w.txt")
+
+
+def test_words_of_the_context_are_forgotten_at_the_rate_asked_and_nothing_else(tiny_recipe, tokenizer, train_split):
+    stream = Stream(examples=8, rare_as_unknown=0.0, forget_words=0.3)
+    plain = Stream(examples=8, rare_as_unknown=0.0)
+    kept = forgotten = 0
+    one, other = (data.Feed(which, train_split, tokenizer, 1) for which in (stream, plain))
+    torch.manual_seed(0)
+    for _ in range(20):
+        with_gaps, whole = one.draw(), other.draw()
+        assert torch.equal(with_gaps.reply.tokens, whole.reply.tokens)
+        changed = with_gaps.context.tokens != whole.context.tokens
+        assert not changed[~whole.context.mask].any()
+        assert not changed[:, 0].any()  # <ctx> stays
+        assert (with_gaps.context.tokens[changed] == tokenizer.unk).all()
+        forgotten += int(changed.sum())
+        kept += int((whole.context.mask & ~changed).sum())
+    assert forgotten / (kept + forgotten) == pytest.approx(0.3, abs=0.05)

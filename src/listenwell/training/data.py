@@ -129,6 +129,10 @@ class Feed:
             self.epoch, self.batch = self.epoch + 1, 0
         batch = collate(self.data, rows, self.tokenizer.pad)
         self._forget_rare(batch)
+        if self.stream.forget_words > 0 and batch.context is not None:
+            tokens = batch.context.tokens
+            hit = (tokens > self.tokenizer.ctx) & (torch.rand(tokens.shape) < self.stream.forget_words)
+            tokens.masked_fill_(hit, self.tokenizer.unk)
         return batch
 
     def _forget_rare(self, batch: Batch) -> None:

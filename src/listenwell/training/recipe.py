@@ -55,6 +55,9 @@ class Stream(DataConfig):
     """How often a word that was seen once is read and learned as the unknown word, so that the model knows
     how likely an unknown word is (Good and Turing's estimate, in effect)."""
 
+    forget_words: float = 0.0
+    """How often any word of the context is read as the unknown word, so that no single word gives all away."""
+
     def __post_init__(self) -> None:
         if self.examples <= 0 and self.tokens <= 0:
             raise ConfigError("a stream needs a limit to its batches: examples or tokens above 0")
