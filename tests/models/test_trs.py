@@ -270,3 +270,11 @@ def test_emotion_dropout_acts_in_training_alone(tiny_model, encoded, tokenizer):
     assert torch.equal(calm, model.understand(batch).beliefs["emotion"])
     model.train()
     assert not torch.equal(model.understand(batch).beliefs["emotion"], model.understand(batch).beliefs["emotion"])
+
+
+def test_the_emotion_may_be_classified_from_the_mean_of_real_positions(tiny_model, encoded, tokenizer):
+    model, batch = tiny_model(emotion_from="mean"), collate(encoded, range(4), tokenizer.pad)
+    hidden, mask = model.encode(batch)
+    for row in range(4):
+        slow = model.emotion(hidden[row][mask[row]].mean(0)).log_softmax(-1)
+        assert torch.allclose(model.understand(batch).beliefs["emotion"][row], slow, atol=1e-5)

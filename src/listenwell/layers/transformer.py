@@ -23,6 +23,12 @@ def sinusoids(length: int, width: int, device: torch.device | None = None) -> Te
     return table
 
 
+def mean_over(x: Tensor, mask: Tensor) -> Tensor:
+    """The mean of the real positions: (batch, time, width) to (batch, width)."""
+    weights = mask.to(x.dtype)[..., None]
+    return (x * weights).sum(dim=1) / weights.sum(dim=1).clamp_min(1.0)
+
+
 class FeedForward(nn.Module):
     def __init__(self, width: int, inner: int, dropout: float) -> None:
         super().__init__()

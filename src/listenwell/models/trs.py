@@ -2,7 +2,7 @@
 
 Vaswani et al. (2017) as Rashkin et al. (2019), MoEL and MIME use it for empathetic dialogue: the context's
 utterances in one sequence behind a CTX token, each position the sum of word, position and speaker
-embeddings; one decoder. `multi-trs` also classifies the speaker's emotion, 32 ways, from the encoding of CTX.
+embeddings; one decoder. `multi-trs` also classifies the speaker's emotion, 32 ways, from the encoded context.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from listenwell.dialogue import ROLES
 from listenwell.layers.dropout import dropout
 from listenwell.layers.loss import packed_cross_entropy
-from listenwell.layers.transformer import Decoder, Encoder, sinusoids
+from listenwell.layers.transformer import Decoder, Encoder, mean_over, sinusoids
 from listenwell.layers.words import WordEmbedding
 from listenwell.models.contract import ABSENT, Batch, Controls, Model, Moment, State, Term, Vocabulary, WordPrior
 from listenwell.taxonomy import EMOTIONS
@@ -48,6 +48,8 @@ class TrsConfig:
     """Read and choose words by one table."""
     emotion: bool = False
     """Classify the speaker's emotion from the context: the multi-task transformer."""
+    emotion_from: Literal["ctx", "mean"] = "ctx"
+    """Classify it from the encoding of CTX, as MIME does, or from the mean over all positions."""
     emotion_dropout: float = 0.0
     """On what the emotion is classified from: 19,533 dialogues are soon known by heart."""
 
@@ -97,7 +99,8 @@ class Trs(Model):
         hidden, mask = self.encode(batch)
         beliefs = {}
         if self.emotion is not None:
-            felt = dropout(hidden[:, 0], self.config.emotion_dropout, self.training)
+            felt = hidden[:, 0] if self.config.emotion_from == "ctx" else mean_over(hidden, mask)
+            felt = dropout(felt, self.config.emotion_dropout, self.training)
             beliefs["emotion"] = self.emotion(felt).log_softmax(-1)
         return State(beliefs=beliefs, fixed=self.decoder.remember(hidden, mask))
 
