@@ -31,7 +31,7 @@ def seen_by_the_tokenizer(text):
         ("snake_case", ["snake_case"]),
         ("naïve cafe\u0301", ["naïve", "café"]),
         ("ﬁne ½", ["fine", "1", "⁄", "2"]),
-        ("日本語 です", ["日本語", "です"]),
+        ("日本語 です", ["日", "本", "語", "です"]),
         ("I ❤️ you😀😀", ["i", "❤", "you", "😀", "😀"]),
         ("a\u00a0b\u200bc", ["a", "b", "\u200b", "c"]),
         ("İstanbul नमस्ते", ["i\u0307stanbul", "नमस्ते"]),
@@ -100,3 +100,14 @@ def test_no_words_make_no_text():
 def test_joining_loses_no_word(tokens):
     """Whatever a model writes, what is shown differs in blanks and capitals alone."""
     assert "".join(detokenize(tokens).split()).lower() == "".join(tokens)
+
+
+@pytest.mark.parametrize(
+    "text", ["我今天丢了工作，怎么办？", "别担心，你好。", "他说：“走吧”", "我等了三个小时！真的（很久）。"]
+)
+def test_chinese_comes_back_as_it_was_written(text):
+    assert detokenize(words(text)) == text
+
+
+def test_a_chinese_character_is_a_word():
+    assert words("我爱Python，真的") == ["我", "爱", "python", ",", "真", "的"]

@@ -18,13 +18,19 @@ NORMAL_FORM = normalizers.Sequence(
     ]
 )
 SPLIT = pre_tokenizers.Split(
-    Regex(r"\w+(?=n't)|n't|'(?:s|m|re|ve|ll|d)(?!\w)|\w+|\.{2,}|[^\w\s\p{Cc}]"), behavior="removed", invert=True
+    Regex(r"\p{Han}|[\w&&[^\p{Han}]]+(?=n't)|n't|'(?:s|m|re|ve|ll|d)(?!\w)|[\w&&[^\p{Han}]]+|\.{2,}|[^\w\s\p{Cc}]"),
+    behavior="removed",
+    invert=True,
 )
-"""Treebank-like: clitics stand alone, runs of dots are one word, other punctuation is a word each."""
+"""Treebank-like: clitics stand alone, runs of dots are one word, other punctuation is a word each. A Chinese character
+is a word: Chinese has no spaces to tell words by, and its systems here read and write characters."""
 
+_HAN = re.compile("[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+_NARROW = re.compile(f"({_HAN.pattern})([,?!:;()]+)")
+_WIDE = str.maketrans(",?!:;()", "，？！：；（）")
 _CLITICS = frozenset({"n't", "'s", "'m", "'re", "'ve", "'ll", "'d"})
-_CLOSING = frozenset(".,!?;:%)]}…")
-_OPENING = frozenset("([{$£€#")
+_CLOSING = frozenset(".,!?;:%)]}…。、”』」》")
+_OPENING = frozenset("([{$£€#“『「《")
 _ELIDING = frozenset({"y", "o", "c", "d", "l", "ma"})  # y'all, o'clock, c'mon, d'oh, l'amour, ma'am
 _CLIPPED = frozenset({"em", "cause", "cuz", "til", "till", "bout", "round", "tis", "twas"})  # get 'em
 _ABBREVIATED = frozenset({("a", "m"), ("p", "m"), ("e", "g"), ("i", "e"), ("u", "s"), ("u", "k")})
@@ -51,10 +57,22 @@ def detokenize(tokens: Sequence[str]) -> str:
             opens = not closes
             if pair:
                 quoted ^= {token}
-        sticks = inside or closes or token in _CLITICS or token[0] in _CLOSING
+        chinese = _chinese(before, tokens[index - 2] if index > 1 else "") and (_han(token) or token in _OPENING)
+        sticks = inside or closes or chinese or token in _CLITICS or token[0] in _CLOSING
         pieces.append(token if glue or sticks else f" {token}")
         glue = inside or opens or token in _OPENING
-    return sentence_case("".join(pieces))
+    text = "".join(pieces)
+    # NFKC made the wide signs of Chinese narrow on the way in; after a Chinese character they are wide again.
+    return sentence_case(_NARROW.sub(lambda match: match[1] + match[2].translate(_WIDE), text))
+
+
+def _han(token: str) -> bool:
+    return bool(_HAN.match(token))
+
+
+def _chinese(before: str, earlier: str) -> bool:
+    """Whether Chinese stands before, or a sign that ends a piece of Chinese: then no space follows."""
+    return _han(before) or (_han(earlier) and bool(before) and not before[-1].isalnum())
 
 
 def _inside(token: str, before: str, after: str) -> bool:
