@@ -153,3 +153,17 @@ def test_the_readme_s_python_works():
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     code = readme.split("```python\n")[1].split("```")[0]
     exec(compile(code, "README.md", "exec"), {})
+
+
+def test_data_converts_draws_and_checks(tmp_path: Path):
+    target, picture = tmp_path / "shipped.jsonl", tmp_path / "labels.png"
+    done = run("data", "convert", "shipped", "--out", str(target))
+    assert done.returncode == 0, done.stderr
+    assert len(target.read_text(encoding="utf-8").splitlines()) == 192
+    assert run("data", "stats", str(target), "--plot", str(picture)).returncode == 0
+    assert picture.stat().st_size > 10_000
+    said = json.loads(run("data", "check", "shipped", "--json").stdout)
+    assert said["within"] == {"train": 0, "valid": 0, "test": 0}
+    assert all(pair["dialogues"] == 0 for pair in said["across"])
+    assert "needs a source" in run("data", "check").stderr
+    assert "did you mean 'stats'" in run("data", "stat", "shipped").stderr
