@@ -12,7 +12,7 @@ def keep_freed_memory() -> None:
     """Tells glibc to keep freed blocks instead of giving them back to the system.
 
     A training step frees and takes the same tens of megabytes again and again; when each goes back, the
-    system hands out fresh zeroed pages every time, which costs up to a third of the step. Elsewhere than
+    system hands out fresh zeroed pages every time, which costs a few to some twenty per cent of a step. Elsewhere than
     on glibc there is nothing to tell.
     """
     if not sys.platform.startswith("linux"):
