@@ -12,14 +12,14 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from listenwell.dialogue import ROLES
 from listenwell.layers.dropout import dropout
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Decoder, Encoder, mean_over, sinusoids
 from listenwell.layers.words import WordEmbedding
-from listenwell.models.contract import ABSENT, Batch, Controls, Model, Moment, State, Term, Vocabulary, WordPrior
+from listenwell.models.contract import Batch, Controls, Model, Moment, State, Term, Vocabulary, WordPrior
+from listenwell.models.terms import classification_terms, sum_by_row
 from listenwell.taxonomy import EMOTIONS
 
 LISTENER = ROLES.index("listener")
@@ -125,20 +125,11 @@ class Trs(Model):
         loss, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets, smoothing)
         terms = {"reply": Term(loss, len(targets), nll.sum())}
         if self.emotion is not None:
-            believed, gold = state.beliefs["emotion"], batch.emotion
-            # The softmax of log-probabilities is the probabilities themselves.
-            loss = F.cross_entropy(
-                believed, gold, ignore_index=ABSENT, reduction="sum", label_smoothing=emotion_smoothing
-            )
-            known = int((gold != ABSENT).sum())
-            right = (believed.argmax(-1) == gold).sum()
-            terms["emotion"] = Term(loss, known, F.nll_loss(believed, gold, ignore_index=ABSENT, reduction="sum"))
-            terms["emotion-accuracy"] = Term(right, known, learned=False)
+            terms |= classification_terms("emotion", state.beliefs["emotion"], batch.emotion, emotion_smoothing)
         return terms
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
         assert batch.reply is not None
         hidden, targets = self.teach(batch, self.understand(batch))
         _, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets)
-        rows = torch.arange(len(batch), device=nll.device)[:, None].expand_as(batch.reply.mask)[batch.reply.mask]
-        return torch.zeros(len(batch), device=nll.device).index_add_(0, rows, nll)
+        return sum_by_row(nll, batch.reply.mask)
