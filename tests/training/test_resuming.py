@@ -392,9 +392,8 @@ def test_optimizers_and_random_numbers_come_back(tmp_path):
     optimizer, parameters = optimizer_of(3, 4)
     learn(optimizer, parameters)
     torch.manual_seed(11)
-    write_state(
-        tmp_path, Place("f", update=3, sums={"reply": [1.1, 2.0]}), {"a/b": optimizer, "idle": optimizer_of(2)[0]}
-    )
+    place = Place("f", update=3, sums={"reply": [1.1, 2.0]})
+    write_state(tmp_path, place, {"a/b": optimizer, "idle": optimizer_of(2)[0]}, [torch.get_rng_state()])
     numbers = torch.rand(5)
     learn(optimizer, parameters)
     other, others = optimizer_of(3, 4)
@@ -408,7 +407,7 @@ def test_optimizers_and_random_numbers_come_back(tmp_path):
 def test_a_state_of_other_optimizers_is_told(tmp_path):
     optimizer, parameters = optimizer_of(3)
     learn(optimizer, parameters)
-    write_state(tmp_path, Place("f"), {"main": optimizer})
+    write_state(tmp_path, Place("f"), {"main": optimizer}, [torch.get_rng_state()])
     with pytest.raises(CheckpointError, match=r"training\.safetensors: an optimizer 'main' that the recipe does not"):
         read_state(tmp_path, {"other": optimizer})
 

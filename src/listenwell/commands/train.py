@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 
 def train(
@@ -11,12 +12,16 @@ def train(
     threads: int = 0,
     save_every: float = 300.0,
     quiet: bool = False,
+    precision: Literal["float32", "bf16"] | None = None,
+    device: Literal["auto", "cpu"] = "auto",
 ) -> None:
     """Train a system by a recipe.
 
     A recipe is data + model + stages + decoding: a shipped one by name (`listenwell models` lists them)
     or a YAML file. The run's folder holds the log, the checkpoints and the trained system in best/;
     talk to it with `listenwell chat FOLDER`, score it with `listenwell evaluate FOLDER`.
+    Many processes share each batch when they are started by Accelerate:
+    `accelerate launch --num_processes 2 -m listenwell train RECIPE` (with --cpu where there is no GPU).
 
     Args:
         recipe: Name of a shipped recipe, or path of a YAML file.
@@ -26,11 +31,14 @@ def train(
         threads: CPU threads; 0 for all cores.
         save_every: Seconds between checkpoints.
         quiet: Print nothing but problems.
+        precision: bf16 computes the layers in half the bits, for machines that do that faster.
+        device: The GPU if there is one, or the CPU.
     """
     import torch
 
     from listenwell.layers.machine import keep_freed_memory
     from listenwell.training import load_recipe
+    from listenwell.training.processes import is_main
     from listenwell.training.run import train as run
     from listenwell.training.stopping import Interrupted
 
@@ -40,8 +48,9 @@ def train(
     loaded = load_recipe(recipe, set or ())
     folder = out or Path("runs") / loaded.name
     try:
-        run(loaded, folder, resume=resume, quiet=quiet, save_every=save_every)
+        run(loaded, folder, resume=resume, quiet=quiet, save_every=save_every, precision=precision, device=device)
     except Interrupted:
         changes = "".join(f" --set {change}" for change in set or ())
-        print(f"\nStopped; all is saved. Go on with: listenwell train {recipe} --out {folder} --resume{changes}")
+        if is_main():
+            print(f"\nStopped; all is saved. Go on with: listenwell train {recipe} --out {folder} --resume{changes}")
         raise SystemExit(130) from None

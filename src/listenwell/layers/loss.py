@@ -77,4 +77,6 @@ def packed_cross_entropy(
     hidden (positions, width), table (vocabulary, width), targets (positions,): real positions only.
     weights (positions,) count positions differently, as a policy gradient counts them by their reward.
     """
-    return _PackedCrossEntropy.apply(hidden, table, bias, targets, smoothing, weights)
+    # In full precision also where the layers below are not: a sum over 24,000 words forgives no rounding.
+    with torch.autocast(hidden.device.type, enabled=False):
+        return _PackedCrossEntropy.apply(hidden.to(table.dtype), table, bias, targets, smoothing, weights)

@@ -59,6 +59,8 @@ class WordPrior:
     vectors: Tensor | None = None
     """(vocabulary, any width) pretrained vectors, where `known`."""
     known: Tensor | None = None
+    emotional: Tensor | None = None
+    """(vocabulary,) True for the words that a lexicon associates with an emotion."""
 
 
 @dataclass(slots=True)
@@ -95,6 +97,11 @@ class Batch:
     def __len__(self) -> int:
         side = self.context if self.context is not None else self.reply
         return 0 if side is None else len(side.tokens)
+
+    def select(self, rows: Tensor) -> Batch:
+        """Only these rows, in this order."""
+        chosen = map_tensors(replace(self, rows=()), lambda tensor: tensor.index_select(0, rows))
+        return replace(chosen, rows=tuple(self.rows[int(row)] for row in rows) if self.rows else ())
 
     def to(self, device: torch.device | str) -> Batch:
         return map_tensors(self, lambda tensor: tensor.to(device))

@@ -10,7 +10,7 @@ from listenwell.models.contract import ABSENT, Term
 
 
 def classification_terms(name: str, believed: Tensor, gold: Tensor, smoothing: float = 0.0) -> dict[str, Term]:
-    """Cross-entropy of log-probabilities (batch, classes) and, only to be shown, their accuracy, where gold is known."""
+    """Cross-entropy of log-probabilities (batch, classes) where gold is known, and their accuracy, only to be shown."""
     known = int((gold != ABSENT).sum())
     # The softmax of log-probabilities is the probabilities themselves.
     loss = F.cross_entropy(believed, gold, ignore_index=ABSENT, reduction="sum", label_smoothing=smoothing)

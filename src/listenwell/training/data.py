@@ -16,6 +16,7 @@ from listenwell.configuration import ConfigError
 from listenwell.dialogue import Dialogue, Example, examples
 from listenwell.models.contract import Batch, WordPrior
 from listenwell.text import Tokenizer, train_tokenizer
+from listenwell.text.lexicon import emotional_words
 from listenwell.training.recipe import DataConfig, Recipe, Stage, Stream
 
 
@@ -50,20 +51,43 @@ def encode_split(recipe: Recipe, data: DataConfig, split: str, tokenizer: Tokeni
 def word_prior(recipe: Recipe, tokenizer: Tokenizer, encoded: Encoded) -> WordPrior:
     targets = np.concatenate([side.tokens for side in encoded.replies if side is not None])
     counts = torch.from_numpy(np.bincount(targets, minlength=len(tokenizer)))
-    if recipe.vectors is None:
-        return WordPrior(counts)
-    vectors, known = read_vectors(find_vectors(recipe.vectors), tokenizer)
-    return WordPrior(counts, vectors, known)
+    prior = WordPrior(counts)
+    if recipe.vectors is not None:
+        prior.vectors, prior.known = read_vectors(find_vectors(recipe.vectors), tokenizer)
+    if recipe.lexicon is not None:
+        prior.emotional = read_lexicon(find_lexicon(recipe.lexicon), tokenizer)
+    return prior
 
 
 def find_vectors(name: str) -> Path:
+    return _find(name, "word vectors", "Start without them by --set vectors=null")
+
+
+def find_lexicon(name: str) -> Path:
+    return _find(name, "lexicon", "Name its file by --set lexicon=PATH")
+
+
+def _find(name: str, what: str, way_out: str) -> Path:
     """A path as it stands, or within the folders where corpora are looked for."""
     places = [Path(name).expanduser(), *(root / name for root in sources.data_roots())]
     for place in places:
         if place.is_file():
             return place
     looked = ", ".join(map(str, places))
-    raise FileNotFoundError(f"word vectors not found; looked for {looked}. Start without them by --set vectors=null")
+    raise FileNotFoundError(f"{what} not found; looked for {looked}. {way_out}")
+
+
+def read_lexicon(path: Path, tokenizer: Tokenizer) -> Tensor:
+    """Which words of the vocabulary a lexicon associates with an emotion: (vocabulary,)."""
+    if tokenizer.kind != "word":
+        raise ConfigError(f"{path}: a lexicon tells of whole words, but text.kind is {tokenizer.kind}, expected word")
+    vocabulary = tokenizer.backend.get_vocab()
+    known = [vocabulary[word] for word in emotional_words(path) if word in vocabulary]
+    if not known:
+        raise ConfigError(f"{path}: none of its emotional words is in the vocabulary")
+    emotional = torch.zeros(len(tokenizer), dtype=torch.bool)
+    emotional[known] = True
+    return emotional
 
 
 def read_vectors(path: Path, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
@@ -95,6 +119,11 @@ def read_vectors(path: Path, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
     return vectors, known
 
 
+def mixed(*numbers: int) -> int:
+    """One seed of several numbers."""
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0])
+
+
 @dataclass
 class Feed:
     """A stream's batches, one after another for ever; (epoch, batch) is all it needs to go on from anywhere."""
@@ -124,25 +153,29 @@ class Feed:
 
     def draw(self) -> Batch:
         rows = self._batches()[self.batch]
+        # Of its own, so that all processes that share a batch make the same one.
+        noise = torch.Generator().manual_seed(mixed(self.seed, self.epoch, self.batch))
         self.batch += 1
         if self.batch == len(self._batches()):
             self.epoch, self.batch = self.epoch + 1, 0
         batch = collate(self.data, rows, self.tokenizer.pad)
-        self._forget_rare(batch)
+        self._forget_rare(batch, noise)
         if self.stream.forget_words > 0 and batch.context is not None:
             tokens = batch.context.tokens
-            hit = (tokens > self.tokenizer.ctx) & (torch.rand(tokens.shape) < self.stream.forget_words)
-            tokens.masked_fill_(hit, self.tokenizer.unk)
+            chance = torch.rand(tokens.shape, generator=noise)
+            tokens.masked_fill_((tokens > self.tokenizer.ctx) & (chance < self.stream.forget_words), self.tokenizer.unk)
         return batch
 
-    def _forget_rare(self, batch: Batch) -> None:
+    def _forget_rare(self, batch: Batch, noise: torch.Generator) -> None:
         share = self.stream.rare_as_unknown
         if share <= 0 or self.tokenizer.rare_from >= len(self.tokenizer):
             return
         for side in (batch.context, batch.reply, batch.following):
             if side is not None:
-                hit = (side.tokens >= self.tokenizer.rare_from) & (torch.rand(side.tokens.shape) < share)
-                side.tokens.masked_fill_(hit, self.tokenizer.unk)
+                chance = torch.rand(side.tokens.shape, generator=noise)
+                side.tokens.masked_fill_(
+                    (side.tokens >= self.tokenizer.rare_from) & (chance < share), self.tokenizer.unk
+                )
 
 
 def feeds(recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, Encoded]) -> dict[str, Feed]:

@@ -190,6 +190,8 @@ class Recipe:
     """How examples are cut and marked."""
     vectors: str | None = None
     """Pretrained word vectors to start from, as text: a path, also one within LISTENWELL_DATA."""
+    lexicon: str | None = None
+    """Words and their emotions, as JSON, for a model that asks for them: a path, also one within LISTENWELL_DATA."""
     stages: list[Stage] = field(default_factory=lambda: [Stage()])
     """Carried out in order."""
     decoding: Decoding = field(default_factory=Decoding)

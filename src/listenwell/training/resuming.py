@@ -43,8 +43,9 @@ class Place:
     finished: bool = False
 
 
-def write_state(folder: Path, place: Place, optimizers: dict[str, torch.optim.Optimizer]) -> None:
-    tensors: dict[str, Tensor] = {"random": torch.get_rng_state()}
+def write_state(folder: Path, place: Place, optimizers: dict[str, torch.optim.Optimizer], random: list[Tensor]) -> None:
+    """`random` is the state of every process's generator, the main one's first."""
+    tensors = {_random(index): state for index, state in enumerate(random)}
     for name, optimizer in optimizers.items():
         for index, state in optimizer.state_dict()["state"].items():
             for key, value in state.items():
@@ -70,12 +71,19 @@ def read_training(folder: Path) -> dict[str, Tensor]:
     return tensors
 
 
-def read_state(folder: Path, optimizers: dict[str, torch.optim.Optimizer]) -> None:
-    """Puts optimizers and random state back. An optimizer that had not stepped yet has nothing to put back."""
+def _random(process: int) -> str:
+    return f"random/{process}" if process else "random"
+
+
+def read_state(folder: Path, optimizers: dict[str, torch.optim.Optimizer], process: int = 0) -> None:
+    """Puts optimizers and random state back. An optimizer that had not stepped yet has nothing to put back.
+
+    A process that was not there when the run was saved keeps the random state it has.
+    """
     tensors = read_training(folder)
     states: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in optimizers}
     for path, value in tensors.items():
-        if path == "random":
+        if path.split("/")[0] == "random":
             continue
         name, index, key = path.rsplit("/", 2)
         if name not in states:
@@ -85,4 +93,5 @@ def read_state(folder: Path, optimizers: dict[str, torch.optim.Optimizer]) -> No
         whole = optimizer.state_dict()
         whole["state"] = states[name]
         optimizer.load_state_dict(whole)
-    torch.set_rng_state(tensors["random"])
+    if _random(process) in tensors:
+        torch.set_rng_state(tensors[_random(process)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import yaml
@@ -16,29 +16,44 @@ from listenwell.checkpoint import Checkpoint, CheckpointError
 from listenwell.configuration import ConfigError
 from listenwell.models import build
 from listenwell.training.curves import draw
-from listenwell.training.data import encode_split, learn_tokenizer, training_hash, word_prior
+from listenwell.training.data import encode_split, learn_tokenizer, mixed, training_hash, word_prior
 from listenwell.training.display import Display
+from listenwell.training.processes import Precision, Processes
 from listenwell.training.recipe import Recipe
 from listenwell.training.resuming import Place, read_place, read_training
 from listenwell.training.trainer import Trainer
 
 
 def train(
-    recipe: Recipe, folder: Path, *, resume: bool = False, quiet: bool = False, save_every: float = 300.0
+    recipe: Recipe,
+    folder: Path,
+    *,
+    resume: bool = False,
+    quiet: bool = False,
+    save_every: float = 300.0,
+    precision: Precision | None = None,
+    device: Literal["auto", "cpu"] = "auto",
 ) -> Path:
-    """Trains into `folder` and returns the trained system's checkpoint, `folder/best`."""
-    display = Display(Console(stderr=True), quiet)
+    """Trains into `folder` and returns the trained system's checkpoint, `folder/best`.
+
+    Started by `accelerate launch`, all processes call it alike; the folder must be one that all of them see.
+    """
+    processes = Processes(precision, device)
+    display = Display(Console(stderr=True), quiet or not processes.main)
     data_hash = training_hash(recipe)
     fingerprint = f"{recipe.fingerprint()}-{data_hash}"
-    for name in ("last", "best"):
-        checkpoint.settle(folder / name)
+    if processes.main:
+        for name in ("last", "best"):
+            checkpoint.settle(folder / name)
+    processes.wait()
     found = _newest(folder, display) if resume else None
     if found is None:
         if not resume and any((folder / name).exists() for name in ("last", "previous", "best")):
             raise ConfigError(f"{folder} holds a run already: go on with --resume, or name another folder with --out")
-        made, place, source = _fresh(recipe, data_hash, display), Place(fingerprint), None
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe.to_dict(), sort_keys=False), encoding="utf-8")
+        made, place, source = _fresh(recipe, data_hash, display, processes), Place(fingerprint), None
+        if processes.main:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe.to_dict(), sort_keys=False), encoding="utf-8")
     else:
         made, place, source = found
         if place.fingerprint != fingerprint:
@@ -47,8 +62,11 @@ def train(
             display.say(f"{folder} is trained to the end of its recipe.")
             return folder / "best"
         display.say(f"going on from {source}: {place.total_seen:,} examples seen")
-    Trainer(recipe, made, folder, place, display, save_every).run(source)
-    draw(folder)
+    if processes.index:  # the same weights everywhere, but not the same dropout
+        torch.manual_seed(mixed(recipe.seed, processes.index, place.update))
+    Trainer(recipe, made, folder, place, display, save_every, processes).run(source)
+    if processes.main:
+        draw(folder)
     minutes = place.seconds / 60
     display.say(f"trained on {place.total_seen:,} examples in {minutes:.1f} minutes: {folder / 'best'}")
     return folder / "best"
@@ -72,7 +90,7 @@ def _newest(folder: Path, display: Display) -> tuple[Checkpoint, Place, Path] | 
     return None
 
 
-def _fresh(recipe: Recipe, data_hash: str, display: Display) -> Checkpoint:
+def _fresh(recipe: Recipe, data_hash: str, display: Display, processes: Processes) -> Checkpoint:
     """A new model. The weights depend on the seed and the training data alone."""
     tokenizer = learn_tokenizer(recipe)
     encoded = encode_split(recipe, recipe.data, recipe.data.split, tokenizer, cut_replies=True)
@@ -95,6 +113,8 @@ def _fresh(recipe: Recipe, data_hash: str, display: Display) -> Checkpoint:
         "commit": _commit(),
         "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "threads": torch.get_num_threads(),
+        "processes": processes.count,
+        "precision": processes.precision,
         "torch": torch.__version__,
     }
     return Checkpoint(name, model, tokenizer, recipe.encoding, recipe.decoding, meta)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from listenwell import checkpoint
 from listenwell.batching import Encoded, collate, ordered_batches
@@ -21,6 +22,7 @@ from listenwell.taxonomy import unknown_name
 from listenwell.training.data import Feed, encode_valid, feeds
 from listenwell.training.display import Display, Journal, describe
 from listenwell.training.optimizers import Learners, learned
+from listenwell.training.processes import Processes, TrainingError
 from listenwell.training.recipe import Move, Recipe, Stage
 from listenwell.training.resuming import Place, read_state, write_state
 from listenwell.training.stopping import Interrupted, stop_on_signal
@@ -29,10 +31,6 @@ SCORE = "score"
 """The criterion that asks the model's own score(): labels and latents summed out, as in evaluation."""
 
 LOG_EVERY = 50  # updates: often enough to see a curve, rare enough to cost nothing
-
-
-class TrainingError(RuntimeError):
-    """Training cannot go on; the message says where it stood and what it saw."""
 
 
 @dataclass
@@ -47,10 +45,26 @@ class Means:
             entry[0] += float((term.total if term.plain is None else term.plain).detach())
             entry[1] += term.count
 
+    def merge(self, others: list[dict[str, list[float]]]) -> None:
+        """Takes the sums of all processes for its own."""
+        self.sums = {}
+        for sums in others:
+            for name, (total, count) in sums.items():
+                entry = self.sums.setdefault(name, [0.0, 0.0])
+                entry[0] += total
+                entry[1] += count
+
     def take(self) -> dict[str, float]:
         means = {name: total / max(count, 1.0) for name, (total, count) in self.sums.items()}
         self.sums = {}
         return means
+
+
+def _loss(terms: dict[str, Term], whole: dict[str, Term], move: Move) -> Tensor:
+    """The weighted sum of the learned terms, each divided by what it counts in the whole batch."""
+    learned = {name: term for name, term in terms.items() if term.learned}
+    parts = [move.weights.get(name, 1.0) * t.total / max(whole[name].count, 1.0) for name, t in learned.items()]
+    return torch.stack(parts).sum() if parts else torch.zeros(())
 
 
 class Trainer:
@@ -64,11 +78,13 @@ class Trainer:
         place: Place,
         display: Display,
         save_every: float = 300.0,
+        processes: Processes | None = None,
     ) -> None:
+        self.processes = processes or Processes()
         self.recipe, self.made, self.model = recipe, made, made.model
         self.folder, self.place, self.display = folder, place, display
         self.save_every = save_every
-        self.journal = Journal(folder, place.update)
+        self.journal = Journal(folder, place.update) if self.processes.main else None
         self.learners: Learners | None = None
         self.valid = Encoded()
         self.ready: dict[str, Encoded] = {}
@@ -78,6 +94,7 @@ class Trainer:
     def run(self, resume_from: Path | None) -> None:
         try:
             self._check()
+            self._called = self.processes.wrap(self.model)
             with self.display, stop_on_signal(self._ask_to_stop):
                 while self.place.stage < len(self.recipe.stages):
                     self._stage(self.recipe.stages[self.place.stage], resume_from)
@@ -85,7 +102,8 @@ class Trainer:
                 self.place.finished = True
                 self._save()
         finally:
-            self.journal.close()
+            if self.journal is not None:
+                self.journal.close()
 
     def _ask_to_stop(self) -> None:
         self._stop = True
@@ -119,7 +137,7 @@ class Trainer:
         first = streams[stage.moves[0].stream]
         self.learners = Learners(self.model, stage.optimizers)
         if resume_from is not None:
-            read_state(resume_from, self.learners.optimizers)
+            read_state(resume_from, self.learners.optimizers, self.processes.index)
         for name, (epoch, batch) in self.place.cursors.items():
             streams[name].epoch, streams[name].batch = epoch, batch
         budget = stage.examples or round(stage.epochs * len(first.data))
@@ -128,6 +146,7 @@ class Trainer:
         if stage.keep == "last" or self.place.best is None or not (self.folder / "best").exists():
             self._save_best({}, needed=self.place.stage == len(self.recipe.stages) - 1)
         else:
+            self.processes.wait()
             checkpoint.load_weights(self.model, self.folder / "best" / "model.safetensors")
         self.place.stage, self.place.rounds, self.place.seen = self.place.stage + 1, 0, 0
         self.place.epochs_begun = self.place.validations = self.place.stale = 0
@@ -166,7 +185,9 @@ class Trainer:
                 place.seconds += time.monotonic() - begun
                 self._save()
                 clock, seen_then = time.monotonic(), place.seen
-            elif self._stop or time.monotonic() - self._saved > self.save_every:
+            due = self.processes.main and time.monotonic() - self._saved > self.save_every
+            self._stop, due = self.processes.any(self._stop, due)
+            if self._stop or due:
                 place.seconds += time.monotonic() - clock
                 self._save()
                 clock, seen_then = time.monotonic(), place.seen
@@ -177,22 +198,25 @@ class Trainer:
         """One batch, one step of one optimizer."""
         assert self.learners is not None
         batch = feed.draw()
+        share, counts = self.processes.share(batch)
         self.learners.let_learn(move.optimizer)
-        terms = self.model(move.objective, batch, Moment(self.place.update, progress), **move.options)
+        moment = Moment(self.place.update, progress)
+        with self.processes.autocast():
+            terms = self._called(move.objective, share.to(self.processes.device), moment, **move.options)
         self._check_terms(stage, move, terms)
-        loss = sum(
-            (move.weights.get(name, 1.0) * term.mean for name, term in terms.items() if term.learned),
-            torch.zeros(()),
-        )
-        if not torch.isfinite(loss):
-            raise TrainingError(self._not_finite(stage, terms, feed, batch, "loss"))
-        loss.backward()
+        if not counts:
+            terms = {name: Term(0 * term.total, 0, learned=term.learned) for name, term in terms.items()}
+        whole = self.processes.sum_terms(terms)
+        if not torch.isfinite(_loss(whole, whole, move)):
+            raise TrainingError(self._not_finite(stage, whole, feed, batch, "loss"))
+        # Gradients are averaged over the processes, but the loss is already divided by what all of them count.
+        self.processes.backward(self.processes.count * _loss(terms, whole, move))
         if not move.hold:
             norm = self.learners.step(move.optimizer, self.place.rounds, progress)
             if not torch.isfinite(norm):
-                raise TrainingError(self._not_finite(stage, terms, feed, batch, "gradient"))
+                raise TrainingError(self._not_finite(stage, whole, feed, batch, "gradient"))
         self.place.update += 1
-        means.add(terms)
+        means.add(whole)
         return len(batch)
 
     def _check_terms(self, stage: Stage, move: Move, terms: dict[str, Term]) -> None:
@@ -215,16 +239,21 @@ class Trainer:
 
     # Looking and keeping
 
-    def _whole(self, data: Encoded) -> Iterator[Batch]:
-        for rows in ordered_batches(data.lengths()):
-            yield collate(data, rows, self.made.tokenizer.pad)
+    def _whole(self, data: Encoded, part: slice = slice(None)) -> Iterator[Batch]:
+        for rows in ordered_batches(data.lengths())[part]:
+            yield collate(data, rows, self.made.tokenizer.pad).to(self.processes.device)
 
     def _begin_epoch(self, stage: Stage, first: Feed) -> None:
         """Lets the model set parameters anew from a look at the data; what it set anew learns afresh."""
         assert self.learners is not None
         self.model.eval()
-        with torch.no_grad():
-            renewed = self.model.on_epoch_start(stage.name, first.epoch, lambda: self._whole(first.data))
+        renewed: list[str] = []
+        if self.processes.main:
+            with torch.no_grad():
+                renewed = list(self.model.on_epoch_start(stage.name, first.epoch, lambda: self._whole(first.data)))
+        renewed = self.processes.of_main(renewed)
+        if renewed:
+            self.processes.hand_out(self.model)
         self.model.train()
         self.learners.look_up()
         self.learners.forget(renewed)
@@ -235,12 +264,13 @@ class Trainer:
         moment = Moment(place.update, 1.0)
         self.model.eval()
         # Looking must not change what is learned: the noise of validation is its own, and always the same.
-        with torch.inference_mode(), torch.random.fork_rng(devices=[]):
+        with torch.inference_mode(), torch.random.fork_rng(), self.processes.autocast():
             torch.manual_seed(0)
-            for batch in self._whole(self.valid):
+            for batch in self._whole(self.valid, slice(self.processes.index, None, self.processes.count)):
                 means.add(self.model(stage.measure or move.objective, batch, moment, **move.options))
                 if stage.criterion == SCORE and batch.reply is not None:
                     means.add({SCORE: Term(self.model.score(batch).sum(), int(batch.reply.mask.sum()))})
+        means.merge(self.processes.gather(means.sums))
         self.model.train()
         self.learners.look_up()
         if means.sums.get(stage.criterion, [0.0, 0.0])[1] == 0:
@@ -254,7 +284,7 @@ class Trainer:
         better = math.isfinite(value) and (place.best is None or value < place.best)
         place.stale = 0 if better else place.stale + 1
         record = {"stage": stage.name, "examples": place.total_seen, "seconds": place.seconds, **found}
-        self.journal.write("valid", place.update, record)
+        self._write("valid", record)
         mark = " · best so far" if better else ""
         self.display.say(f"{stage.name}: {place.seen:,} examples: validation {describe(found)}{mark}")
         # What could not be written is not the best: a later one that is better than the one kept must take its place.
@@ -265,7 +295,11 @@ class Trainer:
         self.display.update(self.place.seen, budget, means, speed)
         record: dict[str, Any] = {"stage": stage.name, "examples": self.place.total_seen, "speed": speed, **means}
         record |= self.learners.rates() if self.learners else {}
-        self.journal.write("train", self.place.update, record)
+        self._write("train", record)
+
+    def _write(self, kind: str, record: dict[str, Any]) -> None:
+        if self.journal is not None:
+            self.journal.write(kind, self.place.update, record)
 
     def _meta(self, found: dict[str, float]) -> dict[str, Any]:
         progress = {"examples": self.place.total_seen, "seconds": round(self.place.seconds, 1), "validation": found}
@@ -278,8 +312,10 @@ class Trainer:
     def _save(self) -> None:
         """The checkpoint that a run goes on from; the one before it stays beside it."""
 
+        random = self.processes.gather(torch.get_rng_state())
+
         def write(place: Path) -> None:
-            write_state(place, self.place, self.learners.optimizers if self.learners else {})
+            write_state(place, self.place, self.learners.optimizers if self.learners else {}, random)
 
         self._keep(
             lambda: checkpoint.save(self.made, self.folder / "last", extra=write, previous=self.folder / "previous"),
@@ -289,11 +325,13 @@ class Trainer:
 
     def _keep(self, save: Callable[[], None], needed: bool) -> bool:
         """Whether it was kept. A full disk must not end a run with hours behind it: the last good one stays."""
+        kept = True
         try:
-            save()
+            if self.processes.main:
+                save()
         except OSError as problem:
             if needed:
                 raise TrainingError(f"checkpoint not written ({problem}); the one before it is whole") from problem
             self.display.warn(f"checkpoint not written ({problem}); the one before it is whole, going on")
-            return False
-        return True
+            kept = False
+        return self.processes.of_main(kept)

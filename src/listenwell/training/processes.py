@@ -1,0 +1,158 @@
+"""The processes that train together: one, or as many as `accelerate launch` started, on one machine or several.
+
+A recipe's batch is shared out among them, and every loss is divided by what it counts in all of them. So the same
+recipe takes the same steps on any number of processes, but for the noise of dropout.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import torch
+from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate.utils import DistributedType, broadcast, broadcast_object_list, gather_object
+from torch import Tensor, nn
+
+from listenwell.configuration import ConfigError
+from listenwell.models.contract import Batch, Term
+
+Precision = Literal["float32", "bf16"]
+
+LOST = ("connection closed", "connection reset", "broken pipe", "timed out", "timeout", "gloo", "nccl", "peer")
+"""How the libraries below say that another process does not answer."""
+
+
+class TrainingError(RuntimeError):
+    """Training cannot go on; the message says where it stood and what it saw."""
+
+
+def is_main() -> bool:
+    """Whether this is the process that speaks, also before the others are known."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
+class Processes:
+    """This process among those it trains with."""
+
+    def __init__(self, precision: Precision | None = None, device: Literal["auto", "cpu"] = "auto") -> None:
+        # What is in use differs from move to move: adversaries take turns, parts stand still.
+        distributed = DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
+        self._accelerator = Accelerator(cpu=device == "cpu", mixed_precision="no", kwargs_handlers=[distributed])
+        kind = self._accelerator.distributed_type
+        if kind not in (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU):
+            raise ConfigError(
+                f"accelerate is configured for {kind.value}, expected MULTI_CPU or MULTI_GPU: every process holds the "
+                "whole model and a share of the batch. Say so with `accelerate config`, or launch with --multi_gpu"
+            )
+        self.precision = precision or _launched_precision()
+
+    @property
+    def count(self) -> int:
+        return self._accelerator.num_processes
+
+    @property
+    def index(self) -> int:
+        return self._accelerator.process_index
+
+    @property
+    def main(self) -> bool:
+        return self._accelerator.is_main_process
+
+    @property
+    def device(self) -> torch.device:
+        return self._accelerator.device
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """The model on its device; called as a module, its gradients come out averaged over the processes."""
+        return self._accelerator.prepare_model(model)
+
+    def autocast(self) -> torch.autocast:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16")
+
+    def share(self, batch: Batch) -> tuple[Batch, bool]:
+        """This process's rows of a batch. A batch smaller than the crowd gives some a row that must not count."""
+        if self.count == 1:
+            return batch, True
+        rows = torch.arange(self.index, len(batch), self.count)
+        return batch.select(rows if len(rows) else torch.zeros(1, dtype=torch.long)), len(rows) > 0
+
+    def sum_terms(self, terms: dict[str, Term]) -> dict[str, Term]:
+        """The terms over all processes, without gradient."""
+        if self.count == 1:
+            return terms
+        rows = [
+            torch.stack([value.detach().double().to(self.device) for value in (term.total, _shown(term))])
+            for term in terms.values()
+        ]
+        counts = torch.tensor([term.count for term in terms.values()], dtype=torch.float64, device=self.device)
+        with self._or_lost():
+            summed = self._accelerator.reduce(torch.cat([torch.stack(rows), counts[:, None]], dim=1), "sum")
+        return {
+            name: Term(total, float(count), shown, term.learned)
+            for (name, term), (total, shown, count) in zip(terms.items(), summed, strict=True)
+        }
+
+    def any(self, *wishes: bool) -> list[bool]:
+        """Which of these wishes some process has: all then do the same."""
+        if self.count == 1:
+            return list(wishes)
+        with self._or_lost():
+            summed = self._accelerator.reduce(torch.tensor(wishes, dtype=torch.float32, device=self.device), "sum")
+        return [bool(value) for value in summed > 0]
+
+    def gather(self, value: Any) -> list[Any]:
+        """Everybody's value, in the order of the processes."""
+        if self.count == 1:
+            return [value]
+        with self._or_lost():
+            return gather_object([value])
+
+    def of_main(self, value: Any) -> Any:
+        """The main process's value."""
+        if self.count == 1:
+            return value
+        with self._or_lost():
+            return broadcast_object_list([value])[0]
+
+    def hand_out(self, model: nn.Module) -> None:
+        """All parameters and buffers as the main process has them."""
+        if self.count == 1:
+            return
+        with self._or_lost(), torch.no_grad():
+            for value in model.state_dict().values():
+                value.copy_(broadcast(value.clone()))
+
+    def wait(self) -> None:
+        with self._or_lost():
+            self._accelerator.wait_for_everyone()
+
+    def backward(self, loss: Tensor) -> None:
+        with self._or_lost():
+            loss.backward()
+
+    @contextmanager
+    def _or_lost(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as problem:
+            if self.count > 1 and any(sign in str(problem).lower() for sign in LOST):
+                raise TrainingError(
+                    f"another of the {self.count} processes does not answer: it was stopped or its machine was lost. "
+                    "The last checkpoint is whole; launch again with --resume"
+                ) from problem
+            raise
+
+
+def _shown(term: Term) -> Tensor:
+    return term.total if term.plain is None else term.plain
+
+
+def _launched_precision() -> Precision:
+    """What `accelerate launch --mixed_precision` asked for."""
+    asked = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
+    if asked not in ("no", "bf16"):
+        raise ConfigError(f"accelerate is configured for {asked}, expected bf16 or no")
+    return "bf16" if asked == "bf16" else "float32"

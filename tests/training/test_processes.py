@@ -1,0 +1,203 @@
+"""Several real processes, started as `accelerate launch` starts them, beside one process alone."""
+
+import os
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+import torch
+import yaml
+from accelerate import Accelerator
+from accelerate.utils import DistributedType
+from safetensors.torch import load_file
+
+from listenwell import checkpoint
+from listenwell.batching import collate
+from listenwell.configuration import ConfigError
+from listenwell.models.contract import Term
+from listenwell.training import load_recipe, run
+from listenwell.training.display import read_journal
+from listenwell.training.processes import Processes, TrainingError
+from listenwell.training.resuming import read_place
+
+RECIPE = {
+    "name": "shared",
+    "model": {"name": "multi-trs", "width": 16, "heads": 2, "feed_forward": 24, "dropout": 0.0},
+    "stages": [
+        {
+            "name": "joint",
+            "examples": 55,
+            "validate_every": 0.01,  # after every update
+            "moves": [{"stream": "train", "weights": {"emotion": 0.5}}],
+            "streams": {"train": {"examples": 6, "forget_words": 0.2, "rare_as_unknown": 0.5}},
+            # Adam as it is makes a step of rounding errors where a gradient is zero.
+            "optimizers": {"main": {"rate": 5e-3, "warmup": 4, "eps": 1e-3}},
+        }
+    ],
+}
+
+
+@pytest.fixture
+def recipe_file(tmp_path, small_corpus):
+    def make(**stage):
+        recipe = {**RECIPE, "data": {"source": str(small_corpus)}, "stages": [{**RECIPE["stages"][0], **stage}]}
+        path = tmp_path / "shared.yaml"
+        path.write_text(yaml.safe_dump(recipe))
+        return path
+
+    return make
+
+
+def launch(recipe, folder, *more, wait=True):
+    """`accelerate launch --multi_gpu --num_processes 2 -m listenwell train … --device cpu`."""
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
+    command += ["-m", "listenwell", "train", str(recipe), "--out", str(folder), "--device", "cpu", *more]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    started = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    if not wait:
+        return started
+    said, _ = started.communicate(timeout=120)
+    return started.returncode, said
+
+
+def validations(folder):
+    return [record["reply"] for record in read_journal(folder / "log.jsonl") if record["kind"] == "valid"]
+
+
+def agree(one, other):
+    one, other = (load_file(folder / "model.safetensors") for folder in (one, other))
+    return one.keys() == other.keys() and all(torch.allclose(one[name], other[name], atol=1e-5) for name in one)
+
+
+def train_alone(recipe, folder, **options):
+    run.train(load_recipe(str(recipe)), folder, quiet=True, **options)
+
+
+def test_two_processes_take_the_steps_of_one(recipe_file, tmp_path):
+    recipe = recipe_file()
+    code, said = launch(recipe, tmp_path / "two")
+    assert code == 0, said
+    assert said.count("parameters,") == 1, "only one process speaks"
+    train_alone(recipe, tmp_path / "one")
+    one, two = validations(tmp_path / "one"), validations(tmp_path / "two")
+    assert len(one) >= 10
+    assert two == pytest.approx(one, abs=1e-5)
+    assert one[-1] < one[0] - 0.1
+    assert agree(tmp_path / "one" / "last", tmp_path / "two" / "last")
+    assert checkpoint.load(tmp_path / "two" / "best").meta["processes"] == 2
+
+
+def test_the_loss_of_a_worker_is_told_and_the_run_goes_on_from_its_checkpoint(recipe_file, tmp_path):
+    recipe = recipe_file(examples=300)
+    started = launch(recipe, tmp_path / "two", "--save_every", "0", wait=False)
+    until(lambda: (tmp_path / "two" / "previous").exists(), started)
+    worker(started, rank=1).kill()
+    said, _ = started.communicate(timeout=120)
+    assert started.returncode != 0
+    assert "another of the 2 processes does not answer" in said
+    assert "launch again with --resume" in said
+    assert 0 < read_place(tmp_path / "two" / "last").update < 50, "it was cut off in the middle"
+    code, said = launch(recipe, tmp_path / "two", "--resume")
+    assert code == 0, said
+    assert "going on from" in said
+    train_alone(recipe, tmp_path / "one")
+    assert validations(tmp_path / "two") == pytest.approx(validations(tmp_path / "one"), abs=1e-4)
+
+
+def until(happened, started, seconds=120):
+    begun = time.monotonic()
+    while not happened():
+        assert started.poll() is None, started.communicate()[0]
+        assert time.monotonic() - begun < seconds
+        time.sleep(0.05)
+
+
+def worker(started, rank):
+    for process in psutil.Process(started.pid).children(recursive=True):
+        if process.environ().get("RANK") == str(rank):
+            return process
+    raise AssertionError(f"no process has rank {rank}")
+
+
+# One process, playing one of many
+
+
+@pytest.fixture
+def among(monkeypatch):
+    """The process that has this index among so many, as far as sharing goes."""
+
+    def make(index, count):
+        alone = Processes(device="cpu")
+        monkeypatch.setattr(Processes, "count", count)
+        monkeypatch.setattr(Processes, "index", index)
+        return alone
+
+    return make
+
+
+def test_every_row_of_a_batch_goes_to_one_process(among, encoded, tokenizer):
+    batch = collate(encoded, range(5), tokenizer.pad)
+    shares = [among(index, 3).share(batch) for index in range(3)]
+    assert all(counts for _, counts in shares)
+    assert sorted(row for share, _ in shares for row in share.rows) == [0, 1, 2, 3, 4]
+    share = shares[1][0]
+    assert share.rows == (1, 4)
+    assert torch.equal(share.context.tokens, batch.context.tokens[[1, 4]])
+    assert torch.equal(share.emotion, batch.emotion[[1, 4]])
+
+
+def test_a_process_without_rows_of_its_own_takes_part_without_counting(among, encoded, tokenizer):
+    share, counts = among(2, 3).share(collate(encoded, range(2), tokenizer.pad))
+    assert len(share) == 1
+    assert not counts
+
+
+def test_alone_nothing_is_summed_or_waited_for():
+    alone = Processes(device="cpu")
+    terms = {"reply": Term(torch.tensor(3.0), 2)}
+    assert (alone.count, alone.index, alone.main) == (1, 0, True)
+    assert alone.sum_terms(terms) is terms
+    assert alone.any(True, False) == [True, False]
+    assert alone.gather("a") == ["a"]
+    assert alone.of_main("a") == "a"
+
+
+def test_only_trouble_between_processes_is_called_the_loss_of_one(among):
+    crowd = among(0, 2)
+    with pytest.raises(TrainingError, match="another of the 2 processes does not answer"), crowd._or_lost():
+        raise RuntimeError("[gloo/transport/tcp/pair.cc:538] Connection closed by peer [127.0.0.1]:4021")
+    with pytest.raises(RuntimeError, match="shapes") as found, crowd._or_lost():
+        raise RuntimeError("shapes cannot be multiplied")
+    assert not isinstance(found.value, TrainingError)
+
+
+def test_precision_comes_from_the_launcher_unless_it_is_given(monkeypatch):
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    assert Processes(device="cpu").precision == "bf16"
+    assert Processes("float32", device="cpu").precision == "float32"
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "fp16")
+    with pytest.raises(ConfigError, match="configured for fp16, expected bf16 or no"):
+        Processes(device="cpu")
+
+
+def test_another_way_of_sharing_a_model_is_refused(monkeypatch):
+    monkeypatch.setattr(Accelerator, "distributed_type", DistributedType.FSDP)
+    with pytest.raises(ConfigError, match="configured for FSDP, expected MULTI_CPU or MULTI_GPU"):
+        Processes(device="cpu")
+
+
+def test_half_precision_learns_much_the_same(recipe_file, tmp_path):
+    recipe = recipe_file()
+    train_alone(recipe, tmp_path / "half", precision="bf16")
+    train_alone(recipe, tmp_path / "full")
+    half, full = validations(tmp_path / "half"), validations(tmp_path / "full")
+    assert half == pytest.approx(full, rel=0.01)
+    assert half != full
+    weights = load_file(tmp_path / "half" / "best" / "model.safetensors")
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
+    assert checkpoint.load(tmp_path / "half" / "best").meta["precision"] == "bf16"
