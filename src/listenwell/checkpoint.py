@@ -143,11 +143,11 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def to_eight_bit(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Matrices as int8 with one scale a row; vectors stay as they are."""
+    """Matrices, and stacks of them, as int8 with one scale a row; vectors stay as they are."""
     small: dict[str, Tensor] = {}
     for name, weight in weights.items():
-        if weight.ndim == 2 and weight.is_floating_point():
-            scale = weight.abs().amax(dim=1, keepdim=True).clamp_min(1e-12) / 127
+        if weight.ndim >= 2 and weight.is_floating_point():
+            scale = weight.abs().amax(dim=-1, keepdim=True).clamp_min(1e-12) / 127
             small[name] = (weight / scale).round().to(torch.int8)
             small[name + SCALE] = scale.to(torch.float32)
         else:

@@ -1,0 +1,259 @@
+"""MoEL (`moel`, `moel-top-k`): a mixture of empathetic listeners, Lin et al. (2019).
+
+An encoder reads the context behind a CTX token and holds its encoding against 32 learned keys: that is the speaker's
+emotion, p. A listener for each emotion and one shared by all, decoders of one layer, each write the reply in their own
+way; a meta listener, a decoder too, reads
+
+    shared(y) + Σᵢ pᵢ · listenerᵢ(y)
+
+and chooses the words. The loss is the reply's and the emotion's. All listeners are one computation on stacked
+parameters; docs/papers/moel.md counts what it costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from listenwell.layers.attention import KeyValues
+from listenwell.layers.dropout import Dropout, dropout
+from listenwell.layers.latent import anneal
+from listenwell.layers.loss import packed_cross_entropy
+from listenwell.layers.transformer import Decoder, Memory, mean_over
+from listenwell.models.contract import ABSENT, Batch, Controls, Moment, State, Term, Vocabulary
+from listenwell.models.terms import classification_terms
+from listenwell.models.trs import Trs, TrsConfig
+from listenwell.taxonomy import EMOTIONS
+
+SHARED = 0
+"""The place of the shared listener among all; the emotions' follow in the order of their ids."""
+
+
+@dataclass
+class MoelConfig(TrsConfig):
+    """The transformer's sizes, of the encoder and the meta listener (`decoder_layers`), and the listeners'."""
+
+    emotion: Literal[True] = True
+    """Always classified: it says who speaks."""
+    listener_width: int = 40
+    """Inner width of a listener's attentions."""
+    listener_heads: int = 2
+    """Of a listener's attentions."""
+    listener_feed_forward: int = 150
+    """Inner width of a listener's feed-forward part."""
+    top_k: int = 0
+    """How many of the emotions' listeners speak, those of the likeliest; 0 for all."""
+
+
+class Listeners(nn.Module):
+    """Decoders of one layer, side by side: all read the same, and what they say is mixed.
+
+    Every map between the model's width and an inner one is a stack (listeners, inner, width), whichever way it goes:
+    flattened, it is one matrix for all listeners. The norms have no scale, as it would be one with the map behind it.
+    """
+
+    def __init__(self, count: int, width: int, heads: int, inner: int, feed_forward: int, dropout: float) -> None:
+        super().__init__()
+        if inner % heads:
+            raise ValueError(f"listener_width {inner} does not divide into {heads} listener_heads")
+        self.width, self.heads = width, heads
+        self.self_in = stack(count, 3 * inner, width)
+        self.self_out = stack(count, inner, width, inwards=False)
+        self.cross_in = stack(count, inner, width)
+        self.cross_memory = stack(count, 2 * inner, width)
+        self.cross_out = stack(count, inner, width, inwards=False)
+        self.up = stack(count, feed_forward, width)
+        self.up_bias = nn.Parameter(torch.zeros(count, feed_forward))
+        self.down = stack(count, feed_forward, width, inwards=False)
+        self.down_bias = nn.Parameter(torch.zeros(count, width))
+        self.dropout = Dropout(dropout)
+
+    def remember(self, memory: Tensor, who: Tensor | None) -> KeyValues:
+        """The context projected for each listener, its heads behind those of the one before."""
+        keys, values = self._split(memory, only(self.cross_memory, who), 2)
+        return KeyValues(keys, values)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: KeyValues,
+        mask: Tensor | None,
+        shares: Tensor,
+        past: KeyValues | None,
+        who: Tensor | None,
+    ) -> tuple[Tensor, KeyValues]:
+        """Σ share · listener(x), (batch, time, width), and what the listeners said so far. shares: (batch, who)."""
+        own = {name: only(parameter, who) for name, parameter in self.named_parameters()}
+        queries, keys, values = self._split(self._norm(x), own["self_in"], 3)
+        now = KeyValues(keys, values)
+        seen = now if past is None else past.extended(now)
+        causal = past is None and x.shape[1] > 1
+        attended = F.scaled_dot_product_attention(queries, seen.keys, seen.values, is_causal=causal)
+        each = x.flatten(0, 1).expand(shares.shape[1], -1, -1)  # (listeners, positions, width) from here on
+        each = torch.baddbmm(each, self.dropout(self._join(attended)), own["self_out"])
+
+        queries = torch.bmm(self._norm(each), own["cross_in"].transpose(1, 2))
+        queries = queries.view(len(each), *x.shape[:2], self.heads, -1).permute(1, 0, 3, 2, 4).flatten(1, 2)
+        allowed = None if mask is None else mask[:, None, None, :]
+        attended = F.scaled_dot_product_attention(queries, memory.keys, memory.values, attn_mask=allowed)
+        each = torch.baddbmm(each, self.dropout(self._join(attended)), own["cross_out"])
+
+        inner = torch.baddbmm(own["up_bias"][:, None], self._norm(each), own["up"].transpose(1, 2))
+        inner = self.dropout(F.relu(inner))
+        # One product maps back what all have inside and mixes it: no listener's last output ever exists alone.
+        loud = shares.T[:, :, None].expand(-1, -1, x.shape[1]).flatten(1)[..., None]  # (listeners, positions, 1)
+        said = (inner * loud).transpose(0, 1).flatten(1) @ own["down"].flatten(0, 1)
+        mixed = (each * loud).sum(dim=0) + said
+        return mixed.view_as(x) + (shares @ own["down_bias"])[:, None], seen
+
+    def _norm(self, x: Tensor) -> Tensor:
+        return F.layer_norm(x, (self.width,))
+
+    def _split(self, x: Tensor, weights: Tensor, parts: int) -> tuple[Tensor, ...]:
+        """What all listeners make of one sequence: `parts` of (batch, listeners · heads, time, head)."""
+        made = F.linear(x, weights.flatten(0, 1)).unflatten(-1, (len(weights), parts, self.heads, -1))
+        return made.permute(3, 0, 2, 4, 1, 5).flatten(2, 3).unbind(0)
+
+    def _join(self, attended: Tensor) -> Tensor:
+        """(batch, listeners · heads, time, head) to (listeners, batch · time, inner)."""
+        return attended.unflatten(1, (-1, self.heads)).permute(1, 0, 3, 2, 4).flatten(3).flatten(1, 2)
+
+
+def only(parameter: Tensor, who: Tensor | None) -> Tensor:
+    """The part of a stack that belongs to some listeners; None for all."""
+    return parameter if who is None else parameter.index_select(0, who)
+
+
+def stack(count: int, inner: int, width: int, inwards: bool = True) -> nn.Parameter:
+    """Maps of `count` listeners, started as torch starts a linear layer."""
+    bound = (width if inwards else inner) ** -0.5
+    return nn.Parameter(torch.empty(count, inner, width).uniform_(-bound, bound))
+
+
+@dataclass(slots=True)
+class Heard:
+    """The context as the listeners and the meta listener heard it."""
+
+    shares: Tensor
+    """(batch, emotions) how much each emotion's listener has to say; they sum to 1."""
+    who: Tensor | None
+    """(batch, some) the listeners that speak to any row, the same in every row; None for all."""
+    listeners: KeyValues
+    meta: Memory
+
+
+class Panel(nn.Module):
+    """The listeners and the meta listener behind them: called as a decoder is."""
+
+    def __init__(self, config: MoelConfig) -> None:
+        super().__init__()
+        if not 0 <= config.top_k <= len(EMOTIONS):
+            raise ValueError(f"top_k {config.top_k} is not between 0 and {len(EMOTIONS)}")
+        self.top_k = config.top_k
+        sizes = (config.listener_heads, config.listener_width, config.listener_feed_forward, config.dropout)
+        self.listeners = Listeners(1 + len(EMOTIONS), config.width, *sizes)
+        self.meta = Decoder(config.decoder_layers, config.width, config.heads, config.feed_forward, config.dropout)
+
+    def remember(self, memory: Tensor, mask: Tensor, shares: Tensor) -> Heard:
+        """Chooses who speaks, and projects the context for them."""
+        who = None
+        if self.top_k:
+            shares = likeliest(shares, self.top_k)
+            chosen = 1 + (shares > 0).any(dim=0).nonzero()[:, 0]
+            who = F.pad(chosen, (1, 0), value=SHARED)
+        heard = self.listeners.remember(memory, who)
+        everywhere = None if who is None else who.expand(len(shares), -1)
+        return Heard(shares, everywhere, heard, self.meta.remember(memory, mask))
+
+    def forward(
+        self, x: Tensor, heard: Heard, past: tuple[KeyValues, list[KeyValues]] | None = None
+    ) -> tuple[Tensor, tuple[KeyValues, list[KeyValues]]]:
+        """A whole reply (past is None), or one more position after what `past` holds."""
+        said, written = past or (None, None)
+        mask = None if bool(heard.meta.mask.all()) else heard.meta.mask
+        who = None if heard.who is None else heard.who[0]
+        shares = F.pad(heard.shares, (1, 0), value=1.0)  # the shared listener always has its say
+        shares = shares if who is None else shares.index_select(1, who)
+        mixed, said = self.listeners(x, heard.listeners, mask, shares, said, who)
+        hidden, written = self.meta(mixed, heard.meta, written)
+        return hidden, (said, written)
+
+
+def likeliest(shares: Tensor, k: int) -> Tensor:
+    """Only the k largest of each row, made to sum to 1 again."""
+    values, indices = shares.topk(k, dim=-1)
+    return torch.zeros_like(shares).scatter(-1, indices, values / values.sum(dim=-1, keepdim=True))
+
+
+def with_gold(shares: Tensor, gold: Tensor, share: float) -> Tensor:
+    """The gold emotion mixed in by its share, in rows that have one."""
+    known = (gold != ABSENT)[:, None]
+    certain = F.one_hot(gold.clamp_min(0), shares.shape[-1]).to(shares.dtype)
+    return torch.where(known, (1 - share) * shares + share * certain, shares)
+
+
+class Moel(Trs):
+    """p(emotion | context), and p(reply | context) by the listeners that it calls."""
+
+    Config: ClassVar[type[TrsConfig]] = MoelConfig
+    emotion: nn.Linear
+    decoder: Panel  # type: ignore[assignment]  # called as the one it takes the place of
+
+    def __init__(self, config: MoelConfig, vocabulary: Vocabulary) -> None:
+        super().__init__(config, vocabulary)
+        self.emotion = nn.Linear(config.width, len(EMOTIONS), bias=False)  # the listeners' keys
+        self.decoder = Panel(config)
+
+    def believe(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """log p of the emotions (batch, 32)."""
+        felt = hidden[:, 0] if self.config.emotion_from == "ctx" else mean_over(hidden, mask)
+        return self.emotion(dropout(felt, self.config.emotion_dropout, self.training)).log_softmax(-1)
+
+    def understand(
+        self,
+        batch: Batch,
+        controls: Controls | None = None,
+        direction: Literal["forward", "backward"] = "forward",
+        generator: torch.Generator | None = None,
+    ) -> State:
+        hidden, mask = self.encode(batch)
+        believed = self.believe(hidden, mask)
+        return State({"emotion": believed}, self.decoder.remember(hidden, mask, believed.exp()))
+
+    def likelihood(
+        self,
+        batch: Batch,
+        moment: Moment,
+        smoothing: float = 0.0,
+        emotion_smoothing: float = 0.0,
+        gold: float = 0.0,
+        gold_until: float = 1.0,
+    ) -> dict[str, Term]:
+        """The negative log-likelihood of the reply and of the emotion, each with label smoothing.
+
+        In training the gold emotion has a share in who speaks: `gold` at the start of the stage, falling to none at
+        `gold_until` of it. The emotion's own loss is always that of p.
+        """
+        assert batch.emotion is not None
+        hidden, mask = self.encode(batch)
+        believed = self.believe(hidden, mask)
+        shares = believed.exp()
+        told = gold * (1 - anneal(moment.progress, gold_until))
+        if self.training and told > 0:
+            shares = with_gold(shares, batch.emotion, told)
+        outputs, targets = self.teach(batch, State(fixed=self.decoder.remember(hidden, mask, shares)))
+        loss, nll = packed_cross_entropy(outputs, self.words.choices, self.words.bias, targets, smoothing)
+        return {
+            "reply": Term(loss, len(targets), nll.sum()),
+            **classification_terms("emotion", believed, batch.emotion, emotion_smoothing),
+        }
+
+    def reasons(self, state: State, row: int) -> dict[str, Any]:
+        """The listeners that had most to say, and their shares."""
+        shares, indices = state.fixed.shares[row].topk(3)
+        loudest = zip(indices.tolist(), shares.tolist(), strict=True)
+        return {"listeners": {EMOTIONS[index]: round(share, 4) for index, share in loudest if share > 0}}
