@@ -60,3 +60,38 @@ def test_no_text_comes_twice(dialogues):
 def test_ids_are_unique_and_say_what_they_are(dialogues):
     assert len({dialogue.id for dialogue in dialogues}) == len(dialogues)
     assert all(dialogue.id.startswith(f"lw-en-{dialogue.emotion.name}-") for dialogue in dialogues)
+
+
+# The Chinese half: fewer, with the same promises
+
+
+@pytest.fixture(scope="module")
+def chinese():
+    return list(shipped.read(language="zh"))
+
+
+def test_there_are_forty_chinese_dialogues_and_every_emotion_is_among_them(chinese):
+    assert len(chinese) == 40
+    assert set(Counter(dialogue.emotion.name for dialogue in chinese)) == set(EMOTIONS)
+    assert Counter(dialogue.split for dialogue in chinese) == {"train": 28, "valid": 6, "test": 6}
+    assert all(dialogue.id.startswith(f"lw-zh-{dialogue.emotion.name}-") for dialogue in chinese)
+    assert len({dialogue.id for dialogue in chinese}) == 40
+
+
+def test_chinese_dialogues_alternate_have_four_turns_or_more_and_all_intents(chinese):
+    intents = Counter()
+    for dialogue in chinese:
+        assert len(dialogue.turns) >= 4, dialogue.id
+        assert dialogue.turns[0].speaker == "speaker", dialogue.id
+        assert all(one.speaker != two.speaker for one, two in pairwise(dialogue.turns)), dialogue.id
+        intents.update(turn.label.name for turn in dialogue.turns if turn.speaker == "listener")
+    assert set(intents) == set(INTENTS)
+    assert min(intents.values()) >= 5
+
+
+def test_they_are_in_chinese_and_no_text_comes_twice(chinese):
+    texts = [turn.text for dialogue in chinese for turn in dialogue.turns]
+    assert len(set(texts)) == len(texts)
+    for text in texts:
+        han = sum("\u4e00" <= character <= "\u9fff" for character in text)
+        assert han > 0.7 * len(text), text

@@ -1,0 +1,96 @@
+"""The commands of the README, in its order, as they stand: only with smaller models and budgets."""
+
+import csv
+import io
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from listenwell import cli
+from listenwell.sources import jsonl, shipped
+from listenwell.training import run
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+COLUMNS = ("conv_id", "utterance_idx", "context", "prompt", "speaker_idx", "utterance", "selfeval", "tags")
+
+SMALL = [
+    *("model.width=16", "model.heads=2", "model.feed_forward=24"),
+    *("stages.0.examples=16", "stages.0.validate_every=9"),
+    *("decoding.method=greedy", "decoding.max_length=6"),
+]
+SECOND = ["stages.1.examples=16", "stages.1.validate_every=9"]
+"""For recipes of two stages."""
+
+
+def commands():
+    """Every line of the shell blocks, without its comment; a pipe from echo becomes what is typed."""
+    for block in re.findall(r"```sh\n(.*?)```", README, re.S):
+        for line in block.splitlines():
+            typed, _, command = line.rpartition(" | ")
+            words = shlex.split(command, comments=True)
+            if words:
+                yield words, shlex.split(typed)[1] if typed else ""
+
+
+@pytest.fixture
+def corpora(tmp_path):
+    """A folder as LISTENWELL_DATA names it: a few dialogues in the official layout, and word vectors."""
+    folder = tmp_path / "corpora"
+    for split in ("train", "valid", "test"):
+        path = folder / "empatheticdialogues" / f"{split}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            rows = csv.writer(stream)
+            rows.writerow(COLUMNS)
+            for number, dialogue in enumerate(list(shipped.read(split))[::8]):
+                for index, turn in enumerate(dialogue.turns):
+                    who, text = 10 + (turn.speaker == "listener"), turn.text.replace(",", "_comma_")
+                    first = (f"hit:{number}_conv:{number}", index + 1, dialogue.emotion.name, "a prompt")
+                    rows.writerow((*first, who, text, "5|5|5_5|5|5", ""))
+    vectors = folder / "glove" / "glove100d_trunc.txt"
+    vectors.parent.mkdir()
+    vectors.write_text("".join(f"{word} {' '.join(['0.1'] * 100)}\n" for word in ("i", "you", "the")))
+    return folder
+
+
+def test_the_readme_s_commands_run_in_its_order(corpora, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "draw", lambda folder: None)
+    monkeypatch.setenv("LISTENWELL_DATA", str(corpora))
+    jsonl.write([*shipped.read("train"), *shipped.read("valid")], tmp_path / "my.jsonl")
+    done = []
+    for words, typed in commands():
+        if words[0] in ("make", "export", "source"):
+            if "chat" in words and typed:
+                words = ["listenwell", "chat"]
+            else:
+                continue
+        assert words[0] == "listenwell", f"the README has a command that nobody runs: {' '.join(words)}"
+        monkeypatch.setattr(sys, "stdin", io.StringIO(typed or "I lost my job today\n"))
+        if words[1] == "compare":  # the README says what compares; the other run is like the first
+            listenwell("train", "trs", *small("trs"))
+            listenwell("evaluate", "runs/trs")
+        listenwell(*words[1:], *(small(words[2]) if words[1] == "train" else []))
+        done.append(words[1])
+    said = capsys.readouterr().out
+    assert {"chat", "train", "evaluate", "compare", "data"} <= set(done)
+    assert "perplexity" in said
+    assert (tmp_path / "runs" / "mine" / "best").is_dir()
+    assert list((tmp_path / "results").iterdir())
+
+
+def small(recipe):
+    changes = SMALL if recipe == "tiny" else [*SMALL, *SECOND]
+    return [word for change in changes for word in ("--set", change)]
+
+
+def listenwell(*words):
+    try:
+        cli.main(list(words))
+    except SystemExit as ended:
+        if ended.code:
+            raise AssertionError(f"listenwell {' '.join(words)}: {ended.code}") from ended
