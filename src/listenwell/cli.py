@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "generate": ("listenwell.commands.generate:generate", "write a system's replies to a file or a corpus"),
     "evaluate": ("listenwell.commands.evaluate:evaluate", "score a system on a corpus"),
     "compare": ("listenwell.commands.compare:compare", "put evaluated systems beside each other and the papers"),
+    "embeddings": ("listenwell.commands.embeddings:embeddings", "draw the emotion embeddings of trained systems"),
     "data": ("listenwell.commands.data:data", "list the corpora; describe, convert or check one"),
     "models": ("listenwell.commands.models:models", "list the systems, their papers and recipes"),
 }

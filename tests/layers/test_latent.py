@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from listenwell.layers.latent import Gaussian, GaussianLayer, anneal, categorical_kl, straight_through
+from listenwell.layers.latent import Gaussian, GaussianLayer, anneal, categorical_kl, row_noise, straight_through
 
 
 def test_samples_have_the_moments_of_their_distribution():
@@ -52,3 +52,21 @@ def test_straight_through_draws_are_one_hot_with_the_right_frequencies_and_soft_
 def test_annealing_rises_to_one():
     assert [anneal(progress, 0.5) for progress in (0.0, 0.25, 0.5, 1.0)] == [0.0, 0.5, 1.0, 1.0]
     assert anneal(0.0, 0.0) == 1.0
+
+
+def test_noise_is_an_items_own_whatever_the_batch_and_whatever_came_before():
+    generator = torch.Generator().manual_seed(5)
+    together = row_noise([3, 8, 1], (4, 25), generator)
+    assert torch.equal(row_noise([1, 3], (4, 25), generator), together[[2, 0]])
+    assert not torch.allclose(row_noise([3, 8, 1], (4, 25), torch.Generator().manual_seed(6)), together)
+    many = row_noise(range(2_000), (20,), generator)
+    assert many.mean().item() == pytest.approx(0.0, abs=0.02)
+    assert many.var().item() == pytest.approx(1.0, abs=0.03)
+    assert torch.corrcoef(many.T).fill_diagonal_(0).abs().max() < 0.1
+
+
+def test_noise_without_a_generator_is_torchs_own():
+    torch.manual_seed(1)
+    expected = torch.randn(2, 3)
+    torch.manual_seed(1)
+    assert torch.equal(row_noise([7, 7], (3,), None), expected)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import torch
 from torch import Tensor, nn
@@ -16,10 +18,14 @@ class Gaussian:
     mean: Tensor
     log_variance: Tensor
 
-    def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        """A draw that gradients reach the parameters through: mean + noise · deviation."""
-        noise = torch.randn(self.mean.shape, generator=generator, dtype=self.mean.dtype, device=self.mean.device)
+    def at(self, noise: Tensor) -> Tensor:
+        """The draw that standard normal noise stands for: mean + noise · deviation."""
         return self.mean + noise * (0.5 * self.log_variance).exp()
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        """A draw that gradients reach the parameters through."""
+        noise = torch.randn(self.mean.shape, generator=generator, dtype=self.mean.dtype, device=self.mean.device)
+        return self.at(noise)
 
     def kl(self, other: Gaussian) -> Tensor:
         """KL(self ‖ other) of each row (batch,), in closed form."""
@@ -40,6 +46,25 @@ class GaussianLayer(nn.Module):
     def forward(self, x: Tensor) -> Gaussian:
         hidden = F.relu(self.hidden(x))
         return Gaussian(self.mean(hidden), self.log_variance(hidden))
+
+
+def row_noise(
+    rows: Sequence[int], shape: Sequence[int], generator: torch.Generator | None, device: torch.device | None = None
+) -> Tensor:
+    """Standard normal numbers (rows, *shape) for these items of a data set.
+
+    With a generator, an item's numbers are a function of the generator's seed and the item: neither how the data was
+    cut into batches nor what was drawn before changes them. Without one, they come from torch's global state.
+    """
+    if generator is None:
+        return torch.randn(len(rows), *shape, device=device)
+    numbers, own = torch.empty(len(rows), *shape), torch.Generator()
+    for item, row in zip(rows, numbers, strict=True):
+        # A hash, since sums such as seed + item would give neighbouring seeds each other's noise.
+        name = f"{generator.initial_seed()} {item}"
+        own.manual_seed(int.from_bytes(blake2b(name.encode(), digest_size=4).digest()))
+        row.normal_(generator=own)
+    return numbers.to(device)
 
 
 def categorical_kl(log_q: Tensor, log_p: Tensor | None = None) -> Tensor:

@@ -37,6 +37,52 @@ MODELS: dict[str, Entry] = {
         "Rashkin et al. 2019; baseline of MoEL, MIME, Dual-Emp",
         {"emotion": True},
     ),
+    "mime": Entry(
+        "listenwell.models.mime",
+        "Mime",
+        "replies that mimic the speaker's emotion, mixed by polarity",
+        "Majumder et al. 2020",
+    ),
+    "mime-no-stochasticity": Entry(
+        "listenwell.models.mime",
+        "Mime",
+        "mime without noise in its emotion mixtures",
+        "Majumder et al. 2020, Table 3",
+        {"stochasticity": False},
+    ),
+    "mime-no-mimicry": Entry(
+        "listenwell.models.mime",
+        "Mime",
+        "mime that reads positive and negative apart, never by the speaker's polarity",
+        "Majumder et al. 2020, Table 5",
+        {"mimicry": False},
+    ),
+    "mime-no-grouping": Entry(
+        "listenwell.models.mime",
+        "Mime",
+        "mime with one mixture of all 32 emotions and no mimicry",
+        "Majumder et al. 2020, Table 5",
+        {"mimicry": False, "grouping": False},
+    ),
+    "moel": Entry(
+        "listenwell.models.moel",
+        "Moel",
+        "mixture of 32 empathetic listeners",
+        "Lin et al. 2019; baseline of MIME, Dual-Emp",
+    ),
+    "moel-top-k": Entry(
+        "listenwell.models.moel",
+        "Moel",
+        "mixture of the five listeners of the likeliest emotions",
+        "Lin et al. 2019, as its published code is run",
+        {"top_k": 5},
+    ),
+    "empdg": Entry(
+        "listenwell.models.empdg",
+        "Empdg",
+        "transformer that also reads the emotional words alone, and learns from two judges",
+        "Li et al. 2020; baseline of Dual-Emp",
+    ),
 }
 
 

@@ -1,0 +1,102 @@
+"""The emotion embeddings of trained systems: how far the polarities lie apart, and a picture (MIME's Figure 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from listenwell.finding import load
+from listenwell.metrics.extras import need
+from listenwell.taxonomy import EMOTIONS, POSITIVE
+
+IS_POSITIVE = np.array([name in POSITIVE for name in EMOTIONS])
+
+COLOURS = {"positive": "#2a7f62", "negative": "#b5483a"}
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """A system's embeddings of the 32 emotions (32, width), in the order of the taxonomy."""
+
+    name: str
+    vectors: np.ndarray
+
+    def plane(self) -> tuple[np.ndarray, float]:
+        """The emotions on the first two principal components (32, 2), and the share of the variance these have."""
+        centred = self.vectors - self.vectors.mean(axis=0)
+        left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+        points = left[:, :2] * sizes[:2]
+        # A component's sign means nothing: the positive lie to the right and above, so that pictures compare.
+        points = points * np.where(points[IS_POSITIVE].mean(axis=0) < 0, -1.0, 1.0)
+        return points, float((sizes[:2] ** 2).sum() / (sizes**2).sum())
+
+    def scores(self) -> dict[str, float]:
+        """How well the two polarities are told apart, in the whole space by angle and in the plane by distance."""
+        points, share = self.plane()
+        return {
+            "silhouette": silhouette(cosine_distances(self.vectors), IS_POSITIVE),
+            "silhouette in the plane": silhouette(distances(points), IS_POSITIVE),
+            "variance in the plane": share,
+        }
+
+
+def read(system: str) -> Embeddings:
+    """Those of a trained system by name or folder."""
+    bot = load(system)
+    table = getattr(bot.model, "emotion_embeddings", None)
+    if table is None:
+        raise ValueError(f"{system}: {bot.name} has no emotion embeddings to draw; mime and its variants have")
+    return Embeddings(Path(system).name, table.numpy(force=True).astype(np.float64))
+
+
+def distances(points: np.ndarray) -> np.ndarray:
+    """Euclidean, of all pairs (n, n)."""
+    return np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=-1))
+
+
+def cosine_distances(vectors: np.ndarray) -> np.ndarray:
+    """1 − cosine, of all pairs (n, n)."""
+    directions = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return 1 - directions @ directions.T
+
+
+def silhouette(apart: np.ndarray, groups: np.ndarray) -> float:
+    """Rousseeuw's mean silhouette of two groups, from −1 to 1, given the distances of all pairs (n, n).
+
+    Of each point (b − a) / max(a, b), with a its mean distance to the others of its group and b to the other group.
+    """
+    same = groups[:, None] == groups[None]
+    own = (apart * (same & ~np.eye(len(apart), dtype=bool))).sum(axis=1) / (same.sum(axis=1) - 1)
+    other = (apart * ~same).sum(axis=1) / (~same).sum(axis=1)
+    return float(((other - own) / np.maximum(own, other)).mean())
+
+
+def draw(found: Sequence[Embeddings], path: Path) -> None:
+    """The planes side by side, coloured by polarity, with the emotions' names."""
+    figure = need("matplotlib.figure", "a picture").Figure(figsize=(6.2 * len(found), 6), layout="constrained")
+    for index, one in enumerate(found):
+        _draw_plane(figure.add_subplot(1, len(found), index + 1), one)
+    figure.axes[0].legend(loc="best", fontsize=9, frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+
+
+def _draw_plane(axes: Any, one: Embeddings) -> None:
+    points, share = one.plane()
+    for polarity, chosen in (("positive", IS_POSITIVE), ("negative", ~IS_POSITIVE)):
+        colour = COLOURS[polarity]
+        axes.scatter(*points[chosen].T, color=colour, s=22, label=polarity)
+        for name, point in zip(np.array(EMOTIONS)[chosen], points[chosen], strict=True):
+            axes.annotate(name, point, (3, 3), textcoords="offset points", fontsize=8, color=colour)
+    scores = one.scores()
+    told = f"silhouette {scores['silhouette']:.2f}, in this plane {scores['silhouette in the plane']:.2f}"
+    axes.set_title(f"{one.name}\n{told}, which has {share:.0%} of the variance", fontsize=10)
+    axes.set_xlabel("first principal component", fontsize=9)
+    axes.set_ylabel("second principal component", fontsize=9)
+    axes.margins(0.12)
+    axes.tick_params(labelsize=8)
+    axes.grid(alpha=0.25)

@@ -1,0 +1,294 @@
+"""MIME (Majumder et al., 2020): a reply mimics the speaker's emotion, more or less.
+
+The speaker's emotion is classified against embeddings of the 32 emotions. The same embeddings, mixed within the
+positive and within the negative ones by two latent variables, make two readings of the context: one that mimics
+the speaker's polarity and one that does not. A gate fuses them into what the decoder attends to.
+
+`docs/papers/mime.md` says what is faithful and what is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from listenwell.layers.dropout import dropout
+from listenwell.layers.latent import Gaussian, GaussianLayer, row_noise
+from listenwell.layers.latent import anneal as annealed
+from listenwell.layers.loss import packed_cross_entropy
+from listenwell.layers.transformer import Encoder, mean_over
+from listenwell.models.contract import ABSENT, Batch, Controls, Moment, State, Term, Vocabulary, map_tensors
+from listenwell.models.terms import classification_terms, sum_by_row
+from listenwell.models.trs import Trs, TrsConfig
+from listenwell.taxonomy import EMOTION_ID, EMOTIONS, NEGATIVE, POSITIVE
+
+SAMPLES = 10
+"""Draws from the prior that score() averages over."""
+
+ROOM = 12_000
+"""Positions of context that score() refines at once: so many draws go together, at least one."""
+
+SHOWN = 3
+"""How many emotions of a mixture are named as reasons."""
+
+
+@dataclass
+class MimeConfig(TrsConfig):
+    """The transformer's sizes, and the choices that the paper's ablations take away."""
+
+    emotion: Literal[True] = True
+    """Always classified: replies are made with the embeddings it is classified by."""
+    refiner_layers: int = 1
+    """How deep the context is read again in the light of an emotion mixture."""
+    stochasticity: bool = True
+    """Draw the latents; without it they are their means, and there is no posterior (Table 3, w/o STC)."""
+    mimicry: bool = True
+    """Let the speaker's polarity say which group mimics; without it the positive always comes first (Table 5)."""
+    grouping: bool = True
+    """One mixture for each polarity; without it a single one of all 32 emotions, read once (Table 5)."""
+
+    def __post_init__(self) -> None:
+        if self.mimicry and not self.grouping:
+            raise ValueError("mimicry needs grouping: without groups there is no polarity to mimic; set mimicry false")
+
+
+@dataclass(slots=True)
+class Heard:
+    """What is made of the contexts before an emotion of the reply is drawn. All have the batch first."""
+
+    words: Tensor
+    """H₁…H_k, through the words' share of the first layer of Eqs 20–23: (batch, k, width)."""
+    mask: Tensor
+    summary: Tensor
+    """c of Eq 3: (batch, width)."""
+    emotion: Tensor
+    """log P of Eq 5: (batch, 32)."""
+    priors: list[Gaussian]
+    """P(z_g | C), one a group."""
+
+
+class EmotionGroup(nn.Module):
+    """The latent of a group of emotions, and the mixture of them that it stands for."""
+
+    ids: Tensor
+
+    def __init__(self, names: Iterable[str], width: int, stochastic: bool) -> None:
+        super().__init__()
+        self.names = tuple(names)
+        ids = torch.tensor([EMOTION_ID[name] for name in self.names])
+        self.register_buffer("ids", ids, persistent=False)
+        self.mean = nn.Linear(width, width)
+        self.log_variance = nn.Linear(width, width) if stochastic else None
+        self.posterior = GaussianLayer(2 * width, width, inner=width) if stochastic else None
+        self.weigh = nn.Linear(width, len(self.names))
+
+    def prior(self, hidden: Tensor) -> Gaussian:
+        """P(z_g | C) from c′ (Eqs 7, 12, 13). Without noise it is a point: a normal distribution of no width."""
+        mean = self.mean(hidden)
+        return Gaussian(
+            mean, torch.full_like(mean, -math.inf) if self.log_variance is None else self.log_variance(hidden)
+        )
+
+    def mixture(self, latent: Tensor, table: Tensor) -> tuple[Tensor, Tensor]:
+        """log d_g (batch, emotions of the group) and e_g (batch, width): Eqs 9 and 10."""
+        log_weights = self.weigh(latent).log_softmax(dim=-1)
+        return log_weights, log_weights.exp() @ table[self.ids]
+
+
+class Mime(Trs):
+    """p(reply | context), with the emotions of the reply summed out, and p(emotion | context)."""
+
+    Config: ClassVar[type[TrsConfig]] = MimeConfig
+    config: MimeConfig
+    emotion: nn.Linear
+    positive: Tensor
+
+    def __init__(self, config: MimeConfig, vocabulary: Vocabulary) -> None:
+        super().__init__(config, vocabulary)
+        width, sides = config.width, 2 if config.grouping else 1
+        # E_E, a row an emotion, in the place of multi-trs's head: classifier and response side share it.
+        self.emotion = nn.Linear(width, len(EMOTIONS), bias=False)
+        nn.init.normal_(self.emotion.weight, std=width**-0.5)
+        self.match = nn.Linear(width, width, bias=False)  # W_E
+        self.sample = nn.Linear(width, width)  # FC_sample, one for all groups
+        groups = {"positive": POSITIVE, "negative": NEGATIVE} if config.grouping else {"mixture": frozenset(EMOTIONS)}
+        self.groups = nn.ModuleDict(
+            {name: EmotionGroup(sorted(names), width, config.stochasticity) for name, names in groups.items()}
+        )
+        # The first layer on [H_i; m] is a sum of a layer on H_i, the same for m and m̃, and one on m.
+        self.word_share = nn.Linear(width, width)
+        self.emotion_share = nn.Linear(width, width, bias=False)
+        self.refiner = Encoder(config.refiner_layers, width, config.heads, config.feed_forward, config.dropout)
+        self.contribution = nn.Linear(sides * width, sides * width)
+        self.fusion = nn.Linear(sides * width, width)
+        self.register_buffer("positive", torch.tensor([name in POSITIVE for name in EMOTIONS]), persistent=False)
+
+    @property
+    def emotion_embeddings(self) -> Tensor:
+        """E_E (32, width), in the order of the taxonomy."""
+        return self.emotion.weight
+
+    def hear(self, batch: Batch) -> Heard:
+        """Reads the context, classifies its emotion and says where the reply's may lie (Eqs 1–7, 11–13)."""
+        hidden, mask = self.encode(batch)
+        summary = hidden[:, 0] if self.config.emotion_from == "ctx" else mean_over(hidden, mask)
+        felt = dropout(summary, self.config.emotion_dropout, self.training)
+        words, mask = without_ctx(hidden, mask)
+        within = F.relu(self.sample(summary))
+        return Heard(
+            words=self.word_share(words),
+            mask=mask,
+            summary=summary,
+            emotion=self.emotion(self.match(felt)).log_softmax(dim=-1),
+            priors=[group.prior(within) for group in self._groups()],
+        )
+
+    def posteriors(self, heard: Heard, drawn: list[Tensor]) -> list[Gaussian]:
+        """Q(z_g | e_g, C) of Eq 17, one a group. The paper's e_g comes out of Q itself; this one is a draw's of P."""
+        found = []
+        for group, latent in zip(self._groups(), drawn, strict=True):
+            _, mixed = group.mixture(latent, self.emotion_embeddings)
+            assert group.posterior is not None
+            found.append(group.posterior(torch.cat([heard.summary, mixed], dim=-1)))
+        return found
+
+    def is_positive(self, believed: Tensor, gold: Tensor | None = None) -> Tensor:
+        """The speaker's polarity (batch,), by the gold emotion where it is given and known, else by the likeliest."""
+        emotion = believed.argmax(dim=-1)
+        if gold is not None:
+            emotion = torch.where(gold == ABSENT, emotion, gold)
+        return self.positive[emotion]
+
+    def sides(self, mixed: list[Tensor], positive: Tensor) -> Tensor:
+        """m and m̃ (sides, batch, width): Eqs 18 and 19. Without groups there is one side."""
+        if not self.config.mimicry:
+            return torch.stack(mixed)
+        first, second = mixed
+        swap = ~positive[:, None]
+        return torch.stack([torch.where(swap, second, first), torch.where(swap, first, second)])
+
+    def refine(self, heard: Heard, sides: Tensor) -> tuple[Tensor, Tensor]:
+        """M_fused (batch, k, width) and M_contrib (batch, k, sides · width): Eqs 20–27."""
+        read = (heard.words + self.emotion_share(sides)[:, :, None]).flatten(0, 1)
+        refined = self.refiner(read, heard.mask.repeat(len(sides), 1))  # one encoder, all sides in one batch
+        joined = torch.cat(refined.chunk(len(sides)), dim=-1)
+        contribution = torch.sigmoid(self.contribution(joined))
+        return self.fusion(contribution * joined), contribution
+
+    def respond(self, heard: Heard, drawn: list[Tensor], positive: Tensor) -> State:
+        """From the latents to what the decoder attends to."""
+        beliefs, mixed = {"emotion": heard.emotion}, []
+        for (name, group), latent in zip(self.groups.items(), drawn, strict=True):
+            beliefs[name], emotion = group.mixture(latent, self.emotion_embeddings)  # type: ignore[operator]
+            mixed.append(emotion)
+        sides = self.sides(mixed, positive)
+        fused, contribution = self.refine(heard, sides)
+        with torch.no_grad():
+            beliefs["gate"] = mean_over(contribution, heard.mask).unflatten(-1, (len(sides), -1)).mean(dim=-1)
+        return State(beliefs=beliefs, fixed=self.decoder.remember(fused, heard.mask))
+
+    def understand(
+        self,
+        batch: Batch,
+        controls: Controls | None = None,
+        direction: Literal["forward", "backward"] = "forward",
+        generator: torch.Generator | None = None,
+    ) -> State:
+        latent = "prior" if controls is None else controls.latent
+        heard = self.hear(batch)
+        noise = self._noise(batch, 2, generator)
+        if latent == "mean":
+            noise = torch.zeros_like(noise)
+        drawn = at(heard.priors, noise[:, 0])
+        if latent == "posterior" and self.config.stochasticity:
+            drawn = at(self.posteriors(heard, drawn), noise[:, 1])
+        return self.respond(heard, drawn, self.is_positive(heard.emotion))
+
+    def likelihood(
+        self,
+        batch: Batch,
+        moment: Moment,
+        smoothing: float = 0.0,
+        emotion_smoothing: float = 0.0,
+        anneal: float = 0.0,
+    ) -> dict[str, Term]:
+        """Eq 32 in its parts: the reply, the emotion and the KL of both groups.
+
+        The reply is decoded from the posterior under the gold polarity while the model learns, and otherwise as in
+        use: from the prior under the predicted one. `anneal` is the share of the stage in which the KL rises to its
+        full weight.
+        """
+        assert batch.emotion is not None
+        heard = self.hear(batch)
+        drawn = [prior.sample() for prior in heard.priors]
+        kl = None
+        if self.config.stochasticity:
+            posteriors = self.posteriors(heard, drawn)
+            kl = torch.stack([q.kl(p) for q, p in zip(posteriors, heard.priors, strict=True)]).sum()
+            if self.training:
+                drawn = [posterior.sample() for posterior in posteriors]
+        positive = self.is_positive(heard.emotion, batch.emotion if self.training else None)
+        hidden, targets = self.teach(batch, self.respond(heard, drawn, positive))
+        loss, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets, smoothing)
+        terms = {"reply": Term(loss, len(targets), nll.sum())}
+        if kl is not None:
+            terms["kl"] = Term(annealed(moment.progress, anneal) * kl, len(targets), kl.detach())
+        return terms | classification_terms("emotion", heard.emotion, batch.emotion, emotion_smoothing)
+
+    def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+        """−log of the mean, over draws from the prior, of p(reply | context, draw)."""
+        heard = self.hear(batch)
+        noise = self._noise(batch, SAMPLES if self.config.stochasticity else 1, generator)
+        together = max(1, ROOM // heard.mask.numel())
+        found = [self._nll(batch, heard, part) for part in noise.split(together, dim=1)]
+        return math.log(noise.shape[1]) - torch.cat([-nll for nll in found], dim=1).logsumexp(dim=1)
+
+    def _nll(self, batch: Batch, heard: Heard, noise: Tensor) -> Tensor:
+        """−log p(reply | context, draw) (batch, draws) for noise (batch, draws, groups, width)."""
+        draws = noise.shape[1]
+        batch, heard = map_tensors((batch, heard), lambda tensor: tensor.repeat_interleave(draws, dim=0))
+        assert batch.reply is not None
+        state = self.respond(heard, at(heard.priors, noise.flatten(0, 1)), self.is_positive(heard.emotion))
+        hidden, targets = self.teach(batch, state)
+        _, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets)
+        return sum_by_row(nll, batch.reply.mask).unflatten(0, (-1, draws))
+
+    def reasons(self, state: State, row: int) -> dict[str, Any]:
+        """How far the gate opened for the side that mimics and for the other; what each mixture is mostly made of."""
+        found: dict[str, Any] = {}
+        if self.config.mimicry:
+            gates = [round(gate, 4) for gate in state.beliefs["gate"][row].tolist()]
+            found = dict(zip(("mimicry", "contrast"), gates, strict=True))
+        for name, group in self.groups.items():
+            weights, places = state.beliefs[name][row].exp().topk(SHOWN)
+            names = [group.names[place] for place in places.tolist()]  # type: ignore[index]
+            found[name] = {emotion: round(w, 4) for emotion, w in zip(names, weights.tolist(), strict=True)}
+        return found
+
+    def _groups(self) -> list[EmotionGroup]:
+        return list(self.groups.values())  # type: ignore[arg-type]
+
+    def _noise(self, batch: Batch, draws: int, generator: torch.Generator | None) -> Tensor:
+        """(batch, draws, groups, width)"""
+        rows = batch.rows or range(len(batch))
+        shape = (draws, len(self.groups), self.config.width)
+        return row_noise(rows, shape, generator, self.emotion_embeddings.device)
+
+
+def at(distributions: list[Gaussian], noise: Tensor) -> list[Tensor]:
+    """The draw of each distribution that noise (batch, distributions, width) stands for: Eq 15."""
+    return [one.at(noise[:, index]) for index, one in enumerate(distributions)]
+
+
+def without_ctx(hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """H₁…H_k and their mask. A context that is nothing but CTX keeps it: attention needs something to look at."""
+    empty = ~mask[:, 1:].any(dim=1, keepdim=True)
+    if not bool(empty.any()):
+        return hidden[:, 1:], mask[:, 1:]
+    return hidden, torch.cat([empty, mask[:, 1:]], dim=1)
