@@ -137,6 +137,16 @@ def test_a_side_that_is_not_asked_for_need_not_be_there():
     assert [item.id for item in examples(dialogue, sides=["reply", "following"])] == ["d#0"]
 
 
+def test_a_situation_is_an_example_of_its_own_with_nothing_to_answer():
+    joy = Label("joyful")
+    dialogue = Dialogue("d", (Turn("speaker", "Guess what!"), Turn("listener", "What?")), joy, "I got a puppy.")
+    told = (Turn("speaker", "I got a puppy."),)
+    assert list(examples(dialogue, sides=["situation"])) == [
+        Example("d#situation", told, None, None, joy, "I got a puppy.")
+    ]
+    assert list(examples(Dialogue("d", dialogue.turns, joy), sides=["situation"])) == []
+
+
 @settings(max_examples=60, deadline=None)
 @given(dialogues)
 def test_examples_are_as_many_as_listener_turns_with_a_context(dialogue):

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 Role = Literal["speaker", "listener"]
 ROLES: tuple[Role, Role] = ("speaker", "listener")
-Side = Literal["context", "reply", "following"]
+Side = Literal["context", "reply", "following", "situation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +168,16 @@ def examples(
 
     With context and reply: one for every turn by one of `replies_by` that has a turn before it; it carries the turn
     that follows, if there is one. With the context alone: one for every turn of the speaker, to be answered. With
-    the reply alone: one for every turn by one of `replies_by`, whatever stands before it.
+    the reply alone: one for every turn by one of `replies_by`, whatever stands before it. With the situation alone:
+    one a dialogue, the situation as what the speaker says: no listener heard it, but what it tells of an emotion can
+    be learned.
     """
     needed, speakers = set(sides), set(replies_by)
+    if needed == {"situation"}:
+        if dialogue.situation:
+            told = (Turn("speaker", dialogue.situation),)
+            yield Example(f"{dialogue.id}#situation", told, None, None, dialogue.emotion, dialogue.situation)
+        return
     turns = dialogue.turns
     for index, turn in enumerate(turns):
         if "reply" not in needed:

@@ -278,3 +278,18 @@ def test_the_emotion_may_be_classified_from_the_mean_of_real_positions(tiny_mode
     for row in range(4):
         slow = model.emotion(hidden[row][mask[row]].mean(0)).log_softmax(-1)
         assert torch.allclose(model.understand(batch).beliefs["emotion"][row], slow, atol=1e-5)
+
+
+def test_a_situation_teaches_the_emotion_and_nothing_else(tiny_model, encoded, tokenizer):
+    batch = collate(encoded, range(6), tokenizer.pad)
+    model = tiny_model(name="multi-trs")
+    alone = model.objective("situation", replace(batch, reply=None), Moment())
+    both = model.objective("likelihood", batch, Moment())
+    assert set(alone) == {"situation", "situation-accuracy"}
+    assert torch.allclose(alone["situation"].total, both["emotion"].total)
+    assert alone["situation"].count == both["emotion"].count
+    alone["situation"].total.backward()
+    learned = {name.split(".")[0] for name, parameter in model.named_parameters() if parameter.grad is not None}
+    assert learned == {"words", "speakers", "encoder", "emotion"}
+    with pytest.raises(ValueError, match="classifies no emotion"):
+        tiny_model(name="trs").objective("situation", batch, Moment())

@@ -220,7 +220,7 @@ def reply_loss(model, batch, progress=0.0, **options):
 def test_the_share_of_the_gold_emotion_falls_to_none_in_training(make, batch):
     model = make(dropout=0.0).train()
     hidden, mask = model.encode(batch)
-    believed = model.believe(hidden, mask).exp()
+    believed = model.believe(model.summary(hidden, mask)).exp()
     plain = reply_loss(model, batch)
     for progress, share in ((0.0, 0.8), (0.25, 0.4), (0.5, 0.0), (0.9, 0.0)):
         state = model.understand(batch)

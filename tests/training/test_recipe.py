@@ -124,6 +124,10 @@ def test_a_change_that_cannot_be_made_names_its_place(change, message):
         (PLAIN + "stages: [{moves: [{times: 0}]}]\n", "a move is made at least once a round, found times: 0"),
         (PLAIN + "stages: [{streams: {train: {examples: 0}}}]\n", "a stream needs a limit to its batches"),
         (PLAIN + "stages: [{optimizers: {main: {rate: fast}}}]\n", '"optimizers".*"rate"'),
+        (
+            PLAIN + "stages: [{streams: {train: {sides: [situation, reply]}}}]\n",
+            r"a situation has no other side.*write sides: \[situation\]",
+        ),
         ("- a\n- b\n", r"\S+mine.yaml: a recipe is a mapping, found list"),
         ("", r"\S+mine.yaml: a recipe is a mapping, found NoneType"),
         ("name: [\n", r"\S+mine.yaml: not YAML"),

@@ -2,6 +2,7 @@ import errno
 import math
 import os
 import resource
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from safetensors.torch import load_file
 from listenwell import checkpoint
 from listenwell.configuration import ConfigError
 from listenwell.models.trs import Trs
+from listenwell.sources import jsonl, shipped
 from listenwell.training import run, trainer
 from listenwell.training.display import read_journal
 from listenwell.training.optimizers import Learners
@@ -214,6 +216,40 @@ def test_a_held_move_adds_its_gradient_to_the_next_step(tiny_recipe, tiny_stage,
     assert (one["emotion.weight"] - start["emotion.weight"]).abs().max() == pytest.approx(5e-3, rel=1e-2)
     assert (one["words.table"] - start["words.table"]).abs().max() == pytest.approx(5e-3, rel=1e-2)
     assert not torch.equal(one["words.table"], two["words.table"])
+
+
+SITUATIONS = {
+    "moves": [
+        {"stream": "train", "hold": True},
+        {"objective": "situation", "stream": "situations", "optional": True, "weights": {"situation": 0.5}},
+    ],
+    "streams": {"train": {"examples": 8}, "situations": {"sides": ["situation"], "examples": 4}},
+}
+
+
+def test_situations_teach_beside_the_replies_in_one_step(tiny_recipe, tiny_stage, tmp_path):
+    fit(tiny_recipe(stages=[tiny_stage(**SITUATIONS)]), tmp_path / "run")
+    place = read_place(tmp_path / "run" / "last")
+    assert place.update % 2 == 0
+    assert place.total_seen > 96 + 4 * 10
+    learned = journal(tmp_path / "run", "train")[-1]
+    assert learned["situation"] > 0
+    assert 0 <= learned["situation-accuracy"] <= 1
+    assert "situation" not in journal(tmp_path / "run", "valid")[-1]
+
+
+def test_an_optional_move_is_left_out_where_the_data_has_nothing_for_it(tiny_recipe, tiny_stage, tmp_path, capsys):
+    corpus = tmp_path / "plain.jsonl"
+    kept = [replace(dialogue, situation="") for split in ("train", "valid") for dialogue in shipped.read(split)]
+    jsonl.write(kept[::5], corpus)
+    data = {"source": str(corpus)}
+    run.train(tiny_recipe(data=data, stages=[tiny_stage(**SITUATIONS)]), tmp_path / "without")
+    assert "joint: the data has nothing for situations; going on without" in capsys.readouterr().err
+    fit(tiny_recipe(data=data), tmp_path / "plain")
+    assert same(weights(tmp_path / "without" / "last"), weights(tmp_path / "plain" / "last"))
+    needed = {**SITUATIONS, "moves": [{**move, "optional": False} for move in SITUATIONS["moves"]]}
+    with pytest.raises(ConfigError, match="there is no example with situation"):
+        fit(tiny_recipe(data=data, stages=[tiny_stage(**needed)]), tmp_path / "needed")
 
 
 def test_a_stage_may_be_validated_on_other_data_by_another_criterion(tiny_recipe, tiny_stage, tmp_path):

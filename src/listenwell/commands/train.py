@@ -21,7 +21,8 @@ def train(
     or a YAML file. The run's folder holds the log, the checkpoints and the trained system in best/;
     talk to it with `listenwell chat FOLDER`, score it with `listenwell evaluate FOLDER`.
     Many processes share each batch when they are started by Accelerate:
-    `accelerate launch --num_processes 2 -m listenwell train RECIPE` (with --cpu where there is no GPU).
+    `accelerate launch --multi_gpu --num_processes 2 -m listenwell train RECIPE`, with `--device cpu` where
+    there is no GPU.
 
     Args:
         recipe: Name of a shipped recipe, or path of a YAML file.

@@ -23,7 +23,6 @@ from torch.nn.utils.rnn import pad_sequence
 
 from listenwell.configuration import ConfigError
 from listenwell.decoding import Decoding, decode
-from listenwell.layers.dropout import dropout
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Encoder, mean_over, sinusoids
 from listenwell.models.contract import (
@@ -132,13 +131,12 @@ class Generator(Trs):
         beliefs = {}
         if self.emotion is not None:
             time = batch.context.tokens.shape[1]
-            both = [self._summary(memory[:, part], mask[:, part]) for part in (slice(time), slice(time, None))]
-            felt = dropout(torch.cat(both, dim=-1), self.config.emotion_dropout, self.training)
-            beliefs["emotion"] = self.emotion(felt).log_softmax(-1)
+            both = [self.summary(memory[:, part], mask[:, part]) for part in (slice(time), slice(time, None))]
+            beliefs["emotion"] = self.believe(torch.cat(both, dim=-1))
         return State(beliefs=beliefs, fixed=self.decoder.remember(memory, mask))
 
-    def _summary(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        return hidden[:, 0] if self.config.emotion_from == "ctx" else mean_over(hidden, mask)
+    def hear_emotion(self, batch: Batch) -> Tensor:
+        return self.understand(batch).beliefs["emotion"]
 
     def likelihood(
         self, batch: Batch, moment: Moment, smoothing: float = 0.0, emotion_smoothing: float = 0.0
@@ -244,7 +242,9 @@ class Empdg(Model):
     """The generator, and in training the judges that it learns from."""
 
     Config = EmpdgConfig
-    objectives: ClassVar[Mapping[str, str]] = {name: name for name in ("likelihood", "adversarial", "discriminate")}
+    objectives: ClassVar[Mapping[str, str]] = {
+        name: name for name in ("likelihood", "situation", "adversarial", "discriminate")
+    }
 
     def __init__(self, config: EmpdgConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -278,6 +278,10 @@ class Empdg(Model):
     ) -> dict[str, Term]:
         """The reply's and the emotion's negative log-likelihood."""
         return self.generator.likelihood(batch, moment, smoothing, emotion_smoothing)
+
+    def situation(self, batch: Batch, moment: Moment, emotion_smoothing: float = 0.0) -> dict[str, Term]:
+        """The emotion's negative log-likelihood alone."""
+        return self.generator.situation(batch, moment, emotion_smoothing)
 
     def discriminate(self, batch: Batch, moment: Moment) -> dict[str, Term]:
         """The judges' cross-entropy on the real replies and on as many drawn from the generator, and their accuracy."""

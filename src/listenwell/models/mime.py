@@ -137,17 +137,21 @@ class Mime(Trs):
     def hear(self, batch: Batch) -> Heard:
         """Reads the context, classifies its emotion and says where the reply's may lie (Eqs 1–7, 11–13)."""
         hidden, mask = self.encode(batch)
-        summary = hidden[:, 0] if self.config.emotion_from == "ctx" else mean_over(hidden, mask)
-        felt = dropout(summary, self.config.emotion_dropout, self.training)
+        summary = self.summary(hidden, mask)
         words, mask = without_ctx(hidden, mask)
         within = F.relu(self.sample(summary))
         return Heard(
             words=self.word_share(words),
             mask=mask,
             summary=summary,
-            emotion=self.emotion(self.match(felt)).log_softmax(dim=-1),
+            emotion=self.believe(summary),
             priors=[group.prior(within) for group in self._groups()],
         )
+
+    def believe(self, summary: Tensor) -> Tensor:
+        """log P of Eq 5 from the scores of Eq 4."""
+        felt = dropout(summary, self.config.emotion_dropout, self.training)
+        return self.emotion(self.match(felt)).log_softmax(dim=-1)
 
     def posteriors(self, heard: Heard, drawn: list[Tensor]) -> list[Gaussian]:
         """Q(z_g | e_g, C) of Eq 17, one a group. The paper's e_g comes out of Q itself; this one is a draw's of P."""

@@ -20,10 +20,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from listenwell.layers.attention import KeyValues
-from listenwell.layers.dropout import Dropout, dropout
+from listenwell.layers.dropout import Dropout
 from listenwell.layers.latent import anneal
 from listenwell.layers.loss import packed_cross_entropy
-from listenwell.layers.transformer import Decoder, Memory, mean_over
+from listenwell.layers.transformer import Decoder, Memory
 from listenwell.models.contract import ABSENT, Batch, Controls, Moment, State, Term, Vocabulary
 from listenwell.models.terms import classification_terms
 from listenwell.models.trs import Trs, TrsConfig
@@ -208,11 +208,6 @@ class Moel(Trs):
         self.emotion = nn.Linear(config.width, len(EMOTIONS), bias=False)  # the listeners' keys
         self.decoder = Panel(config)
 
-    def believe(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """log p of the emotions (batch, 32)."""
-        felt = hidden[:, 0] if self.config.emotion_from == "ctx" else mean_over(hidden, mask)
-        return self.emotion(dropout(felt, self.config.emotion_dropout, self.training)).log_softmax(-1)
-
     def understand(
         self,
         batch: Batch,
@@ -221,7 +216,7 @@ class Moel(Trs):
         generator: torch.Generator | None = None,
     ) -> State:
         hidden, mask = self.encode(batch)
-        believed = self.believe(hidden, mask)
+        believed = self.believe(self.summary(hidden, mask))
         return State({"emotion": believed}, self.decoder.remember(hidden, mask, believed.exp()))
 
     def likelihood(
@@ -240,7 +235,7 @@ class Moel(Trs):
         """
         assert batch.emotion is not None
         hidden, mask = self.encode(batch)
-        believed = self.believe(hidden, mask)
+        believed = self.believe(self.summary(hidden, mask))
         shares = believed.exp()
         told = gold * (1 - anneal(moment.progress, gold_until))
         if self.training and told > 0:

@@ -7,8 +7,9 @@ embeddings; one decoder. `multi-trs` also classifies the speaker's emotion, 32 w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -58,6 +59,7 @@ class Trs(Model):
     """p(reply | context), and for multi-trs p(emotion | context)."""
 
     Config = TrsConfig
+    objectives: ClassVar[Mapping[str, str]] = {"likelihood": "likelihood", "situation": "situation"}
 
     def __init__(self, config: TrsConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -89,6 +91,19 @@ class Trs(Model):
             self.embed(batch.context.tokens, batch.context.roles), batch.context.mask
         ), batch.context.mask
 
+    def summary(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """The context as one vector (batch, width)."""
+        return hidden[:, 0] if self.config.emotion_from == "ctx" else mean_over(hidden, mask)
+
+    def believe(self, summary: Tensor) -> Tensor:
+        """log p(emotion | context), (batch, 32)."""
+        assert self.emotion is not None
+        return self.emotion(dropout(summary, self.config.emotion_dropout, self.training)).log_softmax(-1)
+
+    def hear_emotion(self, batch: Batch) -> Tensor:
+        """What the context tells of the emotion, without thinking of a reply."""
+        return self.believe(self.summary(*self.encode(batch)))
+
     def understand(
         self,
         batch: Batch,
@@ -99,9 +114,7 @@ class Trs(Model):
         hidden, mask = self.encode(batch)
         beliefs = {}
         if self.emotion is not None:
-            felt = hidden[:, 0] if self.config.emotion_from == "ctx" else mean_over(hidden, mask)
-            felt = dropout(felt, self.config.emotion_dropout, self.training)
-            beliefs["emotion"] = self.emotion(felt).log_softmax(-1)
+            beliefs["emotion"] = self.believe(self.summary(hidden, mask))
         return State(beliefs=beliefs, fixed=self.decoder.remember(hidden, mask))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -127,6 +140,13 @@ class Trs(Model):
         if self.emotion is not None:
             terms |= classification_terms("emotion", state.beliefs["emotion"], batch.emotion, emotion_smoothing)
         return terms
+
+    def situation(self, batch: Batch, moment: Moment, emotion_smoothing: float = 0.0) -> dict[str, Term]:
+        """The emotion's negative log-likelihood alone: for texts that nobody answers, such as situations."""
+        if self.emotion is None:
+            raise ValueError("this model classifies no emotion, so that a situation has nothing to teach it")
+        assert batch.emotion is not None
+        return classification_terms("situation", self.hear_emotion(batch), batch.emotion, emotion_smoothing)
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
         assert batch.reply is not None

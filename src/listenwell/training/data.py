@@ -20,6 +20,10 @@ from listenwell.text.lexicon import emotional_words
 from listenwell.training.recipe import DataConfig, Recipe, Stage, Stream
 
 
+class NothingThereError(ConfigError):
+    """A corpus has no example of the kind asked for."""
+
+
 def read_dialogues(data: DataConfig, split: str, report: sources.Report | None = None) -> Iterator[Dialogue]:
     options = {"clean": True} if data.clean else {}
     return sources.read(data.source, data.path, split, report=report, **options)
@@ -44,7 +48,7 @@ def training_hash(recipe: Recipe) -> str:
 def encode_split(recipe: Recipe, data: DataConfig, split: str, tokenizer: Tokenizer, *, cut_replies: bool) -> Encoded:
     encoded = encode(read_examples(data, split), tokenizer, recipe.encoding, cut_replies)
     if not len(encoded):
-        raise ConfigError(f"{data.source}, split {split}: there is no example with {' and '.join(data.sides)}")
+        raise NothingThereError(f"{data.source}, split {split}: there is no example with {' and '.join(data.sides)}")
     return encoded
 
 
@@ -179,12 +183,22 @@ class Feed:
 
 
 def feeds(recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, Encoded]) -> dict[str, Feed]:
-    """The stage's streams. `ready` remembers encoded data across stages."""
+    """The stage's streams, but for those that only optional moves draw from and the data has nothing for.
+
+    `ready` remembers encoded data across stages.
+    """
     streams = stage.streams or {"train": Stream(**vars(recipe.data))}
-    return {
-        name: Feed(stream, _encoded(recipe, stream, tokenizer, ready, True), tokenizer, recipe.seed * 1009 + index)
-        for index, (name, stream) in enumerate(streams.items())
-    }
+    needed = {move.stream for move in stage.moves if not move.optional}
+    found = {}
+    for index, (name, stream) in enumerate(streams.items()):
+        try:
+            data = _encoded(recipe, stream, tokenizer, ready, True)
+        except NothingThereError:
+            if name in needed:
+                raise
+            continue
+        found[name] = Feed(stream, data, tokenizer, recipe.seed * 1009 + index)
+    return found
 
 
 def encode_valid(recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, Encoded]) -> Encoded:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -36,9 +36,14 @@ class DataConfig:
     replies_by: list[Role] = field(default_factory=lambda: ["listener"])
     """Whose turns are learned as replies."""
     sides: list[Side] = field(default_factory=lambda: ["context", "reply"])
-    """What an example must have; unpaired data has only a context or only a reply."""
+    """What an example must have; unpaired data has only a context or only a reply. A situation comes alone, in the
+    place of the context."""
     clean: bool = False
     """Cut dialogues at junk turns and leave out duplicates."""
+
+    def __post_init__(self) -> None:
+        if "situation" in self.sides and len(self.sides) > 1:
+            raise ConfigError("a situation has no other side: no reply follows it; write sides: [situation]")
 
 
 @dataclass
@@ -59,6 +64,7 @@ class Stream(DataConfig):
     """How often any word of the context is read as the unknown word, so that no single word gives all away."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.examples <= 0 and self.tokens <= 0:
             raise ConfigError("a stream needs a limit to its batches: examples or tokens above 0")
 
@@ -113,6 +119,8 @@ class Move:
     """How often in a row, each round."""
     hold: bool = False
     """Leave the gradient for the next move of the same optimizer: their losses add up in one step."""
+    optional: bool = False
+    """Leave this move out where the data has nothing for its stream, as a corpus without situations has not."""
     weights: dict[str, float] = field(default_factory=dict)
     """Factors of the objective's named losses; 1 where none is given."""
     options: dict[str, Any] = field(default_factory=dict)
@@ -168,6 +176,14 @@ class Stage:
                 raise ConfigError(
                     f"stage {self.name}: a move that holds needs one of the same optimizer right after it"
                 )
+
+    def with_streams(self, present: Collection[str]) -> Stage:
+        """The stage without the moves whose streams are not there; what was held for them is stepped with."""
+        moves = [move for move in self.moves if move.stream in present]
+        for index, (move, after) in enumerate(zip(moves, [*moves[1:], None], strict=True)):
+            if move.hold and (after is None or after.optimizer != move.optimizer):
+                moves[index] = replace(move, hold=False)
+        return replace(self, moves=moves, streams={name: s for name, s in self.streams.items() if name in present})
 
 
 @dataclass

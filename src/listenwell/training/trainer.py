@@ -133,6 +133,7 @@ class Trainer:
 
     def _stage(self, stage: Stage, resume_from: Path | None) -> None:
         streams = feeds(self.recipe, stage, self.made.tokenizer, self.ready)
+        stage = self._possible(stage, streams)
         self.valid = encode_valid(self.recipe, stage, self.made.tokenizer, self.ready)
         first = streams[stage.moves[0].stream]
         self.learners = Learners(self.model, stage.optimizers)
@@ -153,6 +154,13 @@ class Trainer:
         self.place.best, self.place.cursors, self.place.sums = None, {}, {}
         self.learners = None  # the next stage has its own: these would be taken for them by who goes on from here
         self._save()
+
+    def _possible(self, stage: Stage, streams: dict[str, Feed]) -> Stage:
+        """The stage with the moves that there is data for."""
+        left_out = sorted({move.stream for move in stage.moves} - set(streams))
+        if left_out:
+            self.display.say(f"{stage.name}: the data has nothing for {', '.join(left_out)}; going on without")
+        return stage.with_streams(streams) if left_out else stage
 
     def _rounds(self, stage: Stage, streams: dict[str, Feed], first: Feed, budget: int) -> None:
         self.model.train()
