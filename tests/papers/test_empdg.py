@@ -636,11 +636,9 @@ def test_what_is_saved_is_loaded_bit_for_bit(model, batch, tokenizer, tmp_path, 
 
 def test_the_shipped_recipe_fits_the_model(make):
     recipe = load_recipe("empdg")
-    assert [(stage.name, stage.examples) for stage in recipe.stages] == [
-        ("talk", 80_000),
-        ("listen", 130_000),
-        ("adversary", 30_000),
-    ]
+    assert [stage.name for stage in recipe.stages] == ["talk", "listen", "adversary"]
+    others = load_recipe("multi-trs").stages
+    assert sum(stage.examples for stage in recipe.stages) == sum(stage.examples for stage in others)
     model = make()
     sides = {}
     for stage in recipe.stages:
