@@ -1,6 +1,7 @@
 """Several real processes, started as `accelerate launch` starts them, beside one process alone."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from listenwell.training import load_recipe, run
 from listenwell.training.display import read_journal
 from listenwell.training.processes import Processes, TrainingError
 from listenwell.training.resuming import read_place
+from listenwell.training.stopping import stop_on_signal
 
 RECIPE = {
     "name": "shared",
@@ -99,7 +101,7 @@ def test_the_loss_of_a_worker_is_told_and_the_run_goes_on_from_its_checkpoint(re
     worker(started, rank=1).kill()
     said, _ = started.communicate(timeout=120)
     assert started.returncode != 0
-    assert "another of the 2 processes does not answer" in said
+    assert "another of the 2 processes does not answer" in said, said
     assert "launch again with --resume" in said
     assert 0 < read_place(tmp_path / "two" / "last").update < 50, "it was cut off in the middle"
     code, said = launch(recipe, tmp_path / "two", "--resume")
@@ -174,6 +176,17 @@ def test_only_trouble_between_processes_is_called_the_loss_of_one(among):
     with pytest.raises(RuntimeError, match="shapes") as found, crowd._or_lost():
         raise RuntimeError("shapes cannot be multiplied")
     assert not isinstance(found.value, TrainingError)
+
+
+def test_a_process_that_lost_another_says_so_before_its_launcher_ends_it(among):
+    crowd = among(0, 2)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(TrainingError, match="does not answer"), stop_on_signal(lambda: None), crowd._or_lost():
+            raise RuntimeError("Connection closed by peer")
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_precision_comes_from_the_launcher_unless_it_is_given(monkeypatch):

@@ -188,10 +188,14 @@ def test_a_second_ctrl_c_stops_at_once_and_leaves_the_last_checkpoint(recipe, un
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
 
-    with monkeypatch.context() as patched:
-        at_update(patched, 8, twice)
-        with pytest.raises(KeyboardInterrupt):
-            run.train(recipe, folder, quiet=True)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores Ctrl-C
+    try:
+        with monkeypatch.context() as patched:
+            at_update(patched, 8, twice)
+            with pytest.raises(KeyboardInterrupt):
+                run.train(recipe, folder, quiet=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert read_place(folder / "last").update <= 8
     run.train(recipe, folder, resume=True, quiet=True)
     assert_same_end(folder, unbroken)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from listenwell.configuration import ConfigError
 from listenwell.models.contract import Batch, Term
+from listenwell.training.stopping import ignore_termination
 
 Precision = Literal["float32", "bf16"]
 
@@ -139,6 +140,7 @@ class Processes:
             yield
         except RuntimeError as problem:
             if self.count > 1 and any(sign in str(problem).lower() for sign in LOST):
+                ignore_termination()
                 raise TrainingError(
                     f"another of the {self.count} processes does not answer: it was stopped or its machine was lost. "
                     "The last checkpoint is whole; launch again with --resume"

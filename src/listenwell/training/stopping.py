@@ -29,4 +29,11 @@ def stop_on_signal(ask: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) is heard:  # not where something inside has chosen otherwise
+                signal.signal(number, handler)
+
+
+def ignore_termination() -> None:
+    """For a process that is about to end and must first say why: its launcher may be ending it at this moment."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
