@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from listenwell.layers.dropout import Dropout
+from listenwell.layers.dropout import Dropout, dropout
 
 
 class RecurrentEncoder(nn.Module):
@@ -41,8 +41,10 @@ class RecurrentEncoder(nn.Module):
     def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """All outputs (batch, time, width), and the last state (batch, width): both directions' ends side by side."""
         lengths = mask.sum(dim=1).clamp_min(1).cpu()
-        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        outputs, last = self.cell(packed)
+        with torch.autocast(x.device.type, enabled=False):  # not every CPU has an LSTM of half the precision
+            x = x.to(next(self.cell.parameters()).dtype)
+            packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+            outputs, last = self.cell(packed)
         padded, _ = pad_packed_sequence(outputs, batch_first=True, total_length=x.shape[1])
         state = last[0] if isinstance(last, tuple) else last
         ends = torch.cat([state[-2], state[-1]], dim=-1) if self.both_ways else state[-1]
@@ -66,8 +68,8 @@ class AttentiveDecoder(nn.Module):
         a_t = softmax(s_t W_a Mᵀ),   c_t = a_t M
         h̃_t = tanh(W_c [c_t; s_t])
 
-    The memory goes through W_a once, not at every step, and so does the words' share of the cell's input when a
-    whole sequence is known.
+    `step` goes one word further, the memory having gone through W_a once. `forward` goes through a whole reply, with
+    gradients of its own: see `_Taught`.
     """
 
     def __init__(self, input_width: int, width: int, memory_width: int, dropout: float = 0.0) -> None:
@@ -84,33 +86,128 @@ class AttentiveDecoder(nn.Module):
     def step(self, x: Tensor, memory: Tensor, keys: Tensor, mask: Tensor, at: Recurrence) -> Recurrence:
         """One word further: x is (batch, input width), keys are `self.attention(memory)`."""
         hidden = self.cell(torch.cat([x, at.fed], dim=-1), at.hidden)
-        return Recurrence(hidden, self._attend(hidden, memory, keys, mask))
-
-    def _attend(self, hidden: Tensor, memory: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
         scores = torch.einsum("bw,btw->bt", hidden, keys).masked_fill(~mask, float("-inf"))
         context = torch.einsum("bt,btm->bm", scores.softmax(dim=-1), memory)
-        return self.dropout(torch.tanh(self.mix(torch.cat([context, hidden], dim=-1))))
+        return Recurrence(hidden, self.dropout(torch.tanh(self.mix(torch.cat([context, hidden], dim=-1)))))
 
     def forward(self, x: Tensor, memory: Tensor, mask: Tensor, state: Tensor) -> Tensor:
         """Teacher forcing: all h̃ (batch, time, width) for the words x (batch, time, input width)."""
-        keys = self.attention(memory)
-        words_width = x.shape[-1]
-        weight_words, weight_fed = self.cell.weight_ih.split([words_width, self.width], dim=1)
-        given = nn.functional.linear(x, weight_words, self.cell.bias_ih)  # all steps' words in one product
-        at = self.start(state)
-        outputs = []
-        for now in given.unbind(dim=1):
-            hidden = self._cell(now + at.fed @ weight_fed.T, at.hidden)
-            at = Recurrence(hidden, self._attend(hidden, memory, keys, mask))
-            outputs.append(at.fed)
-        return torch.stack(outputs, dim=1)
+        # In full precision: the loop is made of small products that half of it would make no faster.
+        with torch.autocast(x.device.type, enabled=False):
+            x, memory, state = (side.to(self.mix.weight.dtype) for side in (x, memory, state))
+            for_words, for_fed = self.cell.weight_ih.split([x.shape[-1], self.width], dim=1)
+            for_context, for_state = self.mix.weight.split([memory.shape[-1], self.width], dim=1)
+            # All steps' words in one product, and all that a state is turned into in another.
+            given = nn.functional.linear(x.transpose(0, 1), for_words, self.cell.bias_ih)
+            turn = torch.cat([self.cell.weight_hh.T, self.attention.weight, for_state.T], dim=1)
+            shift = nn.functional.pad(self.cell.bias_hh, (0, turn.shape[1] - len(self.cell.bias_hh)))
+            bars = torch.zeros_like(mask, dtype=x.dtype).masked_fill_(~mask, float("-inf"))
+            noise = dropout(torch.ones_like(given[..., : self.width]), self.dropout.rate, self.training)
+            read_again = for_fed.T.contiguous()  # every step reads it: a slice of rows twice as long is slower
+            said = _Taught.apply(given, read_again, turn, shift, for_context, memory, bars[:, None], state, noise)
+            return said.transpose(0, 1)
 
-    def _cell(self, given: Tensor, hidden: Tensor) -> Tensor:
-        """The GRU's equations, with the input's share already at hand."""
-        own = nn.functional.linear(hidden, self.cell.weight_hh, self.cell.bias_hh)
-        reset_given, update_given, new_given = given.chunk(3, dim=-1)
-        reset_own, update_own, new_own = own.chunk(3, dim=-1)
-        reset = torch.sigmoid(reset_given + reset_own)
-        update = torch.sigmoid(update_given + update_own)
-        new = torch.tanh(new_given + reset * new_own)
-        return new + update * (hidden - new)
+
+class _Taught(torch.autograd.Function):
+    """All steps of a reply that is known, with a backward pass of its own.
+
+    What h̃ feeds back keeps the steps in a loop, but only what a step needs of the one before has to be in it. Torch's
+    own backward pass would add up every weight's gradient step by step, which moves more memory than the steps
+    themselves; here they are one product each, over all steps, when the loop is done. The query goes through W_a
+    instead of the memory, which is longer than a reply. Time comes first in all buffers.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        given: Tensor,
+        for_fed: Tensor,
+        turn: Tensor,
+        shift: Tensor,
+        for_context: Tensor,
+        memory: Tensor,
+        bars: Tensor,
+        state: Tensor,
+        noise: Tensor,
+    ) -> Tensor:
+        """given (time, batch, 3 width): the words' share of the gates. turn (width, …): what a state is turned into.
+
+        That is its share of the next step's gates (3 width), the query (memory width) and its share of h̃ (width).
+        """
+        (time, batch, three), (_, _, read) = given.shape, memory.shape
+        width = three // 3
+        hidden = given.new_empty(time + 1, batch, width)
+        fed = given.new_zeros(time + 1, batch, width)
+        turned = given.new_empty(time + 1, batch, turn.shape[1])
+        gates = torch.empty_like(given)
+        shares = given.new_empty(time, batch, memory.shape[1])
+        contexts = given.new_empty(time, batch, read)
+        said = given.new_empty(time, batch, width)
+        positions = memory.transpose(1, 2)
+        hidden[0] = state
+        torch.addmm(shift, state, turn, out=turned[0])
+        for now in range(time):
+            after = now + 1
+            own = turned[now][:, :three]
+            gate = torch.addmm(given[now], fed[now], for_fed, out=gates[now])
+            gate[:, : 2 * width].add_(own[:, : 2 * width]).sigmoid_()
+            reset, update, new = gate.split(width, dim=1)
+            new.addcmul_(reset, own[:, 2 * width :]).tanh_()
+            torch.lerp(new, hidden[now], update, out=hidden[after])
+            torch.addmm(shift, hidden[after], turn, out=turned[after])
+            query, kept = turned[after][:, three:].split([read, width], dim=1)
+            # A row times a matrix, never a matrix times a column: that form is ten times slower in batches.
+            torch.softmax(torch.baddbmm(bars, query[:, None], positions)[:, 0], dim=1, out=shares[now])
+            torch.bmm(shares[now][:, None], memory, out=contexts[now][:, None])
+            torch.addmm(kept, contexts[now], for_context.T, out=said[now]).tanh_()
+            torch.mul(said[now], noise[now], out=fed[after])
+        ctx.save_for_backward(
+            for_fed, turn, for_context, memory, noise, hidden, fed, turned, gates, shares, contexts, said
+        )
+        return fed[1:]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        for_fed, turn, for_context, memory, noise, hidden, fed, turned, gates, shares, contexts, said = (
+            ctx.saved_tensors
+        )
+        (time, _, width), read = said.shape, memory.shape[2]
+        three, positions = 3 * width, memory.transpose(1, 2)
+        d_turned = torch.zeros_like(turned)
+        d_gates, d_shares, d_contexts = (torch.empty_like(made) for made in (gates, shares, contexts))
+        d_fed, d_hidden = grads[0][-1], torch.zeros_like(hidden[0])
+        for now in reversed(range(time)):
+            after = now + 1
+            d_own, (d_query, d_kept) = d_turned[now][:, :three], d_turned[after][:, three:].split([read, width], dim=1)
+            torch.mul(d_fed, noise[now] * (1 - said[now].square()), out=d_kept)
+            torch.mm(d_kept, for_context, out=d_contexts[now])
+            d_share = torch.bmm(d_contexts[now][:, None], positions)[:, 0]
+            mean = (d_share * shares[now]).sum(dim=1, keepdim=True)
+            d_score = torch.mul(d_share - mean, shares[now], out=d_shares[now])
+            d_query.copy_(torch.bmm(d_score[:, None], memory)[:, 0])
+            d_hidden = torch.addmm(d_hidden, d_turned[after], turn.T)
+            reset, update, new = gates[now].split(width, dim=1)
+            d_reset, d_update, d_new = d_gates[now].split(width, dim=1)
+            torch.mul(d_hidden * (1 - update), 1 - new.square(), out=d_new)
+            torch.mul(d_new * turned[now][:, 2 * width : three], reset * (1 - reset), out=d_reset)
+            torch.mul(d_hidden * (hidden[now] - new), update * (1 - update), out=d_update)
+            d_own[:, : 2 * width] = d_gates[now][:, : 2 * width]
+            torch.mul(d_new, reset, out=d_own[:, 2 * width :])
+            d_hidden = d_hidden * update
+            if now:
+                d_fed = torch.addmm(grads[0][now - 1], d_gates[now], for_fed.T)
+        d_state = torch.addmm(d_hidden, d_turned[0], turn.T)
+        queries = turned[1:, :, three : three + read]
+        read_twice = torch.cat([shares, d_shares]).permute(1, 2, 0), torch.cat([d_contexts, queries]).transpose(0, 1)
+        d_kepts = d_turned[1:, :, three + read :].flatten(0, 1)
+        return (
+            d_gates,
+            fed[:-1].flatten(0, 1).T @ d_gates.flatten(0, 1),
+            hidden.flatten(0, 1).T @ d_turned.flatten(0, 1),
+            d_turned.sum(dim=(0, 1)),
+            d_kepts.T @ contexts.flatten(0, 1),
+            torch.bmm(*read_twice),
+            None,
+            d_state,
+            None,
+        )

@@ -1,0 +1,29 @@
+"""Is the emotion of a reply that of the dialogue? As a classifier hears it, where papers ask people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from listenwell.metrics.bootstrap import RESAMPLES, SEED
+from listenwell.metrics.emotion import accuracy_at
+from listenwell.metrics.score import Score
+from listenwell.taxonomy import EMOTIONS, LABELS
+
+
+def reply_emotion_accuracy(
+    distributions: ArrayLike, gold: ArrayLike, k: int = 1, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> Score:
+    """In percent, how often the dialogue's emotion is among the k likeliest emotions of the reply.
+
+    `distributions` (items, 41) are what a classifier of all labels makes of each reply's text. Only the emotions count:
+    a listener's reply most often asks, agrees or consoles, and then no emotion would be its likeliest label. `gold` are
+    the ids of the dialogues' emotions. Whose distributions they are is for the caller to say in the signature.
+    """
+    table = np.asarray(distributions, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] != len(LABELS):
+        raise ValueError(f"distributions are an array (items, {len(LABELS)}), found shape {table.shape}")
+    found = accuracy_at(table[:, : len(EMOTIONS)], gold, k, resamples=resamples, seed=seed)
+    return replace(found, name=f"reply-emotion@{k}", signature=found.signature.plus(of="reply", among="emotions"))
