@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 import torch
+from tokenizers import Tokenizer as Backend
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from listenwell.batching import Encoded, EncodingConfig, encode
+from listenwell.checkpoint import Checkpoint
 from listenwell.dialogue import examples
 from listenwell.models import build
 from listenwell.models.contract import Model, WordPrior
 from listenwell.sources import jsonl, shipped
-from listenwell.text import TextConfig, Tokenizer, train_tokenizer
+from listenwell.text import TextConfig, Tokenizer, backbone_tokenizer, train_tokenizer
 from listenwell.training.recipe import DataConfig, Move, Optimizer, Recipe, Stage, Stream, Validation
 
 
@@ -57,6 +60,44 @@ def tiny_model(tokenizer: Tokenizer) -> Callable[..., Model]:
         for parameter in model.parameters():
             parameter.data += 0.1 * torch.randn_like(parameter)
         return model.eval()
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_backbone(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a pretrained encoder of BERT's family, two layers deep, with random weights and its tokenizer."""
+    transformers = pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("backbone")
+    backend = Backend(models.WordPiece(unk_token="[UNK]"))
+    backend.normalizer = normalizers.Lowercase()
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece()
+    texts = (turn.text for dialogue in jsonl.read(small_corpus) for turn in dialogue.turns)
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=specials, show_progress=False)
+    backend.train_from_iterator(texts, trainer)
+    backend.save(str(folder / "tokenizer.json"))
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    config = transformers.AutoConfig.for_model(
+        "bert", vocab_size=backend.get_vocab_size(), max_position_embeddings=40, initializer_range=0.3, **sizes
+    )
+    torch.manual_seed(3)
+    transformers.AutoModel.from_config(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def tiny_classifier(tiny_backbone: Path) -> Callable[..., Checkpoint]:
+    """Makes a classifier on the tiny backbone, its last layer random: what it says differs from text to text."""
+
+    def make(**choices: Any) -> Checkpoint:
+        tokenizer = backbone_tokenizer(str(tiny_backbone))
+        torch.manual_seed(5)
+        model = build("emotion-intent", {"backbone": str(tiny_backbone), **choices}, tokenizer.vocabulary)
+        model.initialise(WordPrior(torch.ones(len(tokenizer))))
+        torch.nn.init.normal_(model.out.weight, std=1.0)
+        return Checkpoint("emotion-intent", model.eval(), tokenizer, EncodingConfig(max_reply=30))
 
     return make
 

@@ -70,3 +70,25 @@ def test_a_person_talks_asks_why_saves_and_leaves(tmp_path: Path):
     terminal.until("Take care.")
     assert terminal.close() == 0
     assert "i lost my job today" in (tmp_path / "talk.jsonl").read_text()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_a_person_asks_for_an_intent(tmp_path: Path):
+    checkpoint.save(made_bot(name="meed2").checkpoint, tmp_path / "bot")
+    terminal = Terminal("--model", str(tmp_path / "bot"), "--intent", "Consoling")
+    terminal.until("you  >")
+    terminal.type("i lost my job today")
+    assert "does: consoling (" in terminal.until("you  >")
+    terminal.type("/intent questionning")
+    assert "did you mean 'questioning'?" in terminal.until("you  >")
+    terminal.type("/intent questioning")
+    assert "replies are questioning from now on" in terminal.until("you  >")
+    terminal.type("they closed the office")
+    assert "does: questioning (" in terminal.until("you  >")
+    terminal.type("/why")
+    assert "found likeliest" in terminal.until("you  >")
+    terminal.type("/intent")
+    terminal.until("I choose again")
+    terminal.type("/quit")
+    terminal.until("Take care.")
+    assert terminal.close() == 0

@@ -109,6 +109,41 @@ def test_8_bits_round_to_the_nearest_of_255_steps_a_row():
     assert torch.equal(found["n"], weights["n"])
 
 
+# Parts
+
+
+def test_parts_are_whole_checkpoints_inside_and_may_have_parts(whole, tiny_model, tokenizer, encoded, tmp_path):
+    inner = Checkpoint("multi-trs", tiny_model(width=8), tokenizer, meta={"seed": 5})
+    outer = Checkpoint("trs", tiny_model("trs"), tokenizer, parts={"inner": inner})
+    whole.parts = {"outer": outer, "other": inner}
+    checkpoint.save(whole, tmp_path / "best")
+    again = checkpoint.load(tmp_path / "best")
+    assert set(again.parts) == {"outer", "other"}
+    assert again.parts["outer"].parts["inner"].meta == {"seed": 5}
+    for found in (again.parts["other"], again.parts["outer"].parts["inner"]):
+        assert torch.equal(scores(found, encoded, tokenizer), scores(inner, encoded, tokenizer))
+    alone = checkpoint.load(tmp_path / "best" / "parts" / "outer" / "parts" / "inner")
+    assert torch.equal(scores(alone, encoded, tokenizer), scores(inner, encoded, tokenizer))
+    whole.parts = {}
+    checkpoint.save(whole, tmp_path / "best")
+    assert not (tmp_path / "best" / "parts").exists()
+
+
+def test_in_8_bits_the_parts_are_too(whole, tiny_model, tokenizer, tmp_path):
+    whole.parts = {"part": Checkpoint("trs", tiny_model("trs"), tokenizer)}
+    checkpoint.save(whole, tmp_path / "small", eight_bit=True)
+    weights = load_file(tmp_path / "small" / "parts" / "part" / "model.safetensors")
+    assert weights["words.table"].dtype == torch.int8
+
+
+def test_a_broken_part_is_named(whole, tiny_model, tokenizer, tmp_path):
+    whole.parts = {"part": Checkpoint("trs", tiny_model("trs"), tokenizer)}
+    checkpoint.save(whole, tmp_path / "best")
+    (tmp_path / "best" / "parts" / "part" / "config.json").write_text("{")
+    with pytest.raises(CheckpointError, match=r"parts/part/config\.json: cannot be read as JSON"):
+        checkpoint.load(tmp_path / "best")
+
+
 # Whole or not at all
 
 

@@ -76,6 +76,9 @@ def test_a_mistyped_command_suggests_the_near_one():
         (["data", "empathetic-dialogue"], "did you mean 'empathetic-dialogues'?"),
         (["evaluate", "multi-trs", "--data", "shipped", "--decoding.method", "beem"], "beem"),
         (["train", "nowhere.yaml"], "no such recipe file"),
+        (["chat", "--intent", "consolin"], "did you mean 'consoling'?"),
+        (["generate", "multi-trs", "--intent", "consoling"], "multi-trs chooses no intent for its replies"),
+        (["control", "multi-trs", "--data", "shipped"], "has no classifier of its own"),
     ],
 )
 def test_bad_input_gets_one_clear_line_and_no_traceback(words: list[str], expected: str):
@@ -167,3 +170,14 @@ def test_data_converts_draws_and_checks(tmp_path: Path):
     assert all(pair["dialogues"] == 0 for pair in said["across"])
     assert "needs a source" in run("data", "check").stderr
     assert "did you mean 'stats'" in run("data", "stat", "shipped").stderr
+
+
+def test_generate_replies_as_it_is_asked_to(tmp_path: Path):
+    from listenwell import checkpoint
+    from test_system import made_bot
+
+    checkpoint.save(made_bot(name="meed2").checkpoint, tmp_path / "bot")
+    done = run("generate", str(tmp_path / "bot"), "--intent", "wishing", stdin="I lost my keys\n")
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["label"] == record["reasons"]["does"] == "wishing"

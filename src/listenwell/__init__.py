@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from listenwell.care import Cared
     from listenwell.dialogue import Dialogue, Turn
     from listenwell.finding import load
     from listenwell.models.contract import Controls
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
     from listenwell.system import Bot
 
 __version__ = "0.1.0"
-__all__ = ["Bot", "Controls", "Dialogue", "Reply", "Turn", "load"]
+__all__ = ["Bot", "Cared", "Controls", "Dialogue", "Reply", "Turn", "load"]
 
 # Imported when first asked for: `import listenwell` alone takes no second to bring up tensors.
 _HOMES = {
     "Bot": "listenwell.system",
+    "Cared": "listenwell.care",
     "Controls": "listenwell.models.contract",
     "Dialogue": "listenwell.dialogue",
     "Reply": "listenwell.reply",

@@ -5,6 +5,7 @@ config.json         the model's name and config, the tokenizer's kind, the encod
 tokenizer.json      as every Hugging Face tool reads it
 meta.json           how it was made: recipe, seed, data hash, metrics, commit
 training.safetensors, training.json   only where a run can go on: optimizers, random state, place
+parts/NAME/         what a composite needs beside its model, each a whole checkpoint: a labeller of turns
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from listenwell.models.contract import Model
 from listenwell.text import Tokenizer
 
 SCALE = ".8bit-scale"
+PARTS = "parts"
 
 
 class CheckpointError(ValueError):
@@ -46,6 +48,8 @@ class Checkpoint:
     encoding: EncodingConfig = field(default_factory=EncodingConfig)
     decoding: Decoding = field(default_factory=Decoding)
     meta: dict[str, Any] = field(default_factory=dict)
+    parts: dict[str, Checkpoint] = field(default_factory=dict)
+    """What the system needs beside its model, by name."""
 
 
 def save(
@@ -60,21 +64,29 @@ def save(
     a folder that was there moves to `previous`, or goes."""
 
     def fill(place: Path) -> None:
-        weights = {key: value.detach().contiguous() for key, value in checkpoint.model.state_dict().items()}
-        write_tensors(place / "model.safetensors", to_eight_bit(weights) if eight_bit else weights)
-        checkpoint.tokenizer.save(place / "tokenizer.json")
-        config = {
-            "model": {"name": checkpoint.name, **asdict(checkpoint.model.config)},
-            "text": {"kind": checkpoint.tokenizer.kind, "rare_from": checkpoint.tokenizer.rare_from},
-            "encoding": asdict(checkpoint.encoding),
-            "decoding": asdict(checkpoint.decoding),
-        }
-        write_json(place / "config.json", config)
-        write_json(place / "meta.json", checkpoint.meta)
+        _fill(checkpoint, place, eight_bit)
         if extra is not None:
             extra(place)
 
     write_folder(folder, fill, previous)
+
+
+def _fill(checkpoint: Checkpoint, place: Path, eight_bit: bool) -> None:
+    weights = {key: value.detach().contiguous() for key, value in checkpoint.model.state_dict().items()}
+    write_tensors(place / "model.safetensors", to_eight_bit(weights) if eight_bit else weights)
+    checkpoint.tokenizer.save(place / "tokenizer.json")
+    config = {
+        "model": {"name": checkpoint.name, **asdict(checkpoint.model.config)},
+        "text": {"kind": checkpoint.tokenizer.kind, "rare_from": checkpoint.tokenizer.rare_from},
+        "encoding": asdict(checkpoint.encoding),
+        "decoding": asdict(checkpoint.decoding),
+    }
+    write_json(place / "config.json", config)
+    write_json(place / "meta.json", checkpoint.meta)
+    for name, part in checkpoint.parts.items():
+        inside = place / PARTS / name
+        inside.mkdir(parents=True)
+        _fill(part, inside, eight_bit)
 
 
 def load(folder: Path) -> Checkpoint:
@@ -102,7 +114,8 @@ def load(folder: Path) -> Checkpoint:
         raise CheckpointError(f"{folder}/config.json: {problem}") from problem
     load_weights(model, folder / "model.safetensors")
     meta = read_json(folder / "meta.json") if (folder / "meta.json").is_file() else {}
-    return Checkpoint(name, model.eval(), tokenizer, encoding, decoding, meta)
+    parts = {place.name: load(place) for place in sorted((folder / PARTS).glob("*/"))}
+    return Checkpoint(name, model.eval(), tokenizer, encoding, decoding, meta, parts)
 
 
 def load_weights(model: Model, path: Path) -> None:
@@ -175,7 +188,7 @@ def write_folder(folder: Path, fill: Callable[[Path], None], previous: Path | No
     try:
         fresh.mkdir(parents=True)
         fill(fresh)
-        for file in fresh.iterdir():
+        for file in fresh.rglob("*"):
             _sync(file)
         _sync(fresh)
     except BaseException:

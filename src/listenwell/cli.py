@@ -14,9 +14,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("listenwell.commands.train:train", "train a system by a recipe, or go on with a run"),
     "generate": ("listenwell.commands.generate:generate", "write a system's replies to a file or a corpus"),
     "evaluate": ("listenwell.commands.evaluate:evaluate", "score a system on a corpus"),
+    "calibrate": ("listenwell.commands.calibrate:calibrate", "make a classifier as sure as it is right"),
+    "control": ("listenwell.commands.control:control", "measure whether a system replies as it is asked to"),
     "compare": ("listenwell.commands.compare:compare", "put evaluated systems beside each other and the papers"),
     "embeddings": ("listenwell.commands.embeddings:embeddings", "draw the emotion embeddings of trained systems"),
-    "data": ("listenwell.commands.data:data", "list the corpora; describe, convert or check one"),
+    "data": ("listenwell.commands.data:data", "list the corpora; describe, convert, check or label one"),
     "models": ("listenwell.commands.models:models", "list the systems, their papers and recipes"),
 }
 

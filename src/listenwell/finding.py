@@ -6,11 +6,12 @@ import json
 import os
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 from listenwell.taxonomy import unknown_name
 
 if TYPE_CHECKING:
+    from listenwell.care import Cared
     from listenwell.system import Bot
 
 
@@ -62,9 +63,22 @@ def card(place: Path) -> str:
     return "trained" + (f": {', '.join(parts)}" if parts else "")
 
 
-def load(name_or_path: str | Path) -> Bot:
-    """A trained system, ready to talk."""
+@overload
+def load(name_or_path: str | Path, care: Literal[True] = True) -> Cared: ...
+
+
+@overload
+def load(name_or_path: str | Path, care: Literal[False]) -> Bot: ...
+
+
+def load(name_or_path: str | Path, care: bool = True) -> Cared | Bot:
+    """A trained system, ready to talk. With care before it, for people; bare, to be measured."""
     from listenwell import checkpoint
+    from listenwell.care import Cared
     from listenwell.system import Bot
 
-    return Bot(checkpoint.load(find(name_or_path)))
+    made = checkpoint.load(find(name_or_path))
+    if not made.model.talks:
+        raise ValueError(f"{name_or_path}: {made.name} labels texts and does not talk; see listenwell data label")
+    bot = Bot(made)
+    return Cared(bot) if care else bot

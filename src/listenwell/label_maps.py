@@ -68,6 +68,7 @@ LABEL_MAPS: dict[str, Mapping[str, Polarity]] = {
     "dailydialog": DAILYDIALOG,
     "xdailydialog": DAILYDIALOG,
     "edos": EDOS,
+    "empathetic-intents": EDOS,
     "emotionlines": EMOTIONLINES,
     "goemotions": GOEMOTIONS,
     "smp2020-ewect": SMP2020_EWECT,

@@ -17,7 +17,31 @@ MOST_BYTES = 25_000_000
 
 LICENCES = {
     "empathetic-dialogues": "The weights were trained on EmpatheticDialogues (CC BY-NC 4.0): for non-commercial use.",
+    "empathetic-intents": (
+        "The weights were trained on lines of EmpatheticDialogues (CC BY-NC 4.0): for non-commercial use. They start "
+        "from all-MiniLM-L6-v2 (Apache 2.0)."
+    ),
     "shipped": "The weights were trained on the corpus that listenwell wrote itself (MIT).",
+}
+
+TALKS = {
+    "purpose": """\
+research on empathetic dialogue, and conversation with somebody curious. It is a program; it is
+  not therapy, it can be wrong, and it must not be relied on in a crisis.""",
+    "limits": """\
+it learned from short English conversations between crowd workers; it knows no facts, forgets
+  what it has not been told in this conversation, and tends to common phrases.""",
+    "steps": "`listenwell train {recipe}` and `listenwell evaluate`",
+}
+
+LABELS = {
+    "purpose": """\
+research on empathetic dialogue: it labels utterances with emotions and intents. It can be
+  wrong, and must not be taken for knowledge of how a person is.""",
+    "limits": """\
+it learned from short English lines of crowd workers, and reads one utterance at a time, without
+  what was said before it. Many of the 32 emotions are near to one another.""",
+    "steps": "`listenwell train {recipe}`, `listenwell calibrate` and `listenwell evaluate`",
 }
 
 CARD = """\
@@ -25,20 +49,18 @@ CARD = """\
 
 {about}. {paper}.
 
-- **What it is for:** research on empathetic dialogue, and conversation with somebody curious. It is a program; it is
-  not therapy, it can be wrong, and it must not be relied on in a crisis.
+- **What it is for:** {purpose}
 - **Trained on:** {data}, {examples:,} examples seen in {minutes:.0f} minutes on {threads} CPU threads, seed {seed},
   commit {commit}.
 - **Size:** {millions:.1f}M parameters, stored in 8 bits with one scale a row.
-- **Known limits:** it learned from short English conversations between crowd workers; it knows no facts, forgets
-  what it has not been told in this conversation, and tends to common phrases.
+- **Known limits:** {limits}
 - **Licence:** the code is MIT. {licence}
 
 ## Scores
 
 {scores}
 
-Each with its signature in `meta.json`. Made again by `listenwell train {recipe}` and `listenwell evaluate`.
+Each with its signature in `meta.json`. Made again by {steps}.
 """
 
 
@@ -51,13 +73,13 @@ def pack(run: Path, target: Path) -> Path:
         scores = checkpoint.read_json(scored)
         kept = {s["name"]: round(s["value"], 2) for s in scores["scores"]}
         chosen = {name: kept[name] for name in ("perplexity-word", "accuracy@1") if name in kept}
-        whole.meta["card"] = {"scores": chosen, "test": scores["scores"], "decoding": scores["about"]["decoding"]}
+        whole.meta["card"] = {"scores": chosen, "test": scores["scores"], "decoding": scores["about"].get("decoding")}
 
     def card(place: Path) -> None:
         (place / "CARD.md").write_text(_card(whole, scores), encoding="utf-8")
 
     checkpoint.save(whole, target, eight_bit=True, extra=card)
-    for file in target.iterdir():
+    for file in target.rglob("*"):
         if file.stat().st_size > MOST_BYTES:
             raise ValueError(f"{file} has {file.stat().st_size:,} bytes; a shipped file has at most {MOST_BYTES:,}")
     return target
@@ -68,11 +90,15 @@ def _card(whole: checkpoint.Checkpoint, scores: dict[str, Any]) -> str:
     source = meta["data"]["source"]
     lines = [f"| {s['name']} | {s['value']:.2f}{s.get('unit') or ''} |" for s in scores.get("scores", [])]
     table = (
-        "\n".join([f"| {scores['about']['split']} | {scores['about']['decoding']} |", "|---|---|", *lines])
+        "\n".join([f"| {scores['about']['split']} | {scores['about'].get('decoding') or ''} |", "|---|---|", *lines])
         if lines
         else "not scored"
     )
+    told = TALKS if whole.model.talks else LABELS
     return CARD.format(
+        purpose=told["purpose"],
+        limits=told["limits"],
+        steps=told["steps"].format(recipe=meta["recipe"]["name"]),
         name=whole.name,
         about=known.about.capitalize(),
         paper=known.paper,
@@ -85,7 +111,6 @@ def _card(whole: checkpoint.Checkpoint, scores: dict[str, Any]) -> str:
         millions=meta.get("parameters", 0) / 1e6,
         licence=LICENCES.get(source, f"The weights follow the licence of {source}."),
         scores=table,
-        recipe=meta["recipe"]["name"],
     )
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from listenwell.batching import EncodingConfig, collate, encode, ordered_batches
 from listenwell.checkpoint import Checkpoint
 from listenwell.decoding import Decoding, Hypothesis, decode, stream
 from listenwell.dialogue import Dialogue, Example, Turn
+from listenwell.hearing import LABELLER, Labels, label_contexts, load_labeller
 from listenwell.models.contract import Batch, Controls, Model, State
 from listenwell.reply import Candidate, Reply
 from listenwell.taxonomy import EMOTIONS, LABELS
@@ -81,10 +84,18 @@ class Bot:
         self.tokenizer: Tokenizer = checkpoint.tokenizer
         self.encoding: EncodingConfig = checkpoint.encoding
         self.decoding: Decoding = checkpoint.decoding
+        part = checkpoint.parts.get(LABELLER)
+        self.labeller: Labels | None = None if part is None else load_labeller(part)
+        """What it hears in a turn, where the model reads that."""
+
+    @property
+    def takes_label(self) -> bool:
+        """Whether `Controls.label` says how it replies."""
+        return self.model.takes_label
 
     def with_decoding(self, **changes: object) -> Bot:
         """The same model, speaking another way."""
-        other = Bot(self.checkpoint)
+        other = copy(self)
         other.decoding = replace(self.decoding, **changes)  # type: ignore[arg-type]
         return other
 
@@ -95,20 +106,20 @@ class Bot:
         self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
     ) -> list[Reply]:
         found: dict[int, Reply] = {}
-        items = [Example(str(index), as_context(talk)) for index, talk in enumerate(talks)]
+        items = self._heard([Example(str(index), as_context(talk)) for index, talk in enumerate(talks)])
         for batch in self._batches(items, tokens=6_000, examples=64):
             with torch.inference_mode():
                 state = self._understand(batch, controls)
                 hypotheses = decode(self.model, state, self.decoding, items=batch.rows, **self._ends())
             for position, row in enumerate(batch.rows):
-                found[row] = self._explain(hypotheses[position], state, position)
+                found[row] = self._explain(hypotheses[position], state, position, items[row].context)
             if done is not None:
                 done(len(batch))
         return [found[index] for index in range(len(items))]
 
     def stream(self, talk: Talk, controls: Controls | None = None) -> Iterator[str]:
         """The reply as it grows: each item is the whole text so far, since words join as more come."""
-        (batch,) = self._batches([Example("0", as_context(talk))])
+        (batch,) = self._batches(self._heard([Example("0", as_context(talk))]))
         options = replace(self.decoding, candidates=1)
         if options.method == "beam":
             options = replace(options, method="greedy")
@@ -120,12 +131,24 @@ class Bot:
             yield self.tokenizer.decode(tokens)
 
     def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
-        nll, tokens = np.zeros(len(items)), np.zeros(len(items))
         generator = torch.Generator().manual_seed(0)
-        for batch in self._batches(items, tokens=12_000):
+        return self._likelihoods(items, lambda batch: self.model.score(batch, generator), done)
+
+    def oracle_likelihoods(
+        self, items: Sequence[Example], done: Callable[[int], None] | None = None
+    ) -> Likelihoods | None:
+        """What the replies would cost if their true labels were told; None for a model that knows no labels."""
+        score = getattr(self.model, "oracle_score", None)
+        return self._likelihoods(items, score, done) if score is not None and self.takes_label else None
+
+    def _likelihoods(
+        self, items: Sequence[Example], score: Callable[[Batch], Tensor], done: Callable[[int], None] | None
+    ) -> Likelihoods:
+        nll, tokens = np.zeros(len(items)), np.zeros(len(items))
+        for batch in self._batches(self._heard(items), tokens=12_000):
             assert batch.reply is not None
             with torch.inference_mode():
-                nll[list(batch.rows)] = self.model.score(batch, generator).numpy()
+                nll[list(batch.rows)] = score(batch).numpy()
             tokens[list(batch.rows)] = batch.reply.mask.sum(1).numpy()
             if done is not None:
                 done(len(batch))
@@ -145,6 +168,10 @@ class Bot:
         vocabulary = self.tokenizer.backend.get_vocab()
         return {word for reply in spoken for word in reply if word not in vocabulary}
 
+    def _heard(self, items: Sequence[Example]) -> Sequence[Example]:
+        """The items with what is heard in each turn of their contexts."""
+        return items if self.labeller is None else label_contexts(items, self.labeller)
+
     def _batches(self, items: Sequence[Example], tokens: int = 6_000, examples: int = 0) -> Iterator[Batch]:
         data = encode(items, self.tokenizer, self.encoding)
         for rows in ordered_batches(data.lengths(), examples=examples, tokens=tokens):
@@ -157,19 +184,25 @@ class Bot:
     def _ends(self) -> dict:
         return {"start": self.tokenizer.start, "end": self.tokenizer.end, "banned": self.tokenizer.banned}
 
-    def _explain(self, hypotheses: list[Hypothesis], state: State, row: int) -> Reply:
+    def _explain(self, hypotheses: list[Hypothesis], state: State, row: int, context: Sequence[Turn]) -> Reply:
         candidates = tuple(Candidate(self.tokenizer.decode(h.tokens), h.score) for h in hypotheses)
         emotions: dict[str, float] = {}
         if "emotion" in state.beliefs:
             chances = state.beliefs["emotion"][row].exp().tolist()
             emotions = dict(sorted(zip(EMOTIONS, chances, strict=True), key=lambda pair: -pair[1]))
         label = int(state.beliefs["label"][row].argmax()) if "label" in state.beliefs else None
+        reasons = self.model.reasons(state, row)
+        heard = None
+        if self.labeller is not None:
+            names = [turn.label.name if turn.label else None for turn in context]
+            reasons = {"heard": names, **reasons}
+            heard = names[-1] if names[-1] in EMOTIONS else None  # an intent is no emotion
         return Reply(
             text=candidates[0].text,
-            emotion=next(iter(emotions), None),
+            emotion=next(iter(emotions), heard),
             emotions=emotions,
             label=None if label is None else LABELS[label],
-            reasons=self.model.reasons(state, row),
+            reasons=reasons,
             candidates=candidates,
             system=self.name,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -166,3 +167,51 @@ def test_what_is_written_reads_back_the_same(tmp_path: Path):
     summary = json.loads((tmp_path / "test" / "scores.json").read_text(encoding="utf-8"))
     assert summary["system"] == "parrot"
     assert "items" not in summary["scores"][0]
+
+
+class Chooser(FakeSystem):
+    """Chooses a label for each reply, and knows what a reply would cost with its true one."""
+
+    def __init__(self, chosen: Sequence[str]) -> None:
+        super().__init__("chooser", [reply for _, reply, _ in SAID], cost=2.0)
+        self.chosen = chosen
+        self.told: list[Example] = []
+
+    def _reply(self, index: int) -> Reply:
+        return Reply(self.texts[index], label=self.chosen[index])
+
+    def oracle_likelihoods(self, items, done=None) -> Likelihoods:
+        self.told = list(items)
+        words = np.array([len(item.reply.text.split()) for item in items])
+        return Likelihoods((words + 1) * 1.0, words + 1, words, np.zeros(len(items)), 0)
+
+
+def test_the_label_chosen_is_held_against_that_of_the_reply_and_a_guess():
+    found = measured(Chooser(["consoling"] * 4 + ["wishing"] * 2))
+    assert found["label-recall"].value == pytest.approx(100 * 4 / 6)
+    assert found["label-precision"].value == pytest.approx(100)
+    assert found["label-f1"].value == pytest.approx(80)
+    assert found["random-label-f1"].value < found["label-f1"].value
+    assert found["random-label-f1"].signature["chosen"] == "uniform"
+    names = {score.name for score in measured(parrot()).scores}
+    assert not any("label" in name for name in names)
+
+
+def test_with_the_true_label_told_perplexity_is_marked_and_nothing_else_is_told():
+    system = Chooser(["consoling"] * 6)
+    found = measured(system)
+    assert found["perplexity-word-oracle"].value == pytest.approx(np.e)
+    assert found["perplexity-oracle"].signature["label"] == "true"
+    assert found["perplexity"].value > found["perplexity-oracle"].value
+    assert [item.reply.label for item in system.told] == [Label("consoling")] * 6
+    assert all(turn.label is None for item in system.told for turn in item.context)
+    assert "GOLD" not in repr(system.told)
+
+
+def test_where_the_data_has_other_labels_nothing_is_held_against_them():
+    items = made_items()
+    items = [replace(item, reply=replace(item.reply, label=Label("joy"))) for item in items[:4]] + [
+        replace(item, reply=replace(item.reply, label=Label("neutral"))) for item in items[4:]
+    ]
+    names = {score.name for score in measured(Chooser(["neutral"] * 6), items).scores}
+    assert not any("label" in name or "oracle" in name for name in names)

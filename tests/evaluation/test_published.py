@@ -7,14 +7,16 @@ from decimal import Decimal
 import pytest
 
 from listenwell import metrics
+from listenwell.dialogue import Example, Label, Turn
 from listenwell.evaluation import published
+from listenwell.evaluation.evaluate import label_scores
 from listenwell.evaluation.published import MEANINGS, MEANINGS_IN, NOTES, load, meaning, named, rows
+from listenwell.reply import Reply
 
 NOT_OURS = {
     "ab_loss", "ab_tie", "ab_win", "accuracy", "emb_average", "emb_extrema", "emb_greedy", "empathy_neg",
-    "empathy_pos", "ent", "fluency_neg", "fluency_pos", "intent_f1", "intent_precision", "intent_recall", "kappa",
-    "nist3", "nist4", "params_m", "posi", "relevance_neg", "relevance_pos", "sent", "ses", "unpaired_contexts",
-    "unpaired_responses",
+    "empathy_pos", "ent", "fluency_neg", "fluency_pos", "kappa", "nist3", "nist4", "params_m", "posi",
+    "relevance_neg", "relevance_pos", "sent", "ses", "unpaired_contexts", "unpaired_responses",
 }  # fmt: skip
 
 
@@ -49,6 +51,7 @@ def test_every_meaning_names_a_score_that_can_be_computed_and_a_note_that_exists
         *(metrics.bleu(said, said, n) for n in (1, 2, 3, 4)),
         *(metrics.distinct(said, n) for n in (1, 2, 3, 4)),
         *(metrics.accuracy_at(chances, [0, 1], k) for k in (1, 2, 5)),
+        *label_scores([Reply("", label="sad")], [Example("d#1", reply=Turn("listener", "", Label("sad")))], 0)[:3],
     ]
     meanings = [*MEANINGS.values(), *MEANINGS_IN.values()]
     assert {entry.score for entry in meanings} == {score.name for score in computable}

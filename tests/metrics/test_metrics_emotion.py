@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import confusion_matrix, f1_score, top_k_accuracy_score
+from sklearn.metrics import confusion_matrix, f1_score, precision_score, recall_score, top_k_accuracy_score
 
-from listenwell.metrics import accuracy_at, confusion, macro_f1, weighted_f1
+from listenwell.metrics import accuracy_at, confusion, macro_f1, weighted_f1, weighted_precision, weighted_recall
 from listenwell.metrics.emotion import ABSENT
 
 GENERATOR = np.random.default_rng(0)
@@ -33,6 +33,16 @@ def test_f1_agrees_with_scikit_learn(score, average):
     assert result.value == pytest.approx(100 * f1_score(GOLD, PREDICTED, average=average))
     assert result.low < result.value < result.high
     np.testing.assert_array_equal(result.items, 100.0 * (GOLD == PREDICTED))
+
+
+@pytest.mark.parametrize(("score", "theirs"), [(weighted_precision, precision_score), (weighted_recall, recall_score)])
+def test_weighted_precision_and_recall_agree_with_scikit_learn(score, theirs):
+    result = score(PROBABILITIES, GOLD)
+    assert result.value == pytest.approx(100 * theirs(GOLD, PREDICTED, average="weighted", zero_division=0))
+    assert result.low < result.value < result.high
+    assert result.signature["average"] == "weighted"
+    gold, never = [0, 1, 1], np.eye(3)[[0, 0, 2]]  # class 1 is never predicted
+    assert score(never, gold).value == pytest.approx(100 * theirs(gold, [0, 0, 2], average="weighted", zero_division=0))
 
 
 def test_a_class_on_neither_side_is_left_out_of_macro_f1_as_scikit_learn_does():

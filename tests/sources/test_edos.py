@@ -38,7 +38,7 @@ def test_the_label_is_that_of_the_last_turn_and_tokens_are_joined(tmp_path):
     assert [turn.text for turn in dialogue.turns] == ["Don't you see?", "I'm ashamed."]
     assert [turn.label for turn in dialogue.turns] == [None, Label("ashamed")]
     assert [turn.speaker for turn in dialogue.turns] == ["speaker", "listener"]
-    assert (dialogue.id, dialogue.split, dialogue.emotion) == ("mturk-7", "train", None)
+    assert (dialogue.id, dialogue.emotion) == ("mturk-7", None)
     assert not report.noted
 
 
@@ -76,15 +76,27 @@ def test_parts_are_read_alone_or_the_machine_labelled_together(tmp_path):
     for part in NAMES:
         write(tmp_path, part, ("1", f"One\n{part}", "Sad"))
     assert [dialogue.id for dialogue in read(tmp_path)[0]] == [f"{part}-1" for part in NAMES]
-    assert len(read(tmp_path, "train")[0]) == 4
     assert [dialogue.id for dialogue in read(tmp_path, part="seed")[0]] == [
         f"{part}-1" for part in NAMES if part != "mturk"
     ]
     assert [dialogue.id for dialogue in read(tmp_path / NAMES["similar"])[0]] == ["similar-1"]
     with pytest.raises(ValueError, match="unknown part 'turk'; did you mean 'mturk'"):
         edos.read(tmp_path, part="turk")
-    with pytest.raises(ValueError, match="no split 'test' in this corpus; there is: train"):
-        edos.read(tmp_path, "test")
+    with pytest.raises(ValueError, match="unknown split 'tset'; did you mean 'test'"):
+        edos.read(tmp_path, "tset")
+
+
+def test_the_splits_are_ours_by_the_texts_alone(tmp_path):
+    said = [f"One {number}\nTwo {number}" for number in range(200)]
+    write(tmp_path, "mturk", *((str(number), text, "Sad") for number, text in enumerate(said)))
+    write(tmp_path, "similar", *((str(number), text.upper(), "Sad") for number, text in enumerate(said)))
+    whole = {dialogue.id: dialogue.split for dialogue in read(tmp_path)[0]}
+    assert all(whole[f"mturk-{number}"] == whole[f"similar-{number}"] for number in range(200))
+    for split, share in (("train", 0.8), ("valid", 0.1), ("test", 0.1)):
+        dialogues, report = read(tmp_path, split)
+        assert {dialogue.id for dialogue in dialogues} == {name for name, found in whole.items() if found == split}
+        assert len(dialogues) == report.dialogues == pytest.approx(400 * share, abs=30)
+    assert [path.name for path in data_files("edos", tmp_path, "test")] == [NAMES["mturk"], NAMES["similar"]]
 
 
 @pytest.mark.parametrize("confidence", ["high", "1.5", "nan"])

@@ -99,6 +99,23 @@ def test_a_jsonl_path_is_a_source_by_itself(tmp_path, ending):
         sources.read("jsonl")
 
 
+def test_several_sources_are_read_as_one(corpus, monkeypatch, tmp_path):
+    monkeypatch.setenv("LISTENWELL_DATA", str(corpus.parent))
+    ids = [dialogue.id for dialogue in sources.read("Empathetic_dialogues+shipped", split="test")]
+    assert ids[0] == "Empathetic_dialogues/test"
+    assert all(id.startswith("shipped/lw-en-") for id in ids[1:])
+    each = [sources.data_files(name, None, "test") for name in ("empathetic-dialogues", "shipped")]
+    assert sources.data_files("empathetic-dialogues+shipped", None, "test") == [*each[0], *each[1]]
+    assert sources.source_name("Empathetic_dialogues+shipped") == "empathetic-dialogues+shipped"
+    with pytest.raises(ValueError, match="unknown source 'shiped'; did you mean 'shipped'"):
+        sources.read("shipped+shiped")
+    with pytest.raises(ValueError, match="several sources, which lie in several places; leave the path"):
+        sources.read("empathetic-dialogues+shipped", corpus)
+    path = tmp_path / "mine+yours.jsonl"
+    jsonl.write([Dialogue.from_texts(["Hello", "Hi"])], path)
+    assert len(list(sources.read(str(path)))) == 1
+
+
 def test_the_shipped_corpus_needs_no_path():
     assert next(sources.read("shipped", split="train", language="en")).language == "en"
     with pytest.raises(ValueError, match="takes no path"):

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-VERBS = ("list", "stats", "convert", "check")
+VERBS = ("list", "stats", "convert", "check", "label")
 
 
 def data(
@@ -11,24 +11,31 @@ def data(
     source: str | None = None,
     split: str | None = None,
     path: Path | None = None,
+    part: str | None = None,
     out: Path | None = None,
     plot: Path | None = None,
     clean: bool = False,
+    using: str = "emotion-intent",
+    overwrite: bool = False,
     json: bool = False,
 ) -> None:
-    """List the corpora; describe, convert or check one.
+    """List the corpora; describe, convert, check or label one.
 
     `data` lists them. `data stats SOURCE` counts what one holds, what was dropped and what is dirty. `data convert
     SOURCE --out FILE.jsonl` writes it as JSON lines. `data check SOURCE` looks for duplicates within and across splits.
+    `data label SOURCE --out FILE.jsonl` converts it with one of the 41 labels on every turn, by a trained classifier.
 
     Args:
-        verb: list, stats, convert or check; a source's name alone means stats.
+        verb: list, stats, convert, check or label; a source's name alone means stats.
         source: A source by name or a .jsonl file.
         split: Only this split; all if not given.
         path: Where it lies, if not in LISTENWELL_DATA.
-        out: For convert: the file to write; .gz is compressed.
+        part: Only this part, of a source that has parts, such as edos's mturk.
+        out: For convert and label: the file to write; .gz is compressed.
         plot: For stats: also draw the labels into this picture (PNG, PDF or SVG).
         clean: Leave out junk turns and duplicates.
+        using: For label: a trained classifier by name (`listenwell models`), or the folder of a run.
+        overwrite: For label: give also those turns a label that have one by a person.
         json: Print JSON instead of tables.
     """
     from listenwell.taxonomy import unknown_name
@@ -41,17 +48,20 @@ def data(
         return _list()
     if source is None:
         raise ValueError(f"data {verb} needs a source; `listenwell data` lists them")
+    options = {**({"part": part} if part else {}), **({"clean": True} if clean else {})}
     if verb == "convert":
-        return _convert(source, split, path, out, clean)
+        return _convert(source, split, path, out, options)
+    if verb == "label":
+        return _label(source, split, path, out, options, using, overwrite)
     if verb == "check":
-        return _check(source, path, json)
-    return _stats(source, split, path, plot, clean, json)
+        return _check(source, path, {"part": part} if part else {}, json)
+    return _stats(source, split, path, plot, options, json)
 
 
-def _read(source: str, path: Path | None, split: str | None, clean: bool, report: Any) -> Any:
+def _read(source: str, path: Path | None, split: str | None, options: dict[str, Any], report: Any) -> Any:
     from listenwell import sources
 
-    return sources.read(source, path, split, report=report, **({"clean": True} if clean else {}))
+    return sources.read(source, path, split, report=report, **options)
 
 
 def _list() -> None:
@@ -64,7 +74,9 @@ def _list() -> None:
     Console().print(table("Sources (listenwell data stats SOURCE)", ("name", "what it is", "where"), rows))
 
 
-def _stats(source: str, split: str | None, path: Path | None, plot: Path | None, clean: bool, json: bool) -> None:
+def _stats(
+    source: str, split: str | None, path: Path | None, plot: Path | None, options: dict[str, Any], json: bool
+) -> None:
     import json as encoder
 
     from rich.console import Console
@@ -75,7 +87,7 @@ def _stats(source: str, split: str | None, path: Path | None, plot: Path | None,
     from listenwell.sources.statistics import describe
 
     report, console = Report(), Console()
-    found = describe(_read(source, path, split, clean, report), report)
+    found = describe(_read(source, path, split, options, report), report)
     if plot is not None:
         draw(found, f"{source}, {split or 'all splits'}", plot)
     if json:
@@ -97,7 +109,7 @@ def _print_report(report: Any, console: Any) -> None:
         console.print("Nothing was dropped or dirty.")
 
 
-def _convert(source: str, split: str | None, path: Path | None, out: Path | None, clean: bool) -> None:
+def _convert(source: str, split: str | None, path: Path | None, out: Path | None, options: dict[str, Any]) -> None:
     from rich.console import Console
 
     from listenwell.sources import Report
@@ -106,13 +118,45 @@ def _convert(source: str, split: str | None, path: Path | None, out: Path | None
     if out is None:
         raise ValueError("data convert needs --out FILE.jsonl")
     report = Report()
-    count = write(_read(source, path, split, clean, report), out)
+    count = write(_read(source, path, split, options, report), out)
     console = Console()
     _print_report(report, console)
     console.print(f"{count:,} dialogues written to {out}", highlight=False)
 
 
-def _check(source: str, path: Path | None, json: bool) -> None:
+def _label(
+    source: str,
+    split: str | None,
+    path: Path | None,
+    out: Path | None,
+    options: dict[str, Any],
+    using: str,
+    overwrite: bool,
+) -> None:
+    from rich.console import Console
+
+    from listenwell.commands.display import tracked
+    from listenwell.labelling import Labeller, has_gold, label_dialogues
+    from listenwell.sources import Report
+    from listenwell.sources.jsonl import write
+
+    if out is None:
+        raise ValueError("data label needs --out FILE.jsonl")
+    labeller = Labeller.load(using)
+    # Read twice, the first time to know how much there is: a corpus need not fit in memory.
+    turns = [has_gold(turn) for dialogue in _read(source, path, split, options, None) for turn in dialogue.turns]
+    kept = 0 if overwrite else sum(turns)
+    report = Report()
+    with tracked() as progress:
+        dialogues = _read(source, path, split, options, report)
+        count = write(label_dialogues(dialogues, labeller, overwrite, progress("turns", len(turns))), out)
+    console = Console()
+    _print_report(report, console)
+    told = f"{len(turns) - kept:,} turns labelled by {labeller.name}, {kept:,} kept the label of a person"
+    console.print(f"{count:,} dialogues written to {out}: {told}", highlight=False)
+
+
+def _check(source: str, path: Path | None, options: dict[str, Any], json: bool) -> None:
     import json as encoder
     from dataclasses import asdict
 
@@ -122,7 +166,7 @@ def _check(source: str, path: Path | None, json: bool) -> None:
     from listenwell.sources.leakage import LONG_REPLY, check
     from listenwell.sources.splits import SPLITS
 
-    found = check(SPLITS, lambda split: _read(source, path, split, False, None))
+    found = check(SPLITS, lambda split: _read(source, path, split, options, None))
     if json:
         print(encoder.dumps(asdict(found)))
         return

@@ -15,8 +15,9 @@ def generate(
     out: Path | None = None,
     decoding: Decoding | None = None,
     limit: int = 0,
+    intent: str | None = None,
 ) -> None:
-    """Write a system's replies, one JSON record a line.
+    """Write a system's replies, one JSON record a line: the bare system's, to be measured, without care before it.
 
     Args:
         system: A trained system by name (`listenwell models`), or the folder of a run.
@@ -27,18 +28,22 @@ def generate(
         out: File to write; standard output if not given.
         decoding: How to write replies; the system's own way if not given.
         limit: Only the first so many; 0 for all.
+        intent: What every reply should do or express, one of the 41 labels, such as consoling or joyful; the system
+            chooses if not given.
     """
     from itertools import islice
 
     from listenwell import sources
+    from listenwell.commands.asking import asked
     from listenwell.commands.display import tracked
     from listenwell.dialogue import Dialogue, examples
     from listenwell.finding import load
     from listenwell.sources.jsonl import write_lines
 
-    bot = load(system)
+    bot = load(system, care=False)
     if decoding is not None:
         bot.decoding = decoding
+    controls = asked(bot, intent)
     records: list[dict] = []
     talks: list[Dialogue] = []
     if data == "-":
@@ -54,7 +59,7 @@ def generate(
     if limit:
         talks, records = talks[:limit], records[:limit]
     with tracked() as progress:
-        replies = bot.replies(talks, done=progress("replies", len(talks)))
+        replies = bot.replies(talks, controls, progress("replies", len(talks)))
     whole = (
         {**record, "context": [turn.text for turn in talk.turns], **reply.to_json()}
         for record, talk, reply in zip(records, talks, replies, strict=True)

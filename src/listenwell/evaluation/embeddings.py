@@ -46,7 +46,7 @@ class Embeddings:
 
 def read(system: str) -> Embeddings:
     """Those of a trained system by name or folder."""
-    bot = load(system)
+    bot = load(system, care=False)
     table = getattr(bot.model, "emotion_embeddings", None)
     if table is None:
         raise ValueError(f"{system}: {bot.name} has no emotion embeddings to draw; mime and its variants have")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,11 @@ import numpy as np
 from listenwell import metrics
 from listenwell.checkpoint import write_folder, write_json
 from listenwell.dialogue import Dialogue, Example, as_heard
+from listenwell.hearing import is_labelled, labelled_as_here
 from listenwell.metrics import Score
 from listenwell.reply import Reply
 from listenwell.system import System
-from listenwell.taxonomy import EMOTION_ID, EMOTIONS
+from listenwell.taxonomy import EMOTION_ID, EMOTIONS, LABEL_ID, LABELS
 from listenwell.text import words
 
 Progress = Callable[[str, int], Callable[[int], None]]
@@ -55,7 +56,9 @@ def evaluate(
     seconds = time.monotonic() - begun
     likelihoods = system.likelihoods(heard, done=progress("likelihoods", len(items)))
     scores = [] if likelihoods is None else likelihood_scores(likelihoods, resamples)
+    scores += oracle_scores(system, items, progress, resamples)
     scores += emotion_scores(replies, items, resamples)
+    scores += label_scores(replies, items, resamples)
     scores += reply_scores(replies, items, resamples)
     decoding = getattr(system, "decoding", None)
     about = {
@@ -75,6 +78,18 @@ def likelihood_scores(found: Any, resamples: int) -> list[Score]:
     ]
 
 
+def oracle_scores(system: System, items: Sequence[Example], progress: Progress, resamples: int) -> list[Score]:
+    """Of a system that replies with a label: its perplexity if the reply's own label were told. Marked: it is not."""
+    measure = getattr(system, "oracle_likelihoods", None)
+    chosen = [item for item in items if is_labelled(item.reply)] if labelled_as_here(i.reply for i in items) else []
+    if measure is None or not chosen:
+        return []
+    told = [replace(as_heard(item), reply=item.reply) for item in chosen]
+    found = measure(told, done=progress("likelihoods with the true label", len(told)))
+    scores = [] if found is None else likelihood_scores(found, resamples)
+    return [replace(s, name=f"{s.name}-oracle", signature=s.signature.plus(label="true")) for s in scores]
+
+
 def emotion_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
     """Absent, not zero, for a system that does not listen for emotions or data that does not tell them."""
     gold = np.array([EMOTION_ID.get(item.emotion.name, -100) if item.emotion else -100 for item in items])
@@ -83,6 +98,26 @@ def emotion_scores(replies: Sequence[Reply], items: Sequence[Example], resamples
     chances = np.array([[reply.emotions[name] for name in EMOTIONS] for reply in replies])
     accuracies = [metrics.accuracy_at(chances, gold, k, resamples=resamples) for k in (1, 2, 5)]
     return [*accuracies, metrics.macro_f1(chances, gold, resamples=resamples)]
+
+
+def label_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
+    """Is the label chosen that of the reply in the data? With what a uniform guess among the 41 would score.
+
+    Absent for a system that does not choose, or where the data's labels are not these.
+    """
+    if not all(reply.label for reply in replies) or not labelled_as_here(item.reply for item in items):
+        return []
+    gold = np.array([LABEL_ID.get(i.reply.label.name, -100) if i.reply and i.reply.label else -100 for i in items])
+    chosen = np.array([LABEL_ID[reply.label or ""] for reply in replies])
+    guessed = np.random.default_rng(0).integers(len(LABELS), size=len(items))
+    measures = (metrics.weighted_precision, metrics.weighted_recall, metrics.weighted_f1)
+    scores = []
+    for prefix, ids, by in (("label", chosen, "system"), ("random-label", guessed, "uniform")):
+        for measure in measures:
+            found = measure(np.eye(len(LABELS))[ids], gold, resamples=resamples)
+            name = f"{prefix}-{found.name.removeprefix('weighted-')}"
+            scores.append(replace(found, name=name, signature=found.signature.plus(chosen=by)))
+    return scores
 
 
 def reply_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
@@ -116,6 +151,7 @@ def write(evaluation: Evaluation, folder: Path) -> None:
                     "context": [turn.text for turn in item.context],
                     "reference": item.reply.text if item.reply else None,
                     "gold emotion": item.emotion.name if item.emotion else None,
+                    "gold label": item.reply.label.name if item.reply and item.reply.label else None,
                     "reply": reply.text,
                     "emotion": reply.emotion,
                     "label": reply.label,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +12,9 @@ from torch.nn import functional as F
 
 from listenwell.layers.attention import Attention, KeyValues
 from listenwell.layers.dropout import Dropout
+
+Activation = Callable[[Tensor], Tensor]
+"""Between the two maps of a feed-forward part."""
 
 
 def sinusoids(length: int, width: int, device: torch.device | None = None) -> Tensor:
@@ -30,23 +34,24 @@ def mean_over(x: Tensor, mask: Tensor) -> Tensor:
 
 
 class FeedForward(nn.Module):
-    def __init__(self, width: int, inner: int, dropout: float) -> None:
+    def __init__(self, width: int, inner: int, dropout: float, activation: Activation = F.relu) -> None:
         super().__init__()
         self.up = nn.Linear(width, inner)
         self.down = nn.Linear(inner, width)
         self.dropout = Dropout(dropout)
+        self.activation = activation
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down(self.dropout(F.relu(self.up(x))))
+        return self.down(self.dropout(self.activation(self.up(x))))
 
 
 class EncoderLayer(nn.Module):
-    def __init__(self, width: int, heads: int, inner: int, dropout: float) -> None:
+    def __init__(self, width: int, heads: int, inner: int, dropout: float, activation: Activation = F.relu) -> None:
         super().__init__()
         self.attention_norm = nn.LayerNorm(width)
         self.attention = Attention(width, heads)
         self.feed_norm = nn.LayerNorm(width)
-        self.feed = FeedForward(width, inner, dropout)
+        self.feed = FeedForward(width, inner, dropout, activation)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
@@ -58,9 +63,11 @@ class EncoderLayer(nn.Module):
 class Encoder(nn.Module):
     """(batch, time, width) to the same shape; every position sees every real position."""
 
-    def __init__(self, layers: int, width: int, heads: int, inner: int, dropout: float) -> None:
+    def __init__(
+        self, layers: int, width: int, heads: int, inner: int, dropout: float, activation: Activation = F.relu
+    ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(EncoderLayer(width, heads, inner, dropout) for _ in range(layers))
+        self.layers = nn.ModuleList(EncoderLayer(width, heads, inner, dropout, activation) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
@@ -72,14 +79,14 @@ class Encoder(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    def __init__(self, width: int, heads: int, inner: int, dropout: float) -> None:
+    def __init__(self, width: int, heads: int, inner: int, dropout: float, activation: Activation = F.relu) -> None:
         super().__init__()
         self.self_norm = nn.LayerNorm(width)
         self.self_attention = Attention(width, heads)
         self.cross_norm = nn.LayerNorm(width)
         self.cross_attention = Attention(width, heads)
         self.feed_norm = nn.LayerNorm(width)
-        self.feed = FeedForward(width, inner, dropout)
+        self.feed = FeedForward(width, inner, dropout, activation)
         self.dropout = Dropout(dropout)
 
     def forward(
@@ -105,9 +112,11 @@ class Memory:
 class Decoder(nn.Module):
     """Attends to itself (causally) and to a memory."""
 
-    def __init__(self, layers: int, width: int, heads: int, inner: int, dropout: float) -> None:
+    def __init__(
+        self, layers: int, width: int, heads: int, inner: int, dropout: float, activation: Activation = F.relu
+    ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(DecoderLayer(width, heads, inner, dropout) for _ in range(layers))
+        self.layers = nn.ModuleList(DecoderLayer(width, heads, inner, dropout, activation) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
 
     def remember(self, memory: Tensor, mask: Tensor) -> Memory:

@@ -6,9 +6,20 @@ by the functions that need them.
 
 from listenwell.metrics.bootstrap import bootstrap_interval
 from listenwell.metrics.diversity import Bland, Unique, bland, distinct, mean_length, unique_replies
-from listenwell.metrics.emotion import accuracy_at, confusion, macro_f1, weighted_f1
+from listenwell.metrics.emotion import (
+    accuracy_at,
+    calibration_error,
+    confusion,
+    macro_f1,
+    macro_precision,
+    macro_recall,
+    weighted_f1,
+    weighted_precision,
+    weighted_recall,
+)
 from listenwell.metrics.likelihood import perplexity, perplexity_per_word
 from listenwell.metrics.overlap import average_bleu, bleu, sacre_bleu
+from listenwell.metrics.reply_emotion import reply_emotion_accuracy
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.significance import Comparison, paired_bootstrap, paired_t_test
 
@@ -23,15 +34,21 @@ __all__ = [
     "bland",
     "bleu",
     "bootstrap_interval",
+    "calibration_error",
     "confusion",
     "distinct",
     "macro_f1",
+    "macro_precision",
+    "macro_recall",
     "mean_length",
     "paired_bootstrap",
     "paired_t_test",
     "perplexity",
     "perplexity_per_word",
+    "reply_emotion_accuracy",
     "sacre_bleu",
     "unique_replies",
     "weighted_f1",
+    "weighted_precision",
+    "weighted_recall",
 ]

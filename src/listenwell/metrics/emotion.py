@@ -36,12 +36,51 @@ def accuracy_at(
 
 def macro_f1(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
     """In percent, the mean F1 of the classes that are predicted or gold at least once (as scikit-learn's default)."""
-    return _f1("macro-f1", scores, gold, resamples, seed)
+    return _by_class("macro-f1", scores, gold, resamples, seed)
+
+
+def macro_precision(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
+    """In percent, the mean precision of the classes that `macro_f1` averages over; 0 for one never predicted."""
+    return _by_class("macro-precision", scores, gold, resamples, seed)
+
+
+def macro_recall(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
+    """In percent, the mean recall of the classes that `macro_f1` averages over; 0 for one never gold."""
+    return _by_class("macro-recall", scores, gold, resamples, seed)
 
 
 def weighted_f1(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
     """In percent, the mean F1 of the classes, weighted by how often each is gold."""
-    return _f1("weighted-f1", scores, gold, resamples, seed)
+    return _by_class("weighted-f1", scores, gold, resamples, seed)
+
+
+def weighted_precision(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
+    """In percent, the mean precision of the classes, weighted by how often each is gold; 0 for one never predicted."""
+    return _by_class("weighted-precision", scores, gold, resamples, seed)
+
+
+def weighted_recall(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
+    """In percent, the mean recall of the classes, weighted by how often each is gold."""
+    return _by_class("weighted-recall", scores, gold, resamples, seed)
+
+
+def calibration_error(
+    chances: ArrayLike, gold: ArrayLike, bins: int = 15, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> Score:
+    """In percent, the expected calibration error: how far confidence and accuracy are apart (Guo et al. 2017).
+
+    Items are put in bins of equal width by the probability of the predicted class; a bin's gap between the mean of
+    those and the share of hits counts by its items. `chances` are probabilities (items, classes).
+    """
+    kept, target, fields = _checked(chances, gold)
+    if (kept < 0).any() or not np.allclose(kept.sum(axis=1), 1, atol=1e-3):
+        raise ValueError("a calibration error is that of probabilities, which are at least 0 and sum to 1")
+    confidence, hits = kept.max(axis=1), kept.argmax(axis=1) == target
+    of_bin = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)[:, None] == np.arange(bins)
+    rows = np.concatenate([of_bin * confidence[:, None], of_bin & hits[:, None], of_bin], axis=1).astype(np.float64)
+    signature = Signature.of("ece", bins=bins, width="equal", **fields)
+    statistics = Statistics(rows, "calibration-error")
+    return measured("ece", statistics, signature, "lower", "%", resamples=resamples, seed=seed)
 
 
 def confusion(scores: ArrayLike, gold: ArrayLike) -> NDArray[np.int64]:
@@ -52,14 +91,15 @@ def confusion(scores: ArrayLike, gold: ArrayLike) -> NDArray[np.int64]:
     return cells.reshape(classes, classes).astype(np.int64)
 
 
-def _f1(name: str, scores: ArrayLike, gold: ArrayLike, resamples: int, seed: int) -> Score:
+def _by_class(name: str, scores: ArrayLike, gold: ArrayLike, resamples: int, seed: int) -> Score:
     kept, target, fields = _checked(scores, gold)
     classes = np.arange(kept.shape[1])
     is_gold = target[:, None] == classes
     is_predicted = kept.argmax(axis=1)[:, None] == classes  # argmax takes the first of equals: the lower id
     # An item of its own scores 100 if right and 0 if wrong, so `items` are hits.
     rows = np.concatenate([is_gold & is_predicted, is_predicted, is_gold], axis=1).astype(np.float64)
-    signature = Signature.of("f1", average=name.removesuffix("-f1"), **fields)
+    average, metric = name.split("-")
+    signature = Signature.of(metric, average=average, **fields)
     return measured(name, Statistics(rows, name), signature, "higher", "%", resamples=resamples, seed=seed)
 
 

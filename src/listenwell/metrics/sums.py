@@ -62,8 +62,13 @@ def sacre_bleu(sums: Array) -> Array:
     return np.asarray(scores).reshape(sums.shape[:-1])
 
 
+def _by_class(sums: Array) -> Array:
+    """Three kinds of columns, each (..., classes): hits, predictions, golds."""
+    return np.moveaxis(sums.reshape(*sums.shape[:-1], 3, -1), -2, 0)
+
+
 def _class_f1(sums: Array) -> tuple[Array, Array, Array]:
-    hits, predicted, gold = np.moveaxis(sums.reshape(*sums.shape[:-1], 3, -1), -2, 0)
+    hits, predicted, gold = _by_class(sums)
     present = predicted + gold
     return 2 * hits / np.where(present > 0, present, 1), present, gold
 
@@ -74,10 +79,40 @@ def macro_f1(sums: Array) -> Array:
     return 100 * f1.sum(axis=-1) / (present > 0).sum(axis=-1)
 
 
+def macro_precision(sums: Array) -> Array:
+    """The columns of `macro_f1`: the mean precision of those classes; 0 for one that is never predicted."""
+    hits, predicted, gold = _by_class(sums)
+    return 100 * (hits / np.where(predicted > 0, predicted, 1)).sum(axis=-1) / (predicted + gold > 0).sum(axis=-1)
+
+
+def macro_recall(sums: Array) -> Array:
+    """The columns of `macro_f1`: the mean recall of those classes; 0 for one that is never gold."""
+    hits, predicted, gold = _by_class(sums)
+    return 100 * (hits / np.where(gold > 0, gold, 1)).sum(axis=-1) / (predicted + gold > 0).sum(axis=-1)
+
+
 def weighted_f1(sums: Array) -> Array:
     """The columns of `macro_f1`: the mean F1 of the classes, weighted by how often each is the gold one."""
     f1, _, gold = _class_f1(sums)
     return 100 * (f1 * gold).sum(axis=-1) / gold.sum(axis=-1)
+
+
+def weighted_precision(sums: Array) -> Array:
+    """The columns of `macro_f1`: the mean precision, weighted likewise; 0 for a class that is never predicted."""
+    hits, predicted, gold = _by_class(sums)
+    return 100 * (hits / np.where(predicted > 0, predicted, 1) * gold).sum(axis=-1) / gold.sum(axis=-1)
+
+
+def weighted_recall(sums: Array) -> Array:
+    """The columns of `macro_f1`: the mean recall, weighted likewise, which is the share of hits."""
+    hits, _, gold = _by_class(sums)
+    return 100 * hits.sum(axis=-1) / gold.sum(axis=-1)
+
+
+def calibration_error(sums: Array) -> Array:
+    """Columns (confidences, hits, items, each by bin): the bins' gaps between confidence and hits, by their items."""
+    confidence, hits, items = _by_class(sums)
+    return 100 * np.abs(confidence - hits).sum(axis=-1) / items.sum(axis=-1)
 
 
 COMBINE: dict[str, Combine] = {
@@ -87,7 +122,12 @@ COMBINE: dict[str, Combine] = {
     "average-bleu": average_bleu,
     "sacrebleu": sacre_bleu,
     "macro-f1": macro_f1,
+    "macro-precision": macro_precision,
+    "macro-recall": macro_recall,
+    "calibration-error": calibration_error,
     "weighted-f1": weighted_f1,
+    "weighted-precision": weighted_precision,
+    "weighted-recall": weighted_recall,
 }
 """By name, so that statistics read back from a file still know what they add up to."""
 

@@ -83,6 +83,51 @@ MODELS: dict[str, Entry] = {
         "transformer that also reads the emotional words alone, and learns from two judges",
         "Li et al. 2020; baseline of Dual-Emp",
     ),
+    "meed2": Entry(
+        "listenwell.models.meed2",
+        "Meed2",
+        "transformer that hears a label in every turn and chooses, or is told, the label of its reply",
+        "Xie and Pu 2021",
+    ),
+    "meed2-plain": Entry(
+        "listenwell.models.meed2",
+        "Meed2",
+        "meed2 without labels: a plain transformer of the same sizes",
+        "Xie and Pu 2021, Table 3",
+        {"labels": False},
+    ),
+    "emotion-intent": Entry(
+        "listenwell.models.classifier",
+        "Classifier",
+        "classifier of 32 emotions, 8 intents and neutral, by which utterances are labelled",
+        "Welivita and Pu 2020; Xie and Pu 2021",
+    ),
+    "bert-joint": Entry(
+        "listenwell.models.bert_joint",
+        "BertJoint",
+        "pretrained encoder for the emotion and recurrent network for the reply, learned together",
+        "BERT (JT), Table 1",
+    ),
+    "bilstm-joint": Entry(
+        "listenwell.models.bert_joint",
+        "BertJoint",
+        "bert-joint with a Bi-LSTM for the emotion",
+        "BERT (JT), Table 1: Bi-LSTM (JT)",
+        {"emotion_from": "bilstm"},
+    ),
+    "bilstm-attn-joint": Entry(
+        "listenwell.models.bert_joint",
+        "BertJoint",
+        "bert-joint with an attentive Bi-LSTM for the emotion",
+        "BERT (JT), Table 1: Bi-LSTM + Attn (JT)",
+        {"emotion_from": "bilstm-attention"},
+    ),
+    "emo-prepend": Entry(
+        "listenwell.models.emo_prepend",
+        "EmoPrepend",
+        "plain transformer that is told the likeliest emotion in front of the context",
+        "Rashkin et al. 2019; baseline of BERT (JT)",
+    ),
 }
 
 

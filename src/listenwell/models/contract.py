@@ -189,6 +189,12 @@ class Model(nn.Module):
     objectives: ClassVar[Mapping[str, str]] = {"likelihood": "likelihood"}
     """The names a recipe's stage may ask for, and the methods that compute them."""
 
+    talks: bool = True
+    """Whether it replies. A classifier does not; what it does instead stands in its own methods."""
+
+    takes_label: bool = False
+    """Whether `Controls.label` says how it replies."""
+
     def understand(
         self,
         batch: Batch,

@@ -1,6 +1,7 @@
 """Corpora by name: `read("empathetic-dialogues", split="train")` gives Dialogues, one at a time.
 
-A source is one module with `read` and `files`; it is imported only when its name is asked for.
+A source is one module with `read` and `files`; it is imported only when its name is asked for. Several are read as
+one, one after another, by their names with + between: "xdailydialog+emotionlines".
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +31,7 @@ SOURCES: dict[str, str] = {
     "dailydialog": "listenwell.sources.dailydialog",
     "xdailydialog": "listenwell.sources.xdailydialog",
     "edos": "listenwell.sources.edos",
+    "empathetic-intents": "listenwell.sources.empathetic_intents",
     "emotionlines": "listenwell.sources.emotionlines",
     "goemotions": "listenwell.sources.goemotions",
     "lccc": "listenwell.sources.lccc",
@@ -37,6 +40,7 @@ SOURCES: dict[str, str] = {
 }
 
 DATA_VARIABLE = "LISTENWELL_DATA"
+TOGETHER = "+"
 
 
 def read(name: str, path: str | Path | None = None, split: str | None = None, **options: Any) -> Iterator[Dialogue]:
@@ -44,19 +48,27 @@ def read(name: str, path: str | Path | None = None, split: str | None = None, **
 
     `options` go to the source's own `read` (report=, strict=, clean=, language= …).
     """
+    if len(several := _several(name, path)) > 1:
+        each = [(part, read(part, None, split, **options)) for part in several]  # a wrong name is told at the call
+        # Two corpora may use one id for two dialogues.
+        return (replace(dialogue, id=f"{part}/{dialogue.id}") for part, found in each for dialogue in found)
     source, place = _resolve(name, path)
     if place is None:
         return source.read(split=split, **options)
     return source.read(place, split=split, **options)
 
 
-def data_files(name: str, path: str | Path | None = None, split: str | None = None) -> list[Path | Traversable]:
-    """The files that `read` would open, for `data_hash`."""
+def data_files(
+    name: str, path: str | Path | None = None, split: str | None = None, **options: Any
+) -> list[Path | Traversable]:
+    """The files that `read` would open, for `data_hash`; `options` are those that choose files, such as part=."""
+    if len(several := _several(name, path)) > 1:
+        return [file for part in several for file in data_files(part, None, split, **options)]
     source, place = _resolve(name, path)
     if place is None:
         return list(source.files())
     # A source whose files are one split each gives the split beside the file.
-    return [entry[0] if isinstance(entry, tuple) else entry for entry in source.files(place, split)]
+    return [entry[0] if isinstance(entry, tuple) else entry for entry in source.files(place, split, **options)]
 
 
 def data_hash(files: str | Path | Traversable | Iterable[str | Path | Traversable]) -> str:
@@ -72,6 +84,8 @@ def data_hash(files: str | Path | Traversable | Iterable[str | Path | Traversabl
 
 def source_name(name: str) -> str:
     """The registered name: hyphens and underscores, small and capital letters are one."""
+    if TOGETHER in name:
+        return TOGETHER.join(source_name(part) for part in name.split(TOGETHER))
     plain = name.strip().lower().replace("_", "-")
     if plain not in SOURCES:
         raise ValueError(unknown_name("source", name, SOURCES) + ". Your own dialogues: a path that ends in .jsonl")
@@ -113,6 +127,15 @@ def data_roots() -> list[Path]:
     if (checkout / "pyproject.toml").is_file():  # an installed package has no checkout around it
         roots.append(checkout.parent / "shared" / "data")
     return list(dict.fromkeys(roots))
+
+
+def _several(name: str, path: str | Path | None) -> list[str]:
+    """The sources that a name stands for: one, or those with + between. A file may be called a+b.jsonl."""
+    if TOGETHER not in name or Path(name).expanduser().is_file():
+        return [name]
+    if path is not None:
+        raise ValueError(f"{name} are several sources, which lie in several places; leave the path {str(path)!r} out")
+    return name.split(TOGETHER)
 
 
 def _resolve(name: str, path: str | Path | None) -> tuple[ModuleType, Path | None]:

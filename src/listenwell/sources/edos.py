@@ -7,9 +7,10 @@ Four parts, each a CSV file, told apart by their header:
 - *similar*: the label of the nearest dialogue of mturk, whose similarity (a cosine) is given as confidence.
 - *similar-self-labelled*: likewise, of the nearest self-labelled one.
 
-`part="seed"` reads the three machine-labelled parts. No splits were published: all of it counts as train. The
-turns alternate, as the authors segmented them; subtitles do not say who speaks. Tokens are put together
-again: "don 't" is read as "don't". A label is one of `taxonomy.LABELS`, or what a worker wrote freely.
+`part="seed"` reads the three machine-labelled parts. No splits were published; here eight of ten dialogues are train,
+one valid and one test, by their texts, so that a dialogue that stands in two files is in one split. The turns
+alternate, as the authors segmented them; subtitles do not say who speaks. Tokens are put together again: "don 't" is
+read as "don't". A label is one of `taxonomy.LABELS`, or what a worker wrote freely.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from listenwell.sources.building import Builder, taking_turns
 from listenwell.sources.opening import Found, Piece, choose, csv_rows
 from listenwell.sources.report import Report, SourceError, shorten
 from listenwell.sources.spacing import detokenise
+from listenwell.sources.splits import split_name, split_of_texts
 from listenwell.taxonomy import LABEL_ID, unknown_name
 
 NAME = "edos"
@@ -83,11 +85,13 @@ _DASHES = re.compile(r"(?:- )*")
 
 
 def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[Found]:
-    """The files of a part, or of all of them; the only split is train."""
+    """The files of a part, or of all of them: each holds dialogues of every split."""
+    if split is not None:
+        split_name(split)
     if part not in (None, *PARTS):
         raise ValueError(unknown_name("part", str(part), PARTS))
     pieces = [piece for piece in PIECES if part != "seed" or piece.part != "mturk"]
-    return choose(path, pieces, split, None if part == "seed" else part, how_to_get=HOW_TO_GET)
+    return choose(path, pieces, None, None if part == "seed" else part, how_to_get=HOW_TO_GET)
 
 
 def read(
@@ -98,15 +102,16 @@ def read(
     clean: bool = False,
     part: str | None = None,
 ) -> Iterator[Dialogue]:
-    """The dialogues of a part (all by default) of the folder, or of one file.
+    """The dialogues of a part and split (all by default) of the folder, or of one file.
 
     `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
     """
     chosen = files(path, split, part=part)
-    return _read(chosen, Builder(NAME, Report() if report is None else report, clean))
+    wanted = None if split is None else split_name(split)
+    return _read(chosen, Builder(NAME, Report() if report is None else report, clean), wanted)
 
 
-def _read(chosen: list[Found], builder: Builder) -> Iterator[Dialogue]:
+def _read(chosen: list[Found], builder: Builder, wanted: str | None) -> Iterator[Dialogue]:
     for found in chosen:
         rows = csv_rows(found.path)
         part, layout = _layout(next(rows, (1, []))[1], found.file)
@@ -117,11 +122,14 @@ def _read(chosen: list[Found], builder: Builder) -> Iterator[Dialogue]:
             texts = layout.field(row, layout.text).split("\n")
             if part != "mturk":
                 texts = [_DASHES.sub("", text, count=1) for text in texts]
-            label = _label(row, layout, builder.report, found.file, line)
             texts = [detokenise(text) for text in texts]
-            said = taking_turns(texts, line, [*[None] * (len(texts) - 1), label])
             name = builder.name(f"{part}-{layout.field(row, layout.id)}", found, line)
-            dialogue = builder.build(name, said, found, line)
+            split = split_of_texts(texts)
+            if wanted not in (None, split):
+                continue
+            label = _label(row, layout, builder.report, found.file, line)
+            said = taking_turns(texts, line, [*[None] * (len(texts) - 1), label])
+            dialogue = builder.build(name, said, found._replace(split=split), line)
             if dialogue is not None:
                 yield dialogue
 

@@ -6,6 +6,7 @@ The file form is `tokenizer.json`, as every Hugging Face tool reads it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ BACKBONES = (
     ("<|endoftext|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|im_start|>"),  # chat models in ChatML
 )
 """What pretrained families call the tokens that stand for padding, an unknown word, start, end and context."""
+
+_APART = re.compile(r"(?<=\w) ' (?=(?:t|s|m|d|re|ve|ll)\b)")
+"""The apostrophe of "don ' t": BERT's word pieces do not tell that it stood between letters."""
 
 
 @dataclass
@@ -89,7 +93,8 @@ class Tokenizer:
         if self.kind == "word":
             kept = {*ids} - {*self.banned, self.end}
             return detokenize([self.token(index) for index in ids if index in kept])
-        return self.backend.decode(list(ids), skip_special_tokens=True).strip()
+        text = self.backend.decode(list(ids), skip_special_tokens=True).strip()
+        return _APART.sub("'", text) if self.kind == "backbone" else text
 
     def token(self, index: int) -> str:
         return self.backend.id_to_token(index) or UNK

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from listenwell import sources
 from listenwell.batching import Encoded, collate, encode, epoch_batches
 from listenwell.configuration import ConfigError
 from listenwell.dialogue import Dialogue, Example, examples
+from listenwell.hearing import Labels, label_all
 from listenwell.models.contract import Batch, WordPrior
 from listenwell.text import Tokenizer, train_tokenizer
 from listenwell.text.lexicon import emotional_words
@@ -35,9 +36,12 @@ def read_examples(data: DataConfig, split: str, report: sources.Report | None = 
 
 
 def learn_tokenizer(recipe: Recipe) -> Tokenizer:
-    """From every turn of the training split, and nothing else."""
-    turns = (turn.text for dialogue in read_dialogues(recipe.data, recipe.data.split) for turn in dialogue.turns)
-    return train_tokenizer(turns, recipe.text)
+    """From every turn of the training split, or of those of the sources that `vocabulary` names; nothing else."""
+    if recipe.vocabulary:
+        dialogues = sources.read(recipe.vocabulary, split="train")
+    else:
+        dialogues = read_dialogues(recipe.data, recipe.data.split)
+    return train_tokenizer((turn.text for dialogue in dialogues for turn in dialogue.turns), recipe.text)
 
 
 def training_hash(recipe: Recipe) -> str:
@@ -45,8 +49,19 @@ def training_hash(recipe: Recipe) -> str:
     return sources.data_hash(sources.data_files(recipe.data.source, recipe.data.path, recipe.data.split))
 
 
-def encode_split(recipe: Recipe, data: DataConfig, split: str, tokenizer: Tokenizer, *, cut_replies: bool) -> Encoded:
-    encoded = encode(read_examples(data, split), tokenizer, recipe.encoding, cut_replies)
+def encode_split(
+    recipe: Recipe,
+    data: DataConfig,
+    split: str,
+    tokenizer: Tokenizer,
+    *,
+    cut_replies: bool,
+    labeller: Labels | None = None,
+) -> Encoded:
+    items: Iterable[Example] = read_examples(data, split)
+    if labeller is not None:
+        items = label_all(items, labeller)
+    encoded = encode(items, tokenizer, recipe.encoding, cut_replies)
     if not len(encoded):
         raise NothingThereError(f"{data.source}, split {split}: there is no example with {' and '.join(data.sides)}")
     return encoded
@@ -182,17 +197,19 @@ class Feed:
                 )
 
 
-def feeds(recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, Encoded]) -> dict[str, Feed]:
+def feeds(
+    recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, Encoded], labeller: Labels | None = None
+) -> dict[str, Feed]:
     """The stage's streams, but for those that only optional moves draw from and the data has nothing for.
 
-    `ready` remembers encoded data across stages.
+    `ready` remembers encoded data across stages; `labeller` labels the turns, where the recipe has one.
     """
     streams = stage.streams or {"train": Stream(**vars(recipe.data))}
     needed = {move.stream for move in stage.moves if not move.optional}
     found = {}
     for index, (name, stream) in enumerate(streams.items()):
         try:
-            data = _encoded(recipe, stream, tokenizer, ready, True)
+            data = _encoded(recipe, stream, tokenizer, ready, True, labeller)
         except NothingThereError:
             if name in needed:
                 raise
@@ -201,17 +218,26 @@ def feeds(recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, E
     return found
 
 
-def encode_valid(recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, Encoded]) -> Encoded:
+def encode_valid(
+    recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, Encoded], labeller: Labels | None = None
+) -> Encoded:
     """What the stage is validated on: the listeners' replies, as in use, unless it says otherwise."""
     stream = stage.valid or Stream(**{**vars(recipe.data), "split": "valid"})
-    return _encoded(recipe, stream, tokenizer, ready, False)
+    return _encoded(recipe, stream, tokenizer, ready, False, labeller)
 
 
-def _encoded(recipe: Recipe, stream: Stream, tokenizer: Tokenizer, ready: dict[str, Encoded], cut: bool) -> Encoded:
+def _encoded(
+    recipe: Recipe,
+    stream: Stream,
+    tokenizer: Tokenizer,
+    ready: dict[str, Encoded],
+    cut: bool,
+    labeller: Labels | None,
+) -> Encoded:
     if not stream.source:
         own = recipe.data
         stream = replace(stream, source=own.source, path=own.path, clean=stream.clean or own.clean)
     key = f"{stream.source}|{stream.path}|{stream.split}|{stream.replies_by}|{stream.sides}|{stream.clean}|{cut}"
     if key not in ready:
-        ready[key] = encode_split(recipe, stream, stream.split, tokenizer, cut_replies=cut)
+        ready[key] = encode_split(recipe, stream, stream.split, tokenizer, cut_replies=cut, labeller=labeller)
     return ready[key]

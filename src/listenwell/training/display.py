@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -91,6 +92,23 @@ class Display:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._progress.stop()
+
+    def begin(self, name: str, total: int) -> Callable[[int], None]:
+        """Shows work that comes before learning; returns what to tell as more of it is done."""
+        task, done = self._progress.add_task(name, total=total, state=""), 0
+        self.say(f"{name}: {total:,}")
+
+        def advance(more: int) -> None:
+            nonlocal done
+            done += more
+            self._progress.advance(task, more)
+            if done >= total:
+                self._progress.remove_task(task)
+            elif not self._live and time.monotonic() - self._said >= 30:
+                self._said = time.monotonic()
+                self.say(f"{name}: {done:,} of {total:,}")
+
+        return advance
 
     def stage(self, name: str, total: int, done: int) -> None:
         if self._task is not None:

@@ -200,6 +200,13 @@ class Recipe:
     """Which published row this stands for, as paper/table/system."""
     data: DataConfig = field(default_factory=DataConfig)
     """The corpus: its train split gives the vocabulary, its valid split the criterion."""
+    start: str = ""
+    """Weights and vocabulary to start from: a run beside this one, a folder, or a trained system by name."""
+    vocabulary: str = ""
+    """The sources whose train splits the tokenizer learns from, with + between; the recipe's own if not given."""
+    labeller: str = ""
+    """A trained classifier, named as `start` is, that labels the turns for a model that reads labels; it becomes a part
+    of what is trained. Without one, contexts have the labels of the corpus, and in use none."""
     text: TextConfig = field(default_factory=TextConfig)
     """How text becomes tokens."""
     encoding: EncodingConfig = field(default_factory=EncodingConfig)

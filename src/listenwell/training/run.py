@@ -14,12 +14,15 @@ from rich.console import Console
 from listenwell import __version__, checkpoint
 from listenwell.checkpoint import Checkpoint, CheckpointError
 from listenwell.configuration import ConfigError
+from listenwell.finding import find
+from listenwell.hearing import LABELLER, fingerprint
 from listenwell.models import build
+from listenwell.models.contract import Model
 from listenwell.training.curves import draw
 from listenwell.training.data import encode_split, learn_tokenizer, mixed, training_hash, word_prior
 from listenwell.training.display import Display
 from listenwell.training.processes import Precision, Processes
-from listenwell.training.recipe import Recipe
+from listenwell.training.recipe import Recipe, recipe_texts
 from listenwell.training.resuming import Place, read_place, read_training
 from listenwell.training.trainer import Trainer
 
@@ -41,7 +44,7 @@ def train(
     processes = Processes(precision, device)
     display = Display(Console(stderr=True), quiet or not processes.main)
     data_hash = training_hash(recipe)
-    fingerprint = f"{recipe.fingerprint()}-{data_hash}"
+    mark = f"{recipe.fingerprint()}-{data_hash}"
     if processes.main:
         for name in ("last", "best"):
             checkpoint.settle(folder / name)
@@ -50,13 +53,13 @@ def train(
     if found is None:
         if not resume and any((folder / name).exists() for name in ("last", "previous", "best")):
             raise ConfigError(f"{folder} holds a run already: go on with --resume, or name another folder with --out")
-        made, place, source = _fresh(recipe, data_hash, display, processes), Place(fingerprint), None
+        made, place, source = _fresh(recipe, folder, data_hash, display, processes), Place(mark), None
         if processes.main:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe.to_dict(), sort_keys=False), encoding="utf-8")
     else:
         made, place, source = found
-        if place.fingerprint != fingerprint:
+        if place.fingerprint != mark:
             raise ConfigError(f"{folder} was begun with another recipe or other data; name another folder with --out")
         if place.finished:
             display.say(f"{folder} is trained to the end of its recipe.")
@@ -90,9 +93,13 @@ def _newest(folder: Path, display: Display) -> tuple[Checkpoint, Place, Path] | 
     return None
 
 
-def _fresh(recipe: Recipe, data_hash: str, display: Display, processes: Processes) -> Checkpoint:
-    """A new model. The weights depend on the seed and the training data alone."""
-    tokenizer = learn_tokenizer(recipe)
+def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, processes: Processes) -> Checkpoint:
+    """A new model. The weights depend on the seed, the training data and what it starts from alone."""
+    start = _start(recipe, folder)
+    parts = {} if start is None else start.parts
+    if recipe.labeller:
+        parts = {**parts, LABELLER: _trained("labeller", recipe.labeller, recipe, folder)}
+    tokenizer = learn_tokenizer(recipe) if start is None else start.tokenizer
     encoded = encode_split(recipe, recipe.data, recipe.data.split, tokenizer, cut_replies=True)
     torch.manual_seed(recipe.seed)
     choices: dict[str, Any] = dict(recipe.model)
@@ -101,7 +108,10 @@ def _fresh(recipe: Recipe, data_hash: str, display: Display, processes: Processe
         raise ConfigError(f"recipe {recipe.name}: model needs a name")
     name = name.replace("_", "-")
     model = build(name, choices, tokenizer.vocabulary)
-    model.initialise(word_prior(recipe, tokenizer, encoded))
+    if start is None:
+        model.initialise(word_prior(recipe, tokenizer, encoded))
+    else:
+        _take_weights(model, start, recipe)
     size = sum(parameter.numel() for parameter in model.parameters())
     display.say(f"{name}: {size / 1e6:.1f}M parameters, {len(tokenizer):,} tokens, {len(encoded):,} examples")
     meta = {
@@ -116,8 +126,41 @@ def _fresh(recipe: Recipe, data_hash: str, display: Display, processes: Processe
         "processes": processes.count,
         "precision": processes.precision,
         "torch": torch.__version__,
+        **({} if start is None else {"start": {"name": recipe.start, "hash": fingerprint(start)}}),
     }
-    return Checkpoint(name, model, tokenizer, recipe.encoding, recipe.decoding, meta)
+    return Checkpoint(name, model, tokenizer, recipe.encoding, recipe.decoding, meta, parts)
+
+
+def _trained(key: str, name: str, recipe: Recipe, folder: Path) -> Checkpoint:
+    """What a key of the recipe names: the run of that name beside this one, else what the name or path stands for."""
+    beside = folder.parent / name
+    try:
+        return checkpoint.load(find(beside if beside.is_dir() else name))
+    except ValueError as problem:
+        hint = f"; is it trained yet? listenwell train {name}" if name in recipe_texts() else ""
+        raise ConfigError(f"recipe {recipe.name}, {key}: {problem}{hint}") from problem
+
+
+def _start(recipe: Recipe, folder: Path) -> Checkpoint | None:
+    """What the recipe starts from, if its vocabulary is the one that the recipe asks for."""
+    if not recipe.start:
+        return None
+    start = _trained("start", recipe.start, recipe, folder)
+    kind, size = recipe.text.kind, recipe.text.size
+    if start.tokenizer.kind != kind or (kind == "bpe" and len(start.tokenizer) > size):
+        theirs = f"{len(start.tokenizer):,} tokens of kind {start.tokenizer.kind}"
+        ours = f"text.kind {kind}" + (f" and text.size {size:,}" if kind == "bpe" else "")
+        raise ConfigError(f"recipe {recipe.name}: {recipe.start} has {theirs}, which is not what {ours} asks for")
+    return start
+
+
+def _take_weights(model: Model, start: Checkpoint, recipe: Recipe) -> None:
+    try:
+        model.load_state_dict(start.model.state_dict())
+    except RuntimeError as problem:
+        raise ConfigError(
+            f"recipe {recipe.name}: the weights of {recipe.start}, a {start.name}, do not fit this model: {problem}"
+        ) from problem
 
 
 def _commit() -> str | None:

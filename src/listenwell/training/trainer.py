@@ -17,6 +17,7 @@ from listenwell import checkpoint
 from listenwell.batching import Encoded, collate, ordered_batches
 from listenwell.checkpoint import Checkpoint
 from listenwell.configuration import ConfigError
+from listenwell.hearing import LABELLER, remembered
 from listenwell.models.contract import Batch, Moment, Term
 from listenwell.taxonomy import unknown_name
 from listenwell.training.data import Feed, encode_valid, feeds
@@ -85,6 +86,8 @@ class Trainer:
         self.folder, self.place, self.display = folder, place, display
         self.save_every = save_every
         self.journal = Journal(folder, place.update) if self.processes.main else None
+        part = made.parts.get(LABELLER)
+        self.labeller = None if part is None else remembered(part, display.begin)
         self.learners: Learners | None = None
         self.valid = Encoded()
         self.ready: dict[str, Encoded] = {}
@@ -132,9 +135,9 @@ class Trainer:
     # One stage
 
     def _stage(self, stage: Stage, resume_from: Path | None) -> None:
-        streams = feeds(self.recipe, stage, self.made.tokenizer, self.ready)
+        streams = feeds(self.recipe, stage, self.made.tokenizer, self.ready, self.labeller)
         stage = self._possible(stage, streams)
-        self.valid = encode_valid(self.recipe, stage, self.made.tokenizer, self.ready)
+        self.valid = encode_valid(self.recipe, stage, self.made.tokenizer, self.ready, self.labeller)
         first = streams[stage.moves[0].stream]
         self.learners = Learners(self.model, stage.optimizers)
         if resume_from is not None:

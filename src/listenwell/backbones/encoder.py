@@ -1,0 +1,108 @@
+"""A pretrained encoder of the transformers library: made from its architecture alone, filled from its files once.
+
+A model that holds one keeps the architecture in its config and the weights among its own, so that its checkpoint is
+read again where the pretrained files are not at hand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from listenwell.backbones.finding import BackboneError, find_backbone
+
+UNTOLD = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version")
+"""What a config.json says beside the architecture: where it came from, and in which precision it was saved."""
+
+
+def need_transformers() -> Any:
+    try:
+        return import_module("transformers")
+    except ImportError as problem:
+        raise ImportError("a pretrained encoder needs transformers: pip install 'listenwell[backbones]'") from problem
+
+
+def read_architecture(name: str) -> dict[str, Any]:
+    """The sizes and choices of a backbone, as its config.json tells them; `name` as for `find_backbone`."""
+    path = find_backbone(name) / "config.json"
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise BackboneError(f"{path}: cannot be read as the config of a pretrained model: {problem}") from problem
+    if not isinstance(told, dict) or "model_type" not in told:
+        raise BackboneError(f"{path}: no model_type in it, which says how the pretrained model is built")
+    return {key: value for key, value in told.items() if key not in UNTOLD}
+
+
+class PretrainedEncoder(nn.Module):
+    """Tokens to one vector a position. Random until `load_pretrained` or a checkpoint fills it."""
+
+    def __init__(self, architecture: Mapping[str, Any]) -> None:
+        super().__init__()
+        transformers = need_transformers()
+        try:
+            config = transformers.AutoConfig.for_model(**architecture)
+            # With torch's fused attention, where the family has it.
+            self.model: Any = transformers.AutoModel.from_config(config)
+            self.width: int = config.hidden_size
+            self.vocabulary: int = config.vocab_size
+            # RoBERTa counts its positions from 2; two fewer than the table has are safe for every family.
+            self.longest: int = config.max_position_embeddings - 2
+        except (AttributeError, KeyError, TypeError, ValueError) as problem:
+            raise ValueError(f"no encoder can be made of this architecture: {problem}") from problem
+        if getattr(self.model, "pooler", None) is not None:
+            self.model.pooler = None  # learned for another task, and read by nobody here
+
+    def load_pretrained(self, name: str) -> None:
+        """Takes the weights of the backbone whose architecture this is."""
+        folder, auto = find_backbone(name), need_transformers().AutoModel
+        try:
+            with _without_bars():
+                loaded, about = auto.from_pretrained(
+                    folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+                )
+        except (OSError, RuntimeError, ValueError) as problem:
+            raise BackboneError(f"{folder}: its weights cannot be read: {problem}") from problem
+        if missing := sorted(key for key in about["missing_keys"] if not _unread(key)):
+            raise BackboneError(f"{folder}: its weights lack {', '.join(missing[:3])}")
+        try:
+            self.model.load_state_dict({key: w for key, w in loaded.state_dict().items() if not _unread(key)})
+        except RuntimeError as problem:
+            raise BackboneError(f"{folder}: its weights do not fit the architecture: {problem}") from problem
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """(batch, time) to (batch, time, width); every position sees every real position."""
+        return self._run(tokens, mask).last_hidden_state
+
+    def starts(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """What every layer makes of the first position: (batch, layers, width), the last layer last."""
+        _, *layers = self._run(tokens, mask, output_hidden_states=True).hidden_states  # the first are the embeddings
+        return torch.stack([hidden[:, 0] for hidden in layers], dim=1)
+
+    def _run(self, tokens: Tensor, mask: Tensor, **options: Any) -> Any:
+        # Without padding the kernel needs no mask, and is faster without one.
+        needed = None if bool(mask.all()) else mask.long()
+        return self.model(input_ids=tokens, attention_mask=needed, **options)
+
+
+def _unread(key: str) -> bool:
+    return key.startswith("pooler.")
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Standard error belongs to the display of training; a bar for a tenth of a second would be noise there."""
+    logging = import_module("transformers.utils.logging")
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

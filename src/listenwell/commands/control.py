@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from listenwell.decoding import Decoding
+
+
+def control(
+    system: str,
+    data: str = "empathetic-dialogues",
+    split: str = "test",
+    path: Path | None = None,
+    limit: int = 200,
+    labeller: str | None = None,
+    out: Path | None = None,
+    decoding: Decoding | None = None,
+    resamples: int = 1000,
+    json: bool = False,
+) -> None:
+    """Measure whether a system replies with the intent that it is asked for.
+
+    Each context is answered once for each of the eight intents. A score is the share of replies in which the
+    classifier finds the intent that was asked for; the first two are the mean of all intents and the least.
+
+    Args:
+        system: A trained system by name (`listenwell models`), or the folder of a run.
+        data: A source by name (`listenwell data`) or a .jsonl file.
+        split: Which split.
+        path: Where the source lies, if not in LISTENWELL_DATA.
+        limit: How many contexts, taken evenly from the split; 0 for all.
+        labeller: The classifier that recognises intents, by name or folder; the system's own if not given.
+        out: Folder for scores.json and replies.jsonl; evaluation/control within a run's folder if that is the system.
+        decoding: How to write replies; the system's own way if not given.
+        resamples: Of the bootstrap that gives the intervals; 0 for none.
+        json: Print scores.json instead of a table.
+    """
+    import json as encoder
+
+    from rich.console import Console
+
+    from listenwell import checkpoint, sources
+    from listenwell.commands.display import table, tracked
+    from listenwell.dialogue import examples
+    from listenwell.evaluation.control import control as measure
+    from listenwell.evaluation.control import write
+    from listenwell.finding import find, load
+    from listenwell.hearing import load_labeller
+
+    bot = load(system, care=False)
+    if decoding is not None:
+        bot.decoding = decoding
+    recogniser = bot.labeller if labeller is None else load_labeller(checkpoint.load(find(labeller)))
+    if recogniser is None:
+        raise ValueError(f"{system} has no classifier of its own that could recognise an intent; name one: --labeller")
+    items = [item for dialogue in sources.read(data, path, split) for item in examples(dialogue)]
+    chosen = items[:: max(1, len(items) // limit)][:limit] if limit else items
+    with tracked() as progress:
+        found = measure(bot, chosen, recogniser, progress, resamples=resamples)
+    found.about = {"system": system, "data": data, "split": split, "items": len(chosen)}
+    found.about["decoding"] = bot.decoding.signature()
+    if out is None and Path(system).is_dir():
+        out = Path(system) / "evaluation" / "control"
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write(found, out)
+    if json:
+        print(encoder.dumps({"about": found.about, "scores": [score.to_json() for score in found.scores]}))
+        return
+    rows = [(s.name, f"{s.value:.1f} %", "" if s.low is None else f"{s.low:.1f} to {s.high:.1f}") for s in found.scores]
+    title = f"{system} on {len(chosen):,} contexts of {data}, {split}; {found.about['decoding']}"
+    Console().print(table(title, ("score", "value", "95 % interval"), rows, right=("value",)))

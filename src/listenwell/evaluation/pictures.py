@@ -1,0 +1,94 @@
+"""Pictures of labels: which are taken for which, and how often each is given (MEED2's Figures 2 and 5)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from listenwell.dialogue import Dialogue, Label
+from listenwell.metrics.extras import need
+from listenwell.taxonomy import EMOTIONS, INTENTS, LABELS
+
+COLOURS = ("#4878a8", "#c8773a", "#5b9a62", "#9a6fb0", "#7f7f7f")
+TOLD = 10
+"""Percent from which on a cell of a confusion has its number written in it."""
+
+
+def draw_confusion(table: np.ndarray, names: Sequence[str], title: str, path: Path) -> None:
+    """Row by row, the share of a gold label's items that were given each label.
+
+    table (labels, labels): how often the gold label of the row was given the label of the column. A label that is never
+    gold has no row, and one that is never given no column.
+    """
+    rows, columns = (np.flatnonzero(table.sum(axis=axis)).tolist() for axis in (1, 0))
+    if not rows:
+        raise ValueError("there is no item to draw a confusion of")
+    shares = 100 * table[np.ix_(rows, columns)] / table[rows].sum(axis=1, keepdims=True)
+    size = (3.2 + 0.27 * len(columns), 2.4 + 0.25 * len(rows))
+    axes = need("matplotlib.figure", "a picture").Figure(figsize=size, layout="constrained").add_subplot()
+    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=100, aspect="auto")
+    for row, column in zip(*np.nonzero(shares >= TOLD), strict=True):
+        light = "white" if shares[row, column] > 55 else "black"
+        axes.text(column, row, f"{shares[row, column]:.0f}", ha="center", va="center", fontsize=6, color=light)
+    axes.set_xticks(range(len(columns)), [names[i] for i in columns], rotation=90, fontsize=7)
+    axes.set_yticks(range(len(rows)), [f"{names[i]} ({table[i].sum():,})" for i in rows], fontsize=7)
+    axes.set_xlabel("label given", fontsize=9)
+    axes.set_ylabel("gold label (items)", fontsize=9)
+    right = table.diagonal().sum() / table.sum()
+    axes.set_title(f"{title}: {right:.1%} right", fontsize=10)
+    axes.figure.colorbar(image, ax=axes, shrink=0.5, label="% of the gold label's items")
+    _save(axes.figure, path)
+
+
+def count_labels(labels: Iterable[Label | None]) -> Counter[str]:
+    """How often each of the 41 labels is given; others, and none, do not count."""
+    return Counter(label.name for label in labels if label is not None and label.name in LABELS)
+
+
+def count_turns(dialogues: Iterable[Dialogue]) -> Counter[str]:
+    """The same, of all turns of a labelled corpus."""
+    return count_labels(turn.label for dialogue in dialogues for turn in dialogue.turns)
+
+
+def draw_distributions(counts: Mapping[str, Mapping[str, int]], title: str, path: Path) -> None:
+    """Bars for the share of each of the 41 labels, side by side where there are several corpora or systems.
+
+    `counts`: what each bar's colour stands for, and how often it has each label. The emotions, the intents and neutral
+    stand in three groups, in the order of the taxonomy.
+    """
+    totals = {name: sum(found.values()) for name, found in counts.items()}
+    if not counts or not all(totals.values()):
+        empty = ", ".join(name for name, total in totals.items() if not total)
+        raise ValueError(f"there are no labels to draw{f' of {empty}' if empty else ''}")
+    axes = need("matplotlib.figure", "a picture").Figure(figsize=(12, 4.2), layout="constrained").add_subplot()
+    places, width = _grouped(), 0.8 / len(counts)
+    for index, (name, found) in enumerate(counts.items()):
+        shares = [100 * found.get(label, 0) / totals[name] for label in LABELS]
+        offset = (index - (len(counts) - 1) / 2) * width
+        colour = COLOURS[index % len(COLOURS)]
+        axes.bar(places + offset, shares, width, color=colour, label=f"{name} ({totals[name]:,})")
+    axes.set_xticks(places, LABELS, rotation=90, fontsize=8)
+    axes.set_ylabel("% of labels", fontsize=9)
+    axes.set_title(title, fontsize=10)
+    axes.margins(x=0.01)
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.legend(fontsize=8, frameon=False)
+    _save(axes.figure, path)
+
+
+def _grouped() -> np.ndarray:
+    """Where the bars of each label stand: a gap before the intents and before neutral."""
+    gaps = np.zeros(len(LABELS))
+    gaps[len(EMOTIONS) :] += 0.8
+    gaps[len(EMOTIONS) + len(INTENTS) :] += 0.8
+    return np.arange(len(LABELS)) + gaps
+
+
+def _save(figure: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)

@@ -1,0 +1,105 @@
+"""Utterances labelled by a trained classifier: texts, or every turn of a corpus.
+
+>>> Labeller.load("emotion-intent").label(["I lost my job today"])
+[Label(name='sad', by='machine', confidence=0.31)]
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from listenwell import checkpoint
+from listenwell.batching import collate, encode, ordered_batches
+from listenwell.checkpoint import Checkpoint
+from listenwell.dialogue import Dialogue, Example, Label, Turn
+from listenwell.finding import find
+from listenwell.taxonomy import LABELS
+
+DEFAULT = "emotion-intent"
+BLOCK = 512
+"""Dialogues of a corpus that are held and labelled together: enough for batches of like length."""
+
+
+class Labeller:
+    """A classifier with its tokenizer: which of the 41 labels a text has."""
+
+    def __init__(self, made: Checkpoint) -> None:
+        if not hasattr(made.model, "label_log_probs"):
+            raise ValueError(f"{made.name} labels no texts; {DEFAULT} does")
+        self.name = made.name
+        self.checkpoint = made
+        self.model: Any = made.model.eval()
+
+    @classmethod
+    def load(cls, name_or_path: str | Path = DEFAULT) -> Labeller:
+        """A trained classifier by name, or by the folder of a run or checkpoint."""
+        return cls(checkpoint.load(find(name_or_path)))
+
+    def log_probs(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> np.ndarray:
+        """(texts, 41) log p(label | text), calibrated where the classifier is; `done` is told how many more are ready.
+
+        A text is cut where it was cut in training; equal texts are read once.
+        """
+        if isinstance(texts, str):
+            raise ValueError(f"a list of texts is labelled, found one text: {texts!r}")
+        texts = list(texts)
+        times = Counter(texts)
+        distinct = {text: row for row, text in enumerate(times)}
+        items = [Example(text, reply=Turn("speaker", text)) for text in distinct]
+        data = encode(items, self.checkpoint.tokenizer, self.checkpoint.encoding, cut_replies=True)
+        found = np.zeros((len(distinct), len(LABELS)))
+        for rows in ordered_batches(data.lengths()):
+            batch = collate(data, rows, self.checkpoint.tokenizer.pad)
+            with torch.inference_mode():
+                found[rows] = self.model.label_log_probs(batch).double().numpy()
+            if done is not None:
+                done(sum(times[data.ids[row]] for row in rows))
+        return found[[distinct[text] for text in texts]]
+
+    def distribution(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> np.ndarray:
+        """(texts, 41) p(label | text)."""
+        return np.exp(self.log_probs(texts, done))
+
+    def label(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> list[Label]:
+        """The likeliest label of each text, and how likely it is."""
+        chances = self.distribution(texts, done)
+        return [
+            Label(LABELS[index], "machine", round(min(float(row[index]), 1.0), 4))
+            for row, index in zip(chances, chances.argmax(axis=1), strict=True)
+        ]
+
+
+def label_dialogues(
+    dialogues: Iterable[Dialogue],
+    labeller: Labeller,
+    overwrite: bool = False,
+    done: Callable[[int], None] | None = None,
+) -> Iterator[Dialogue]:
+    """The dialogues with a label on every turn, a block at a time.
+
+    A gold label stays, of whatever label set, unless `overwrite`; one that a machine gave is given anew.
+    """
+    rest = iter(dialogues)
+    while block := list(islice(rest, BLOCK)):
+        texts = [turn.text for dialogue in block for turn in dialogue.turns if overwrite or not has_gold(turn)]
+        known = dict(zip(texts, labeller.label(texts), strict=True))
+        for dialogue in block:
+            yield replace(dialogue, turns=tuple(_labelled(turn, known, overwrite) for turn in dialogue.turns))
+            if done is not None:
+                done(len(dialogue.turns))
+
+
+def has_gold(turn: Turn) -> bool:
+    return turn.label is not None and turn.label.by == "gold"
+
+
+def _labelled(turn: Turn, known: dict[str, Label], overwrite: bool) -> Turn:
+    return replace(turn, label=known[turn.text]) if overwrite or not has_gold(turn) else turn

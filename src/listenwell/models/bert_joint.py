@@ -1,0 +1,230 @@
+"""BERT (JT): the speaker's emotion and the reply, learned together; and its Bi-LSTM rows.
+
+The emotion side reads the context with a pretrained encoder and weighs the [CLS] of all its layers by the last one's:
+
+    α = softmax_l(h_lᵀ W_g h_L),   C_E = Σ_l α_l h_l,   p(emotion | context) = softmax(W_E C_E)      (Eqs 1, 2)
+
+The generation side reads it with a Bi-GRU (3) and writes with a GRU that is fed its own last output, starts half-way
+between C_E and the Bi-GRU's last state, and attends to the Bi-GRU's outputs (4, 5). The loss is the sum of both (6).
+`bilstm-joint` and `bilstm-attn-joint` have a Bi-LSTM in the place of the pretrained encoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from listenwell.backbones.encoder import PretrainedEncoder, read_architecture
+from listenwell.layers.dropout import Dropout
+from listenwell.layers.loss import packed_cross_entropy
+from listenwell.layers.recurrent import AttentiveDecoder, RecurrentEncoder
+from listenwell.layers.words import WordEmbedding
+from listenwell.models.contract import Batch, Controls, Model, Moment, Sequence, State, Term, Vocabulary, WordPrior
+from listenwell.models.terms import classification_terms, sum_by_row
+from listenwell.models.trs import LISTENER
+from listenwell.taxonomy import EMOTIONS
+
+
+@dataclass
+class EmotionSideConfig:
+    """What the emotion is heard from."""
+
+    emotion_from: Literal["backbone", "bilstm", "bilstm-attention"] = "backbone"
+    """The [CLS] of all layers of a pretrained encoder, the last state of a Bi-LSTM, or all its states."""
+    emotion_dropout: float = 0.1
+    """On what the emotion is classified from."""
+    backbone: str = "minilm"
+    """The pretrained encoder to start from: a folder, or a name such as minilm. Its tokens are to be read too: the
+    recipe's text has kind backbone and the same name."""
+    architecture: dict[str, Any] = field(default_factory=dict)
+    """The pretrained encoder's sizes; those of the backbone if not given."""
+
+
+C = TypeVar("C", bound=EmotionSideConfig)
+
+
+def with_architecture(config: C) -> C:
+    """The config with the backbone's sizes in it, so that a checkpoint needs no file of the backbone."""
+    if config.emotion_from != "backbone" or config.architecture:
+        return config
+    return replace(config, architecture=read_architecture(config.backbone))
+
+
+def make_backbone(config: EmotionSideConfig, vocabulary: Vocabulary) -> PretrainedEncoder | None:
+    """The encoder that the emotion side reads with, not yet filled; None where it is a Bi-LSTM."""
+    if config.emotion_from != "backbone":
+        return None
+    made = PretrainedEncoder(config.architecture)
+    if vocabulary.size > made.vocabulary:
+        raise ValueError(
+            f"the text has {vocabulary.size:,} tokens, but the backbone knows {made.vocabulary:,}; "
+            f"write text: {{kind: backbone, backbone: {config.backbone}}}"
+        )
+    return made
+
+
+class EmotionSide(nn.Module):
+    """The context as one vector C_E, and the emotion by it. `width` is C_E's; words come as `word_width`."""
+
+    def __init__(self, config: EmotionSideConfig, width: int, word_width: int) -> None:
+        super().__init__()
+        self.reader = None
+        if config.emotion_from != "backbone":
+            self.reader = RecurrentEncoder(word_width, width, cell="lstm")
+        self.attention = None
+        if config.emotion_from != "bilstm":
+            self.attention = nn.Linear(width, width, bias=False)
+            nn.init.zeros_(self.attention.weight)  # all count alike at first
+        self.dropout = Dropout(config.emotion_dropout)
+        self.choice = nn.Linear(width, len(EMOTIONS))
+
+    def forward(
+        self, context: Sequence, backbone: PretrainedEncoder | None, embed: Callable[[Tensor, Tensor], Tensor]
+    ) -> Tensor:
+        """C_E (batch, width), read by the backbone or, if there is none, from embedded tokens and roles."""
+        if backbone is not None:
+            longest = backbone.longest
+            heard = backbone.starts(context.tokens[:, :longest], context.mask[:, :longest])
+            return self.gather(heard, heard[:, -1], None)
+        assert self.reader is not None
+        heard, last = self.reader(embed(context.tokens, context.roles), context.mask)
+        return last if self.attention is None else self.gather(heard, last, context.mask)
+
+    def gather(self, heard: Tensor, query: Tensor, mask: Tensor | None) -> Tensor:
+        """Σ α h over (batch, some, width), with α = softmax(hᵀ W_g query / √width)."""
+        assert self.attention is not None
+        scores = torch.einsum("bsw,bw->bs", heard, self.attention(query)) * heard.shape[-1] ** -0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, float("-inf"))
+        return torch.einsum("bs,bsw->bw", scores.softmax(dim=-1), heard)
+
+    def believe(self, felt: Tensor) -> Tensor:
+        """log p(emotion | context), (batch, 32), by C_E."""
+        return self.choice(self.dropout(felt)).log_softmax(dim=-1)
+
+
+@dataclass
+class BertJointConfig(EmotionSideConfig):
+    """The generation side's sizes, and what the emotion is heard from."""
+
+    width: int = 768
+    """Of the words, of the Bi-GRU's two directions together, and of the decoder; also of a Bi-LSTM."""
+    word_width: int = 0
+    """Width of the word table; 0 means the model's. A narrower one goes through a projection."""
+    tied: bool = True
+    """Read and choose words by one table."""
+    dropout: float = 0.3
+    """On the words, on what the Bi-GRU heard, and on what the decoder says and is fed."""
+
+
+@dataclass(slots=True)
+class Heard:
+    """The context as the decoder attends to it."""
+
+    memory: Tensor
+    """(batch, time, width) what the Bi-GRU made of each position."""
+    keys: Tensor
+    """The same, turned so that the decoder's state can be held against it."""
+    mask: Tensor
+
+
+class BertJoint(Model):
+    """p(emotion | context) and p(reply | context)."""
+
+    Config = BertJointConfig
+    objectives: ClassVar[Mapping[str, str]] = {"likelihood": "likelihood", "situation": "situation"}
+
+    def __init__(self, config: BertJointConfig, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.config = config = with_architecture(config)
+        self.vocabulary = vocabulary
+        width = config.width
+        self.words = WordEmbedding(vocabulary.size, width, config.word_width, config.tied)
+        self.speakers = nn.Embedding(2, width)
+        nn.init.normal_(self.speakers.weight, std=0.02)
+        self.backbone = make_backbone(config, vocabulary)
+        felt = width if self.backbone is None else self.backbone.width
+        self.emotion = EmotionSide(config, felt, width)
+        self.match = nn.Identity() if felt == width else nn.Linear(felt, width, bias=False)
+        self.encoder = RecurrentEncoder(width, width)
+        self.decoder = AttentiveDecoder(width, width, width, config.dropout)
+        self.dropout = Dropout(config.dropout)
+
+    def initialise(self, prior: WordPrior) -> None:
+        self.words.start_frequencies(prior.counts)
+        if prior.vectors is not None and prior.known is not None:
+            self.words.start_from(prior.vectors, prior.known)
+        if self.backbone is not None:
+            self.backbone.load_pretrained(self.config.backbone)
+
+    def embed(self, tokens: Tensor, roles: Tensor) -> Tensor:
+        """Word + speaker."""
+        return self.dropout(self.words(tokens) + self.speakers(roles))
+
+    def feel(self, batch: Batch) -> Tensor:
+        """C_E of the context (Eq 1)."""
+        assert batch.context is not None
+        return self.emotion(batch.context, self.backbone, self.embed)
+
+    def read(self, batch: Batch, felt: Tensor) -> tuple[Tensor, Tensor]:
+        """What the decoder attends to (Eq 3) and what it starts from (the first line of Eq 4)."""
+        assert batch.context is not None
+        outputs, last = self.encoder(self.embed(batch.context.tokens, batch.context.roles), batch.context.mask)
+        return self.dropout(outputs), (self.match(felt) + last) / 2
+
+    def understand(
+        self,
+        batch: Batch,
+        controls: Controls | None = None,
+        direction: Literal["forward", "backward"] = "forward",
+        generator: torch.Generator | None = None,
+    ) -> State:
+        assert batch.context is not None
+        felt = self.feel(batch)
+        memory, start = self.read(batch, felt)
+        heard = Heard(memory, self.decoder.attention(memory), batch.context.mask)
+        return State({"emotion": self.emotion.believe(felt)}, heard, self.decoder.start(start))
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        x = self.embed(tokens, torch.full_like(tokens, LISTENER))
+        heard: Heard = state.fixed
+        at = self.decoder.step(x, heard.memory, heard.keys, heard.mask, state.moving)
+        return self.words.logits(at.fed), State(state.beliefs, heard, at, state.length + 1)
+
+    def teach(self, batch: Batch, felt: Tensor) -> tuple[Tensor, Tensor]:
+        """Teacher forcing: the decoder's outputs (positions, table width) and targets, real positions only."""
+        assert batch.context is not None
+        assert batch.reply is not None
+        memory, start = self.read(batch, felt)
+        x = self.embed(batch.reply.shifted(self.vocabulary.start), batch.reply.roles)
+        said = self.decoder(x, memory, batch.context.mask, start)
+        return self.words.query(said[batch.reply.mask]), batch.reply.tokens[batch.reply.mask]
+
+    def likelihood(
+        self, batch: Batch, moment: Moment, smoothing: float = 0.0, emotion_smoothing: float = 0.0
+    ) -> dict[str, Term]:
+        """The reply's and the emotion's negative log-likelihood (Eq 6), each with label smoothing."""
+        assert batch.emotion is not None
+        felt = self.feel(batch)
+        said, targets = self.teach(batch, felt)
+        loss, nll = packed_cross_entropy(said, self.words.choices, self.words.bias, targets, smoothing)
+        return {
+            "reply": Term(loss, len(targets), nll.sum()),
+            **classification_terms("emotion", self.emotion.believe(felt), batch.emotion, emotion_smoothing),
+        }
+
+    def situation(self, batch: Batch, moment: Moment, emotion_smoothing: float = 0.0) -> dict[str, Term]:
+        """The emotion's negative log-likelihood alone: for texts that nobody answers, such as situations."""
+        assert batch.emotion is not None
+        believed = self.emotion.believe(self.feel(batch))
+        return classification_terms("situation", believed, batch.emotion, emotion_smoothing)
+
+    def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+        assert batch.reply is not None
+        said, targets = self.teach(batch, self.feel(batch))
+        _, nll = packed_cross_entropy(said, self.words.choices, self.words.bias, targets)
+        return sum_by_row(nll, batch.reply.mask)

@@ -1,0 +1,94 @@
+"""The classifier of emotions and intents (`emotion-intent`): which of the 41 labels one utterance has.
+
+A pretrained encoder with a linear layer on the mean of its positions (or on the start token), fine-tuned as a whole,
+as Welivita and Pu (2020) and MEED2 do with BERT and RoBERTa. It reads the utterance alone, which an example holds as
+its reply, and does not talk: `listenwell.labelling` is what uses it.
+
+    p(label | utterance) = softmax(W h / temperature)
+
+The temperature is 1 while it learns; `listenwell calibrate` sets it on validation data, so that a confidence of 0.8
+is right four times of five.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from listenwell.backbones.encoder import PretrainedEncoder, read_architecture
+from listenwell.layers.dropout import Dropout
+from listenwell.layers.transformer import mean_over
+from listenwell.models.contract import Batch, Model, Moment, Term, Vocabulary, WordPrior
+from listenwell.models.terms import classification_terms
+from listenwell.taxonomy import LABELS
+
+
+@dataclass
+class ClassifierConfig:
+    """Which encoder, and how its positions become one vector."""
+
+    backbone: str = "minilm"
+    """The pretrained encoder to start from: a folder, or a name such as minilm. Its tokens are to be read too: the
+    recipe's text has kind backbone and the same name."""
+    architecture: dict[str, Any] = field(default_factory=dict)
+    """The encoder's sizes; those of the backbone if not given."""
+    pooling: Literal["mean", "start"] = "mean"
+    """Classify from the mean over all positions, or from the start token."""
+    dropout: float = 0.1
+    """On what is classified. Inside the encoder it is the architecture's own."""
+
+
+class Classifier(Model):
+    """p(label | utterance)."""
+
+    Config = ClassifierConfig
+    objectives: ClassVar[Mapping[str, str]] = {"classify": "classify"}
+    talks = False
+    temperature: Tensor
+
+    def __init__(self, config: ClassifierConfig, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        # Kept whole in the config, so that a checkpoint needs no file of the backbone.
+        self.config = replace(config, architecture=config.architecture or read_architecture(config.backbone))
+        self.vocabulary = vocabulary
+        self.backbone = PretrainedEncoder(self.config.architecture)
+        if vocabulary.size > self.backbone.vocabulary:
+            raise ValueError(
+                f"the text has {vocabulary.size:,} tokens, but the backbone knows {self.backbone.vocabulary:,}; "
+                f"write text: {{kind: backbone, backbone: {config.backbone}}}"
+            )
+        self.dropout = Dropout(config.dropout)
+        self.out = nn.Linear(self.backbone.width, len(LABELS))
+        nn.init.normal_(self.out.weight, std=0.02)
+        nn.init.zeros_(self.out.bias)
+        self.register_buffer("temperature", torch.ones(()))
+
+    def initialise(self, prior: WordPrior) -> None:
+        self.backbone.load_pretrained(self.config.backbone)
+
+    def summary(self, batch: Batch) -> Tensor:
+        """Each utterance as one vector (batch, width)."""
+        side = batch.reply
+        if side is None:
+            raise ValueError("there is no utterance to classify: an example holds it as its reply (sides: [reply])")
+        start = torch.full_like(side.tokens[:, :1], self.vocabulary.start)
+        tokens = torch.cat([start, side.tokens], dim=1)[:, : self.backbone.longest]
+        mask = torch.cat([torch.ones_like(start, dtype=torch.bool), side.mask], dim=1)[:, : self.backbone.longest]
+        hidden = self.backbone(tokens, mask)
+        return mean_over(hidden, mask) if self.config.pooling == "mean" else hidden[:, 0]
+
+    def logits(self, batch: Batch) -> Tensor:
+        return self.out(self.dropout(self.summary(batch)))
+
+    def label_log_probs(self, batch: Batch) -> Tensor:
+        """log p(label | utterance), (batch, 41), calibrated."""
+        return (self.logits(batch) / self.temperature).log_softmax(dim=-1)
+
+    def classify(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
+        """The label's negative log-likelihood with label smoothing, not calibrated, and the accuracy."""
+        assert batch.label is not None
+        return classification_terms("label", self.logits(batch).log_softmax(dim=-1), batch.label, smoothing)

@@ -1,0 +1,79 @@
+"""EmoPrepend-1 (`emo-prepend`): the plain transformer, told the emotion that a classifier hears, Rashkin et al. (2019).
+
+The likeliest emotion stands in front of the context as a word of its own. The classifier is the emotion side of
+BERT (JT), so that the two differ in what they do with the emotion and in how they write, not in how they hear it. It
+learns from its own loss alone: through a choice of the likeliest goes no gradient. The reply always follows the emotion
+that was heard, in training as in use, never the gold one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from listenwell.dialogue import ROLES
+from listenwell.layers.dropout import dropout
+from listenwell.layers.transformer import sinusoids
+from listenwell.models.bert_joint import EmotionSide, EmotionSideConfig, make_backbone, with_architecture
+from listenwell.models.contract import Batch, Controls, State, Vocabulary, WordPrior
+from listenwell.models.trs import Trs, TrsConfig
+from listenwell.taxonomy import EMOTIONS
+
+SPEAKER = ROLES.index("speaker")
+"""Whose emotion it is."""
+
+
+@dataclass
+class EmoPrependConfig(EmotionSideConfig, TrsConfig):  # type: ignore[misc]  # its emotion is heard from elsewhere
+    """The transformer's sizes, and what the emotion is heard from."""
+
+    emotion: Literal[True] = True
+    """Always classified: it is told."""
+
+
+class EmoPrepend(Trs):
+    """p(emotion | context), and p(reply | likeliest emotion, context)."""
+
+    Config: ClassVar[type[TrsConfig]] = EmoPrependConfig
+    emotion: EmotionSide  # type: ignore[assignment]  # in the place of a linear layer
+
+    def __init__(self, config: EmoPrependConfig, vocabulary: Vocabulary) -> None:
+        config = with_architecture(config)
+        super().__init__(config, vocabulary)
+        self.backbone = make_backbone(config, vocabulary)
+        self.emotion = EmotionSide(config, config.width if self.backbone is None else self.backbone.width, config.width)
+        self.names = nn.Embedding(len(EMOTIONS), config.width)
+        nn.init.normal_(self.names.weight, std=0.5)  # about as long as a word
+
+    def initialise(self, prior: WordPrior) -> None:
+        super().initialise(prior)
+        if self.backbone is not None:
+            self.backbone.load_pretrained(self.config.backbone)
+
+    def hear_emotion(self, batch: Batch) -> Tensor:
+        assert batch.context is not None
+        return self.emotion.believe(self.emotion(batch.context, self.backbone, self.embed))
+
+    def encode_told(self, batch: Batch, emotion: Tensor) -> tuple[Tensor, Tensor]:
+        """The context behind an emotion's name (batch, 1 + time, width), and its mask."""
+        context = batch.context
+        assert context is not None
+        name = self.names(emotion) + self.speakers.weight[SPEAKER]
+        name = name + sinusoids(1, self.config.width, name.device)
+        name = dropout(name, self.config.dropout, self.training)[:, None]
+        mask = F.pad(context.mask, (1, 0), value=True)
+        return self.encoder(torch.cat([name, self.embed(context.tokens, context.roles, first=1)], dim=1), mask), mask
+
+    def understand(
+        self,
+        batch: Batch,
+        controls: Controls | None = None,
+        direction: Literal["forward", "backward"] = "forward",
+        generator: torch.Generator | None = None,
+    ) -> State:
+        believed = self.hear_emotion(batch)
+        return State({"emotion": believed}, self.decoder.remember(*self.encode_told(batch, believed.argmax(dim=-1))))

@@ -1,0 +1,329 @@
+"""MEED2 (`meed2`, `meed2-plain`): replies with a chosen emotion or intent, Xie and Pu (2021).
+
+Every utterance of the context stands between <s> and </s>, and every position is the sum of word, position,
+utterance label and speaker embeddings (§ 4.1). A predictor, a transformer encoder of its own, says with which of the
+41 labels to reply (Eqs 1–2). The generator, an encoder and a decoder that share their embeddings, writes the reply
+with that label in the embedding of each of its positions: another label, another reply.
+
+    label ~ p(l | x)     reply ~ p(y | x, l)     score: −log Σ p(l | x) p(y | x, l)
+
+The labels of the context's turns come from a classifier that is no part of this model: see listenwell.hearing.
+`meed2-plain` is the same transformer without labels and without predictor, the paper's baseline.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from listenwell.dialogue import ROLES
+from listenwell.layers.dropout import Dropout
+from listenwell.layers.loss import packed_cross_entropy
+from listenwell.layers.transformer import Decoder, Encoder, Memory, sinusoids
+from listenwell.layers.words import WordEmbedding
+from listenwell.models.contract import (
+    ABSENT,
+    Batch,
+    Controls,
+    Model,
+    Moment,
+    Sequence,
+    State,
+    Term,
+    Vocabulary,
+    WordPrior,
+    map_tensors,
+)
+from listenwell.models.terms import classification_terms, sum_by_row
+from listenwell.taxonomy import LABEL_ID, LABELS, NEUTRAL, label_id
+
+LISTENER = ROLES.index("listener")
+"""Who replies when the model talks."""
+
+
+@dataclass
+class Meed2Config:
+    """The sizes of Appendix B, and how the reply's label is summed out."""
+
+    width: int = 300
+    """Of every layer."""
+    heads: int = 6
+    """Of every attention."""
+    encoder_layers: int = 4
+    """How deep the context is read, by the generator."""
+    decoder_layers: int = 4
+    """How deep the reply is written."""
+    predictor_layers: int = 4
+    """How deep the predictor reads the context."""
+    feed_forward: int = 1200
+    """Inner width of the feed-forward parts."""
+    dropout: float = 0.1
+    """After every part, and on the embeddings."""
+    word_width: int = 0
+    """Width of the word tables; 0 means the model's. A narrower one goes through a projection."""
+    labels: bool = True
+    """Read the utterances' labels and choose the reply's; without them it is the plain transformer of Table 3."""
+    score_mass: float = 0.95
+    """For the likelihood: so much of the predictor's probability is summed over, the likeliest labels first."""
+    score_most: int = 8
+    """For the likelihood: over at most so many labels."""
+
+
+class WordReader(nn.Module):
+    """A word table for reading alone, of the same form and size as one that words are also chosen by."""
+
+    def __init__(self, vocabulary: int, width: int, table_width: int = 0) -> None:
+        super().__init__()
+        table_width = table_width or width
+        self.table = nn.Parameter(torch.randn(vocabulary, table_width) * table_width**-0.5)
+        narrow = table_width != width
+        self.widen = nn.Linear(table_width, width, bias=False) if narrow else nn.Identity()
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.widen(F.embedding(tokens, self.table)) * math.sqrt(self.table.shape[1])
+
+
+Words = TypeVar("Words", WordEmbedding, WordReader)
+
+
+class Input(nn.Module, Generic[Words]):
+    """The input representation (§ 4.1): word + position + utterance label + speaker."""
+
+    def __init__(self, words: Words, config: Meed2Config) -> None:
+        super().__init__()
+        self.words: Words = words
+        self.speakers = nn.Embedding(len(ROLES), config.width)
+        self.labels = nn.Embedding(len(LABELS), config.width) if config.labels else None
+        for table in (self.speakers, self.labels):
+            if table is not None:
+                nn.init.normal_(table.weight, std=0.1)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, tokens: Tensor, roles: Tensor, labels: Tensor | None, first: int = 0) -> Tensor:
+        """(batch, time, width). `labels` are ids (batch, time), or weights of all labels (batch, time, 41).
+
+        `first` is the position of the first token.
+        """
+        x = self.words(tokens)
+        x = x + sinusoids(first + tokens.shape[1], x.shape[-1], x.device)[first:] + self.speakers(roles)
+        if self.labels is not None:
+            assert labels is not None
+            x = x + (labels @ self.labels.weight if labels.is_floating_point() else self.labels(labels))
+        return self.dropout(x)
+
+    def of(self, side: Sequence) -> Tensor:
+        """A whole sequence with the labels that its utterances have."""
+        return self(side.tokens, side.roles, side.labels)
+
+
+class Predictor(nn.Module):
+    """p(label of the reply | context), from embeddings, an encoder and an attention of its own (§ 4.2)."""
+
+    def __init__(self, config: Meed2Config, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        sizes = (config.width, config.heads, config.feed_forward, config.dropout, F.gelu)
+        self.input = Input(WordReader(vocabulary.size, config.width, config.word_width), config)
+        self.encoder = Encoder(config.predictor_layers, *sizes)
+        self.attention = nn.Parameter(torch.randn(config.width) * config.width**-0.5)  # v of Eq 1
+        self.hidden = nn.Linear(config.width, config.width)
+        self.out = nn.Linear(config.width, len(LABELS))
+        self.dropout = Dropout(config.dropout)
+
+    def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """Eqs 1–2: the positions' mean, each weighed by exp(v · r); (batch, time, width) to (batch, width)."""
+        weights = (hidden @ self.attention).masked_fill(~mask, -torch.inf).softmax(dim=-1)
+        return (weights[:, None] @ hidden)[:, 0]
+
+    def forward(self, context: Sequence) -> Tensor:
+        """log p(label | context), (batch, 41)."""
+        pooled = self.pool(self.encoder(self.input.of(context), context.mask), context.mask)
+        return self.out(self.dropout(F.gelu(self.hidden(pooled)))).log_softmax(dim=-1)
+
+
+@dataclass(slots=True)
+class Told:
+    """What the decoder is told: the context, and the label to reply with."""
+
+    memory: Memory
+    label: Tensor | None = None
+    """(batch,) ids."""
+    expected: Tensor | None = None
+    """(batch, 41) what the predictor gave each label, as log-probabilities; whatever was asked for."""
+
+
+class Meed2(Model):
+    """p(label | context) and p(reply | context, label)."""
+
+    Config = Meed2Config
+    objectives: ClassVar[Mapping[str, str]] = {
+        "likelihood": "likelihood",
+        "response-label": "response_label",
+        "joint": "joint",
+    }
+
+    def __init__(self, config: Meed2Config, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        if not 0 < config.score_mass <= 1:
+            raise ValueError(f"score_mass is {config.score_mass}, expected a share above 0 and at most 1")
+        if not 1 <= config.score_most <= len(LABELS):
+            raise ValueError(f"score_most is {config.score_most}, expected 1 to {len(LABELS)} labels")
+        self.config = config
+        self.vocabulary = vocabulary
+        sizes = (config.width, config.heads, config.feed_forward, config.dropout, F.gelu)
+        self.input = Input(WordEmbedding(vocabulary.size, config.width, config.word_width), config)
+        self.encoder = Encoder(config.encoder_layers, *sizes)
+        self.decoder = Decoder(config.decoder_layers, *sizes)
+        self.predictor = Predictor(config, vocabulary) if config.labels else None
+        self.takes_label = config.labels
+
+    @property
+    def words(self) -> WordEmbedding:
+        """The words of encoder and decoder, by which the reply's are also chosen."""
+        return self.input.words
+
+    def initialise(self, prior: WordPrior) -> None:
+        self.words.start_frequencies(prior.counts)
+
+    def remember(self, batch: Batch) -> Memory:
+        """The context, encoded and projected for the decoder."""
+        assert batch.context is not None
+        return self.decoder.remember(self.encoder(self.input.of(batch.context), batch.context.mask), batch.context.mask)
+
+    def predict(self, batch: Batch) -> Tensor:
+        """log p(label | context), (batch, 41)."""
+        if self.predictor is None:
+            raise ValueError("this model knows no labels, so that it has no predictor of the reply's")
+        assert batch.context is not None
+        return self.predictor(batch.context)
+
+    def understand(
+        self,
+        batch: Batch,
+        controls: Controls | None = None,
+        direction: Literal["forward", "backward"] = "forward",
+        generator: torch.Generator | None = None,
+    ) -> State:
+        """Replies with the label asked for, else with the predictor's likeliest.
+
+        The belief "label" is of the label that the reply will have: the predictor's, or certain where one is asked for.
+        """
+        memory = self.remember(batch)
+        if self.predictor is None:
+            return State(fixed=Told(memory))
+        expected = believed = self.predict(batch)
+        label = expected.argmax(dim=-1)
+        if controls is not None and controls.label is not None:
+            label = torch.full_like(label, label_id(controls.label))
+            believed = F.one_hot(label, len(LABELS)).to(expected.dtype).log()
+        return State({"label": believed}, Told(memory, label, expected))
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        label = state.fixed.label
+        roles = torch.full_like(tokens[:, None], LISTENER)
+        x = self.input(tokens[:, None], roles, None if label is None else label[:, None], first=state.length)
+        hidden, caches = self.decoder(x, state.fixed.memory, state.moving)
+        return self.words.logits(hidden[:, 0]), State(state.beliefs, state.fixed, caches, state.length + 1)
+
+    def teach(self, reply: Sequence, memory: Memory, label: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Teacher forcing: the decoder's outputs (positions, table width) and targets, real positions only.
+
+        `label` is an id a row (batch,), or weights of all labels (batch, 41): the same at every position.
+        """
+        if label is not None:
+            label = label[:, None].expand(-1, reply.tokens.shape[1], *label.shape[1:])
+        x = self.input(reply.shifted(self.vocabulary.start), reply.roles, label)
+        hidden, _ = self.decoder(x, memory)
+        return self.words.query(hidden[reply.mask]), reply.tokens[reply.mask]
+
+    def gold(self, batch: Batch) -> Tensor | None:
+        """The replies' labels (batch,), neutral where a reply has none; None for the plain transformer."""
+        if self.predictor is None:
+            return None
+        assert batch.label is not None
+        return batch.label.masked_fill(batch.label == ABSENT, LABEL_ID[NEUTRAL])
+
+    def likelihood(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
+        """The reply's negative log-likelihood under its true label, in training and in validation (§ 4.3)."""
+        return self._reply_term(batch, self.gold(batch), smoothing)
+
+    def response_label(self, batch: Batch, moment: Moment, label_smoothing: float = 0.0) -> dict[str, Term]:
+        """The negative log-likelihood of the reply's label, where it has one."""
+        assert batch.label is not None
+        return classification_terms("response-label", self.predict(batch), batch.label, label_smoothing)
+
+    def joint(
+        self, batch: Batch, moment: Moment, smoothing: float = 0.0, label_smoothing: float = 0.0
+    ) -> dict[str, Term]:
+        """§ 4.3's other way: both losses at once, and the decoder reads Σ p(l | x) E[l], not the true label."""
+        assert batch.label is not None
+        expected = self.predict(batch)
+        return {
+            **self._reply_term(batch, expected.exp(), smoothing),
+            **classification_terms("response-label", expected, batch.label, label_smoothing),
+        }
+
+    def _reply_term(self, batch: Batch, label: Tensor | None, smoothing: float) -> dict[str, Term]:
+        assert batch.reply is not None
+        hidden, targets = self.teach(batch.reply, self.remember(batch), label)
+        loss, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets, smoothing)
+        return {"reply": Term(loss, len(targets), nll.sum())}
+
+    def _nll(self, reply: Sequence, told: Told) -> Tensor:
+        """−log p(reply | context, label), (batch,)."""
+        hidden, targets = self.teach(reply, told.memory, told.label)
+        _, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets)
+        return sum_by_row(nll, reply.mask)
+
+    def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+        """−log Σ p(l | x) p(y | x, l) over the predictor's likeliest labels.
+
+        Those are as many as hold `score_mass` of the probability, at most `score_most`. What the others would add is
+        left out and nothing is renormalised, so that the likelihood is, if anything, too low and a perplexity too high.
+        """
+        assert batch.reply is not None
+        state = self.understand(batch)
+        if self.predictor is None:
+            return self._nll(batch.reply, state.fixed)
+        rows, ranks, labels, chances = likeliest(state.fixed.expected, self.config.score_mass, self.config.score_most)
+        told = replace(state.select(rows).fixed, label=labels)  # every row once for each of its labels
+        nll = self._nll(map_tensors(batch.reply, lambda tensor: tensor.index_select(0, rows)), told)
+        both = nll.new_full((len(batch), self.config.score_most), -torch.inf)
+        both[rows, ranks] = chances - nll
+        return -both.logsumexp(dim=1)
+
+    def oracle_score(self, batch: Batch) -> Tensor:
+        """−log p(y | x, l) of each row with the *true* label l: not to be had in use, only to stand beside a score."""
+        assert batch.reply is not None
+        return self._nll(batch.reply, Told(self.remember(batch), self.gold(batch)))
+
+    def reasons(self, state: State, row: int) -> dict[str, Any]:
+        """What it chose to do, how probable the predictor found that, and the three labels it found likeliest."""
+        if self.predictor is None:
+            return {}
+        chances = state.fixed.expected[row].exp()
+        chosen = int(state.fixed.label[row])
+        values, indices = chances.topk(3)
+        likely = zip(indices.tolist(), values.tolist(), strict=True)
+        return {
+            "does": LABELS[chosen],
+            "probability": round(chances[chosen].item(), 4),
+            "likeliest": {LABELS[index]: round(chance, 4) for index, chance in likely},
+        }
+
+
+def likeliest(expected: Tensor, mass: float, most: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The labels of each row that together hold `mass`, at most `most`: row, rank, id and log-probability of each.
+
+    A row has at least one; the last one taken is the one that reaches the mass.
+    """
+    logs, ids = expected.topk(most, dim=-1)
+    chances = logs.exp()
+    before = chances.cumsum(dim=-1) - chances
+    rows, ranks = ((before < mass) | (torch.arange(most, device=logs.device) == 0)).nonzero(as_tuple=True)
+    return rows, ranks, ids[rows, ranks], logs[rows, ranks]

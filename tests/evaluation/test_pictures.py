@@ -1,0 +1,74 @@
+"""Pictures of labels: what is in them, and what cannot be drawn."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from listenwell.dialogue import Dialogue, Label, Turn
+from listenwell.evaluation.pictures import count_labels, count_turns, draw_confusion, draw_distributions
+from listenwell.taxonomy import LABELS
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The axes of every figure that is saved."""
+    found = []
+    save = Figure.savefig
+
+    def keep(figure, path, **options):
+        found.append(figure.axes[0])
+        save(figure, path, **options)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+    return found
+
+
+def names(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def test_a_confusion_shows_the_labels_met_and_the_shares_of_each_gold_label(drawn, tmp_path):
+    table = np.zeros((41, 41), int)
+    table[0, 0], table[0, 40], table[33, 40] = 3, 1, 2
+    draw_confusion(table, LABELS, "a classifier", tmp_path / "pictures" / "confusion.png")
+    (axes,) = drawn
+    assert names(axes.yaxis) == ["afraid (4)", "acknowledging (2)"]
+    assert names(axes.xaxis) == ["afraid", "neutral"]
+    np.testing.assert_allclose(axes.images[0].get_array(), [[75, 25], [0, 100]])
+    assert [text.get_text() for text in axes.texts] == ["75", "25", "100"]
+    assert axes.get_title() == "a classifier: 50.0% right"
+    assert (tmp_path / "pictures" / "confusion.png").stat().st_size > 1000
+
+
+def test_all_labels_have_room(drawn, tmp_path):
+    draw_confusion(np.eye(41, dtype=int), LABELS, "all", tmp_path / "all.png")
+    assert names(drawn[0].xaxis) == list(LABELS)
+    # Each name has more room than its letters are high.
+    assert drawn[0].figure.get_figwidth() * 72 / 41 > 7
+
+
+def test_distributions_are_shares_of_each_corpus(drawn, tmp_path):
+    counts = {"people": {"sad": 1, "questioning": 3}, "a system": {"questioning": 10}}
+    draw_distributions(counts, "labels of replies", tmp_path / "labels.png")
+    (axes,) = drawn
+    heights = [[bar.get_height() for bar in bars] for bars in axes.containers]
+    assert heights[0][LABELS.index("sad")] == 25
+    assert heights[1][LABELS.index("questioning")] == 100
+    assert [sum(bars) for bars in heights] == [100, 100]
+    assert names(axes.xaxis) == list(LABELS)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["people (4)", "a system (10)"]
+
+
+def test_labels_are_counted_in_texts_and_in_corpora():
+    assert count_labels([Label("sad"), None, Label("happiness"), Label("sad", "machine", 0.3)]) == {"sad": 2}
+    dialogue = Dialogue("d", (Turn("speaker", "a", Label("sad")), Turn("listener", "b", Label("wishing"))))
+    assert count_turns([dialogue, dialogue]) == {"sad": 2, "wishing": 2}
+
+
+def test_what_cannot_be_drawn_is_told(tmp_path):
+    with pytest.raises(ValueError, match="no item to draw a confusion of"):
+        draw_confusion(np.zeros((41, 41), int), LABELS, "none", tmp_path / "none.png")
+    with pytest.raises(ValueError, match="there are no labels to draw of a system"):
+        draw_distributions({"people": {"sad": 1}, "a system": {}}, "", tmp_path / "none.png")
+    with pytest.raises(ValueError, match=r"there are no labels to draw$"):
+        draw_distributions({}, "", tmp_path / "none.png")

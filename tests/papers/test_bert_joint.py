@@ -1,0 +1,572 @@
+"""BERT (JT), its Bi-LSTM rows and EmoPrepend-1: each equation, a row and a step at a time, on a tiny random BERT."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+import listenwell
+from listenwell import checkpoint
+from listenwell.backbones import BackboneError, encoder
+from listenwell.batching import EncodingConfig, collate, encode
+from listenwell.checkpoint import Checkpoint
+from listenwell.configuration import ConfigError
+from listenwell.decoding import Decoding, decode
+from listenwell.dialogue import ROLES, Example, Turn, examples
+from listenwell.layers.transformer import sinusoids
+from listenwell.models import build
+from listenwell.models.contract import ABSENT, Moment, State, WordPrior
+from listenwell.sources import jsonl
+from listenwell.text import TextConfig, backbone_tokenizer
+from listenwell.training import run
+
+JOINT = ("bert-joint", "bilstm-joint", "bilstm-attn-joint")
+SHAPES = {
+    "bert": {"name": "bert-joint"},
+    "bert, narrow words": {"name": "bert-joint", "width": 12, "word_width": 6, "tied": False},
+    "bilstm": {"name": "bilstm-joint"},
+    "bilstm attention": {"name": "bilstm-attn-joint", "width": 12},
+}
+
+
+@pytest.fixture(scope="module")
+def pieces(tiny_backbone):
+    """The tiny backbone's tokenizer."""
+    return backbone_tokenizer(str(tiny_backbone))
+
+
+@pytest.fixture(scope="module")
+def data(small_corpus, pieces):
+    items = [item for dialogue in jsonl.read(small_corpus, "valid") for item in examples(dialogue)]
+    return encode(items, pieces, EncodingConfig(max_context=30))
+
+
+@pytest.fixture
+def batch(data, pieces):
+    """Six replies of different lengths."""
+    return collate(data, range(6), pieces.pad)
+
+
+@pytest.fixture
+def make(pieces, tiny_backbone):
+    """Makes a model with random weights, all of them: no part may hide behind a zero."""
+
+    def make(name="bert-joint", **choices):
+        torch.manual_seed(7)
+        model = build(name, {"width": 16, "backbone": str(tiny_backbone), **choices}, pieces.vocabulary)
+        model.initialise(WordPrior(torch.randint(0, 50, (len(pieces),))))
+        for parameter in model.parameters():
+            parameter.data += 0.1 * torch.randn_like(parameter)
+        return model.eval()
+
+    return make
+
+
+@pytest.fixture(params=SHAPES, ids=str)
+def model(request, make):
+    return make(**SHAPES[request.param])
+
+
+@pytest.fixture
+def told(make):
+    """EmoPrepend-1, two layers deep."""
+    return make("emo-prepend", heads=2, feed_forward=24, encoder_layers=2)
+
+
+# Slow and obvious
+
+
+def cell_weights(cell, suffix):
+    return tuple(getattr(cell, f"{kind}_l0{suffix}") for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+
+
+def gru_step(x, hidden, weights):
+    """One step of a GRU on vectors."""
+    for_input, for_hidden, input_bias, hidden_bias = weights
+    given, own = for_input @ x + input_bias, for_hidden @ hidden + hidden_bias
+    width = len(hidden)
+    reset = torch.sigmoid(given[:width] + own[:width])
+    update = torch.sigmoid(given[width : 2 * width] + own[width : 2 * width])
+    new = torch.tanh(given[2 * width :] + reset * own[2 * width :])
+    return (1 - update) * new + update * hidden
+
+
+def lstm_step(x, state, weights):
+    hidden, memory = state
+    for_input, for_hidden, input_bias, hidden_bias = weights
+    let_in, forget, new, out = (for_input @ x + input_bias + for_hidden @ hidden + hidden_bias).chunk(4)
+    memory = torch.sigmoid(forget) * memory + torch.sigmoid(let_in) * torch.tanh(new)
+    return torch.sigmoid(out) * torch.tanh(memory), memory
+
+
+def both_ways(xs, cell):
+    """A Bi-GRU or Bi-LSTM of one row: outputs (time, width) and the two last states side by side."""
+    width, ways = cell.hidden_size, []
+    for suffix, order in (("", xs), ("_reverse", xs.flip(0))):
+        weights, states = cell_weights(cell, suffix), []
+        hidden, memory = torch.zeros(width), torch.zeros(width)
+        for x in order:
+            if isinstance(cell, torch.nn.GRU):
+                hidden = gru_step(x, hidden, weights)
+            else:
+                hidden, memory = lstm_step(x, (hidden, memory), weights)
+            states.append(hidden)
+        ways.append(torch.stack(states))
+    return torch.cat([ways[0], ways[1].flip(0)], dim=1), torch.cat([ways[0][-1], ways[1][-1]])
+
+
+def embedded(model, tokens, roles):
+    words = torch.stack([model.words(token[None])[0] for token in tokens])
+    return words + model.speakers.weight[roles]
+
+
+def row_of(side, row):
+    real = side.mask[row]
+    return side.tokens[row][real], side.roles[row][real]
+
+
+def gathered(heard, query, weight):
+    """Eq 1: each vector by its share, the scores one at a time."""
+    scores = torch.stack([h @ weight @ query for h in heard]) / len(query) ** 0.5
+    return sum(share * h for share, h in zip(scores.softmax(0), heard, strict=True))
+
+
+def felt_by_hand(model, batch, row):
+    """C_E of one row, alone."""
+    tokens, roles = row_of(batch.context, row)
+    if model.config.emotion_from == "backbone":
+        layers = model.backbone.model(tokens[None], output_hidden_states=True).hidden_states[1:]
+        assert len(layers) == 2
+        firsts = [hidden[0, 0] for hidden in layers]
+        return gathered(firsts, firsts[-1], model.emotion.attention.weight)
+    outputs, last = both_ways(embedded(model, tokens, roles), model.emotion.reader.cell)
+    if model.config.emotion_from == "bilstm":
+        return last
+    return gathered(list(outputs), last, model.emotion.attention.weight)
+
+
+def logprobs_by_hand(model, batch, row):
+    """Eqs 3 to 5 of one row: log p of every word at each position of its reply."""
+    memory, last = both_ways(embedded(model, *row_of(batch.context, row)), model.encoder.cell)
+    felt = felt_by_hand(model, batch, row)
+    if hasattr(model.match, "weight"):
+        felt = model.match.weight @ felt
+    hidden, fed = (felt + last) / 2, torch.zeros(model.config.width)
+    decoder, targets = model.decoder, row_of(batch.reply, row)[0]
+    weights = (decoder.cell.weight_ih, decoder.cell.weight_hh, decoder.cell.bias_ih, decoder.cell.bias_hh)
+    found = []
+    for word in [torch.tensor(model.vocabulary.start), *targets[:-1]]:
+        x = embedded(model, word[None], batch.reply.roles[row, :1])[0]
+        hidden = gru_step(torch.cat([x, fed]), hidden, weights)
+        shares = torch.stack([m @ decoder.attention.weight.T @ hidden for m in memory]).softmax(0)
+        context = sum(share * m for share, m in zip(shares, memory, strict=True))
+        fed = torch.tanh(decoder.mix.weight @ torch.cat([context, hidden]))
+        logits = model.words.choices @ model.words.query(fed) + model.words.bias
+        found.append(logits.log_softmax(0))
+    return torch.stack(found)
+
+
+def step_logprobs(model, state, targets):
+    """log p of the targets (rows, time), a step at a time."""
+    found, last = [], torch.full_like(targets[:, 0], model.vocabulary.start)
+    for token in targets.T:
+        logits, state = model.step(last, state)
+        found.append(logits.log_softmax(-1).gather(1, token[:, None])[:, 0])
+        last = token
+    return torch.stack(found, dim=1)
+
+
+# The equations
+
+
+@torch.no_grad()
+def test_the_emotion_is_felt_as_equation_1_says_in_all_three_ways(model, batch):
+    felt = model.feel(batch)
+    believed = model.understand(batch).beliefs["emotion"]
+    for row in range(6):
+        slow = felt_by_hand(model, batch, row)
+        assert torch.allclose(felt[row], slow, atol=1e-5)
+        logits = model.emotion.choice.weight @ slow + model.emotion.choice.bias
+        assert torch.allclose(believed[row].exp(), logits.softmax(-1), atol=1e-5)
+
+
+@torch.no_grad()
+def test_at_first_all_layers_count_alike(pieces, tiny_backbone, batch):
+    model = build("bert-joint", {"width": 16, "backbone": str(tiny_backbone)}, pieces.vocabulary).eval()
+    starts = model.backbone.starts(batch.context.tokens, batch.context.mask)
+    assert starts.shape == (6, 2, 16)
+    assert torch.allclose(model.feel(batch), starts.mean(dim=1), atol=1e-6)
+
+
+@torch.no_grad()
+def test_the_context_is_read_both_ways_as_equation_3_says(model, batch):
+    memory, _ = model.read(batch, model.feel(batch))
+    for row in range(6):
+        slow, _ = both_ways(embedded(model, *row_of(batch.context, row)), model.encoder.cell)
+        assert torch.allclose(memory[row, : len(slow)], slow, atol=1e-5)
+
+
+@torch.no_grad()
+def test_the_decoder_starts_from_the_mean_of_emotion_and_context(make, batch):
+    for model in (make(), make(width=12)):
+        felt = model.feel(batch)
+        assert felt.shape == (6, 16)
+        state = model.understand(batch)
+        for row in range(6):
+            _, last = both_ways(embedded(model, *row_of(batch.context, row)), model.encoder.cell)
+            matched = felt[row] if model.config.width == 16 else model.match.weight @ felt[row]
+            assert torch.allclose(state.moving.hidden[row], (matched + last) / 2, atol=1e-5)
+            assert not state.moving.fed[row].any()
+
+
+@torch.no_grad()
+def test_the_likelihood_is_that_of_equations_3_to_5(model, batch):
+    scores = model.score(batch)
+    assert scores.shape == (6,)
+    for row in range(6):
+        logprobs, (gold, _) = logprobs_by_hand(model, batch, row), row_of(batch.reply, row)
+        assert int(gold[-1]) == model.vocabulary.end
+        slow = -sum(logprobs[time, token] for time, token in enumerate(gold.tolist()))
+        assert scores[row].item() == pytest.approx(slow.item(), rel=1e-4)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_is_the_emotion_s_and_the_reply_s(model, batch, smoothing):
+    gold = batch.emotion.clone()
+    gold[1] = ABSENT
+    terms = model.objective(
+        "likelihood", replace(batch, emotion=gold), Moment(), smoothing=smoothing, emotion_smoothing=smoothing
+    )
+    assert set(terms) == {"reply", "emotion", "emotion-accuracy"}
+    believed = model.understand(batch).beliefs["emotion"]
+    rows = [0, 2, 3, 4, 5]
+    slow = sum((smoothing - 1) * believed[row, gold[row]] - smoothing * believed[row].mean() for row in rows)
+    assert terms["emotion"].total.item() == pytest.approx(slow.item(), rel=1e-4)
+    assert terms["emotion"].count == 5
+    total = 0.0
+    for row in range(6):
+        logprobs, (words, _) = logprobs_by_hand(model, batch, row), row_of(batch.reply, row)
+        own = logprobs[torch.arange(len(words)), words]
+        total -= ((1 - smoothing) * own + smoothing * logprobs.mean(dim=1)).sum().item()
+    assert terms["reply"].total.item() == pytest.approx(total, rel=1e-4)
+    assert terms["reply"].plain.item() == pytest.approx(model.score(batch).sum().item(), rel=1e-5)
+    assert terms["reply"].count == int(batch.reply.mask.sum())
+
+
+# Steps
+
+
+@torch.no_grad()
+def test_what_was_said_last_is_fed_back(model, batch):
+    start = torch.full((6,), model.vocabulary.start)
+    _, state = model.step(start, model.understand(batch))
+    words = torch.arange(10, 16)
+    said, after = model.step(words, state)
+    state.moving.fed = torch.zeros_like(state.moving.fed)
+    unfed, _ = model.step(words, state)
+    assert not torch.allclose(said, unfed, atol=1e-4)
+    assert torch.allclose(model.words.logits(after.moving.fed), said, atol=1e-5)
+
+
+@torch.no_grad()
+def test_cached_steps_give_what_teacher_forcing_gives(model, batch):
+    slow = step_logprobs(model, model.understand(batch), batch.reply.tokens)
+    assert torch.allclose(model.score(batch), -(slow * batch.reply.mask).sum(1), rtol=1e-4)
+
+
+def test_the_whole_reply_at_once_teaches_what_its_steps_would(model, batch):
+    model.double()
+    fast = model.likelihood(batch, Moment())["reply"].total
+    slow = -(step_logprobs(model, model.understand(batch), batch.reply.tokens) * batch.reply.mask).sum()
+    assert fast.item() == pytest.approx(slow.item())
+    learned = dict(model.named_parameters())
+    ours, theirs = (torch.autograd.grad(loss, list(learned.values()), allow_unused=True) for loss in (fast, slow))
+    for name, mine, stepwise in zip(learned, ours, theirs, strict=True):
+        if stepwise is None:
+            assert mine is None, name
+        else:
+            assert torch.allclose(mine, stepwise), name
+
+
+@torch.no_grad()
+def test_rows_chosen_or_repeated_midway_go_on_as_they_would_have(model, batch):
+    _, state = model.step(torch.full((6,), model.vocabulary.start), model.understand(batch))
+    words = torch.arange(10, 16)
+    whole, after = model.step(words, state)
+    rows = torch.tensor([4, 1, 1])
+    chosen, _ = model.step(words[rows], state.select(rows))
+    assert torch.allclose(chosen, whole[rows], atol=1e-5)
+    repeated, _ = model.step(words.repeat_interleave(2), state.repeat(2))
+    assert torch.allclose(repeated, whole.repeat_interleave(2, dim=0), atol=1e-5)
+    assert isinstance(after, State)
+    assert (state.length, after.length) == (1, 2)
+
+
+def beams_are_scored_as_steps_are(model, batch):
+    vocabulary = model.vocabulary
+    banned = (vocabulary.pad, vocabulary.unk, vocabulary.start)
+    options = Decoding(method="beam", beams=4, candidates=4, max_length=8)
+    state = model.understand(batch)
+    replies = decode(model, state, options, start=vocabulary.start, end=vocabulary.end, banned=banned)
+    for row, found in enumerate(replies):
+        for hypothesis in found:
+            tokens = torch.tensor([hypothesis.tokens + [vocabulary.end] * hypothesis.finished])
+            slow = step_logprobs(model, state.select(torch.tensor([row])), tokens)
+            assert hypothesis.logprob == pytest.approx(slow.sum().item(), rel=1e-4)
+    assert len({tuple(h.tokens[:1]) for found in replies for h in found}) > 1
+
+
+@torch.no_grad()
+def test_the_recurrent_state_moves_with_its_beam(model, batch):
+    beams_are_scored_as_steps_are(model, batch)
+
+
+@torch.no_grad()
+def test_a_rows_score_does_not_depend_on_its_batch(model, data, pieces):
+    together = model.score(collate(data, range(8), pieces.pad))
+    for row in range(8):
+        alone = model.score(collate(data, [row], pieces.pad))
+        assert alone.item() == pytest.approx(together[row].item(), rel=1e-4)
+
+
+@torch.no_grad()
+def test_who_speaks_is_heard(model, pieces):
+    one, two = "I don't know.", "What a day!"
+    orders = [(Turn("speaker", one), Turn("listener", two)), (Turn("listener", one), Turn("speaker", two))]
+    items = [Example(str(index), turns, Turn("listener", "Oh.")) for index, turns in enumerate(orders)]
+    scores = model.score(collate(encode(items, pieces, EncodingConfig()), range(2), pieces.pad))
+    assert abs(scores[0] - scores[1]) > 1e-4
+
+
+# What is learned, and from what
+
+
+def is_deaf_to_gold(model, batch):
+    other = replace(batch, emotion=(batch.emotion + 1) % 32, label=torch.zeros(6, dtype=torch.long))
+    for training in (True, False):
+        for told in (other, replace(batch, emotion=None, label=None, following=None)):
+            found = []
+            for given in (batch, told):
+                torch.manual_seed(1)
+                scores = model.train(training).score(given)
+                found.append((scores, model.understand(given).beliefs["emotion"]))
+            assert all(torch.equal(mine, theirs) for mine, theirs in zip(*found, strict=True))
+
+
+@torch.no_grad()
+def test_no_gold_emotion_is_seen(model, told, batch):
+    is_deaf_to_gold(model, batch)
+    is_deaf_to_gold(told, batch)
+
+
+def test_all_that_a_model_has_learns_from_the_loss(model, batch):
+    terms = model.train().likelihood(batch, Moment())
+    sum(term.mean for term in terms.values() if term.learned).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        # Keys may be shifted by any vector without changing a softmax: their bias has no slope.
+        assert parameter.grad.abs().sum() > 0 or name.endswith("key.bias"), name
+
+
+def test_the_reply_teaches_how_to_feel_and_a_situation_nothing_else(model, batch):
+    def learned(term):
+        model.zero_grad(set_to_none=True)
+        term.total.backward()
+        return {name.split(".")[0] for name, parameter in model.named_parameters() if parameter.grad is not None}
+
+    own = {"backbone", "emotion"} if model.backbone is not None else {"words", "speakers", "emotion"}
+    assert own <= learned(model.likelihood(batch, Moment())["reply"])
+    alone = model.objective("situation", replace(batch, reply=None), Moment())
+    assert set(alone) == {"situation", "situation-accuracy"}
+    assert torch.allclose(alone["situation"].total, model.likelihood(batch, Moment())["emotion"].total)
+    assert learned(alone["situation"]) == own
+
+
+def test_dropout_acts_in_training_alone(make, batch):
+    for choices in ({"dropout": 0.5, "emotion_dropout": 0.0}, {"dropout": 0.0, "emotion_dropout": 0.5}):
+        model = make("bilstm-joint", **choices)
+        calm = [model.likelihood(batch, Moment())[name].total.item() for name in ("reply", "emotion")]
+        terms = model.train().likelihood(batch, Moment())
+        assert terms["emotion"].total.item() != calm[1]
+        assert (terms["reply"].total.item() != calm[0]) == (choices["dropout"] > 0)
+
+
+@torch.no_grad()
+def test_a_context_longer_than_the_backbone_reads_is_cut_for_it(make, pieces):
+    model = make()
+    turns = [Turn("speaker", "I don't know what to do. " * 12)]
+    full = collate(encode([Example("0", tuple(turns), Turn("listener", "Oh."))], pieces, EncodingConfig()), [0], 0)
+    assert full.context.tokens.shape[1] > model.backbone.longest == 38
+    short = replace(full.context, tokens=full.context.tokens[:, :38], mask=full.context.mask[:, :38])
+    assert torch.allclose(model.feel(full), model.feel(replace(full, context=short)), atol=1e-6)
+    assert torch.isfinite(model.score(full)).all()
+
+
+# The backbone
+
+
+@torch.no_grad()
+def test_a_fresh_model_starts_from_the_backbone_s_weights(pieces, tiny_backbone, batch):
+    transformers = pytest.importorskip("transformers")
+    theirs = transformers.AutoModel.from_pretrained(tiny_backbone).eval()
+    model = build("bert-joint", {"width": 16, "backbone": str(tiny_backbone)}, pieces.vocabulary).eval()
+    tokens, mask = batch.context.tokens, batch.context.mask
+    expected = theirs(tokens, attention_mask=mask.long()).last_hidden_state[:, 0]
+    assert not torch.allclose(model.backbone.starts(tokens, mask)[:, -1], expected, atol=1e-3)
+    counts = torch.randint(0, 50, (len(pieces),))
+    vectors, known = torch.randn(len(pieces), 16), torch.rand(len(pieces)) < 0.5
+    model.initialise(WordPrior(counts, vectors, known))
+    assert torch.allclose(model.backbone.starts(tokens, mask)[:, -1], expected, atol=1e-5)
+    assert torch.allclose(model.words.bias.exp(), (counts + 0.5) / (counts + 0.5).sum(), atol=1e-6)
+    assert torch.allclose(model.words.table[known], vectors[known] / vectors[known].norm(dim=1).mean(), atol=1e-5)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", [*JOINT, "emo-prepend"])
+def test_what_is_loaded_scores_bit_for_bit_and_needs_no_backbone(
+    name, make, batch, pieces, tiny_backbone, tmp_path, monkeypatch
+):
+    copied = shutil.copytree(tiny_backbone, tmp_path / "backbone")
+    model = make(name, backbone=str(copied), **({"heads": 2} if name == "emo-prepend" else {}))
+    checkpoint.save(Checkpoint(name, model, pieces, EncodingConfig(), Decoding()), tmp_path / "best")
+    shutil.rmtree(copied)
+
+    def nowhere(name):
+        raise BackboneError(name)
+
+    monkeypatch.setattr(encoder, "find_backbone", nowhere)
+    again = checkpoint.load(tmp_path / "best")
+    assert again.model.config == model.config
+    assert bool(model.config.architecture) == (model.backbone is not None)
+    assert torch.equal(again.model.score(batch), model.score(batch))
+    heard = again.model.understand(batch).beliefs["emotion"]
+    assert torch.equal(heard, model.understand(batch).beliefs["emotion"])
+
+
+def test_text_of_more_tokens_than_the_backbone_knows_is_refused(tiny_backbone, pieces):
+    more = replace(pieces.vocabulary, size=5000)
+    for name in ("bert-joint", "emo-prepend"):
+        with pytest.raises(ConfigError, match=rf"model {name}: the text has 5,000 tokens, but the backbone knows 300"):
+            build(name, {"backbone": str(tiny_backbone)}, more)
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"emotion_from": "bert"}, 'model bert-joint: .*"emotion_from"'),
+        ({"width": 15}, "model bert-joint: a width of 15 does not divide into two directions"),
+    ],
+)
+def test_choices_that_do_not_go_together_are_named(choices, message, tiny_backbone, pieces):
+    with pytest.raises(ConfigError, match=f"(?s){message}"):
+        build("bert-joint", {"backbone": str(tiny_backbone), **choices}, pieces.vocabulary)
+
+
+@pytest.mark.parametrize("name", ["bert-joint", "emo-prepend"])
+def test_a_run_with_most_of_the_backbone_held_still(
+    name, tiny_recipe, tiny_stage, tiny_backbone, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(run, "draw", lambda folder: None)
+    sizes = {"heads": 2, "feed_forward": 24} if name == "emo-prepend" else {}
+    optimizer = {"rate": 5e-3, "warmup": 2, "factors": {"backbone.*": 0.1}}
+    optimizer["learns"] = ["words.*", "emotion.*", "encoder.*", "decoder.*", "backbone.model.encoder.layer.[1].*"]
+    recipe = tiny_recipe(
+        model={"name": name, "width": 16, "backbone": str(tiny_backbone), **sizes},
+        text=TextConfig("backbone", backbone=str(tiny_backbone)),
+        encoding=EncodingConfig(max_context=30),
+        stages=[tiny_stage(examples=32, optimizers={"main": optimizer})],
+        decoding=Decoding(max_length=6),
+    )
+    best = run.train(recipe, tmp_path / "run", quiet=True)
+    bot = listenwell.load(best)
+    theirs = pytest.importorskip("transformers").AutoModel.from_pretrained(tiny_backbone)
+    ours, before = dict(bot.model.backbone.model.named_parameters()), dict(theirs.named_parameters())
+    moved = {key for key, weight in ours.items() if not torch.equal(weight, before[key])}
+    assert moved
+    assert all(key.startswith("encoder.layer.1.") for key in moved)
+    reply = bot.reply(["I am so happy today!"])
+    assert "[" not in reply.text
+    assert sum(reply.emotions.values()) == pytest.approx(1, abs=1e-4)
+
+
+# EmoPrepend-1
+
+
+@torch.no_grad()
+def test_the_likeliest_emotion_stands_in_front_of_the_context(told, batch):
+    state = told.understand(batch)
+    believed = state.beliefs["emotion"]
+    for row in range(6):
+        felt = felt_by_hand(told, batch, row)
+        logits = told.emotion.choice.weight @ felt + told.emotion.choice.bias
+        assert torch.allclose(believed[row], logits.log_softmax(-1), atol=1e-4)
+        tokens, roles = row_of(batch.context, row)
+        name = told.names.weight[logits.argmax()] + told.speakers.weight[ROLES.index("speaker")]
+        x = torch.cat([name[None], embedded(told, tokens, roles)]) + sinusoids(1 + len(tokens), 16)
+        hidden = told.encoder(x[None], torch.ones(1, len(x), dtype=torch.bool))
+        slow = told.decoder.remember(hidden, torch.ones(1, len(x), dtype=torch.bool))
+        lone = State(fixed=slow)
+        words = row_of(batch.reply, row)[0][None]
+        found = step_logprobs(told, state.select(torch.tensor([row])), words)
+        assert torch.allclose(found, step_logprobs(told, lone, words), atol=1e-4)
+
+
+@torch.no_grad()
+def test_only_the_name_of_the_emotion_heard_matters(told, batch):
+    before = told.score(batch)
+    heard = set(told.understand(batch).beliefs["emotion"].argmax(-1).tolist())
+    others = [emotion for emotion in range(32) if emotion not in heard]
+    told.names.weight[others] += torch.arange(16) / 4
+    assert torch.equal(told.score(batch), before)
+    told.names.weight[list(heard)] += torch.arange(16) / 4
+    assert not torch.allclose(told.score(batch), before, atol=1e-3)
+
+
+@torch.no_grad()
+def test_cached_steps_of_emo_prepend_give_what_teacher_forcing_gives(told, batch):
+    slow = step_logprobs(told, told.understand(batch), batch.reply.tokens)
+    assert torch.allclose(told.score(batch), -(slow * batch.reply.mask).sum(1), rtol=1e-4)
+    beams_are_scored_as_steps_are(told, batch)
+
+
+def test_the_classifier_of_emo_prepend_learns_from_its_own_loss_alone(told, batch):
+    terms = told.likelihood(batch, Moment())
+    terms["reply"].total.backward(retain_graph=True)
+    learned = {name.split(".")[0] for name, parameter in told.named_parameters() if parameter.grad is not None}
+    assert learned == {"words", "speakers", "names", "encoder", "decoder"}
+    terms["emotion"].total.backward()
+    for name, parameter in told.named_parameters():
+        assert parameter.grad is not None, name
+    alone = told.situation(replace(batch, reply=None), Moment())["situation"]
+    assert torch.allclose(alone.total, terms["emotion"].total)
+
+
+@torch.no_grad()
+def test_emo_prepend_may_hear_by_a_bilstm_too(make, batch):
+    model = make("emo-prepend", heads=2, feed_forward=24, emotion_from="bilstm-attention")
+    outputs, last = model.emotion.reader(model.embed(batch.context.tokens, batch.context.roles), batch.context.mask)
+    felt = torch.stack(
+        [
+            gathered(list(outputs[row][batch.context.mask[row]]), last[row], model.emotion.attention.weight)
+            for row in range(6)
+        ]
+    )
+    slow = F.linear(felt, model.emotion.choice.weight, model.emotion.choice.bias).log_softmax(-1)
+    assert torch.allclose(model.hear_emotion(batch), slow, atol=1e-5)
+
+
+# The tokens
+
+
+def test_contractions_in_word_pieces_are_written_together(pieces, tiny_backbone):
+    def written(text):
+        return pieces.decode(pieces.encode(text))
+
+    assert written("I don't think so, it's late.") == "i don't think so, it's late."
+    assert written("We've seen they're well, I'll go, I'm off, I'd say") == (
+        "we've seen they're well, i'll go, i'm off, i'd say"
+    )
+    assert written("say 'the' day") == "say ' the ' day"
