@@ -1,0 +1,105 @@
+"""Cared: any system with care before it. What shows a sign of danger never reaches the system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from listenwell.care.replies import care_reply, is_care
+from listenwell.care.resources import Resources, load_resources
+from listenwell.care.signs import Sign, detect, follows
+from listenwell.dialogue import Example, Turn
+from listenwell.models.contract import Controls
+from listenwell.reply import Reply
+from listenwell.system import Likelihoods, System, Talk, as_context
+
+LATELY = 3
+"""How many earlier messages of the speaker may keep a conversation in care."""
+
+
+def sign_in(turns: Sequence[Turn]) -> tuple[Sign | None, bool]:
+    """The sign that the last message is answered for, and whether the same was answered with care before.
+
+    A message that shows none itself, such as "yes" or "I have them here", goes on with the sign of a message shortly
+    before. All is read from the turns: nothing is remembered between calls.
+    """
+    *before, last = [turn.text for turn in turns if turn.speaker == "speaker"]
+    earlier = next((sign for text in reversed(before[-LATELY:]) if (sign := detect(text)) is not None), None)
+    sign = detect(last)
+    if sign is None and earlier is not None and follows(last, earlier):
+        sign = earlier
+    if sign is None or earlier is None:
+        return sign, False
+    answered = any(turn.speaker == "listener" and is_care(turn.text) for turn in turns[-2 * LATELY - 1 :])
+    graver = sign.kind != earlier.kind or (sign.directness == "direct" and earlier.directness == "indirect")
+    return sign, answered and not graver
+
+
+class Cared:
+    """A system behind care. It speaks the System protocol; whatever else it is asked for, the system itself answers.
+
+    >>> Cared(system).reply("I want to die").reasons
+    {"care": "self-harm, direct"}
+    """
+
+    system: System
+    resources: Resources
+
+    def __init__(self, system: System, resources: Resources | None = None) -> None:
+        """With the resources that the environment names, if none are given: see `load_resources`."""
+        object.__setattr__(self, "system", system)
+        object.__setattr__(self, "resources", resources or load_resources())
+
+    @property
+    def name(self) -> str:
+        return self.system.name
+
+    def care(self, talk: Talk) -> Reply | None:
+        """The reply of care, where one is due."""
+        sign, again = sign_in(as_context(talk))
+        if sign is None:
+            return None
+        text = care_reply(sign, self.resources, again)
+        return Reply(text, reasons={"care": str(sign)}, system=self.name)
+
+    def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
+        return self.care(talk) or self.system.reply(talk, controls)
+
+    def replies(
+        self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
+    ) -> list[Reply]:
+        found = [self.care(talk) for talk in talks]
+        rest = [index for index, reply in enumerate(found) if reply is None]
+        if done is not None and len(rest) < len(found):
+            done(len(found) - len(rest))
+        if rest:  # the system sees only these
+            answers = self.system.replies([talks[index] for index in rest], controls, done)
+            for index, answer in zip(rest, answers, strict=True):
+                found[index] = answer
+        return [reply for reply in found if reply is not None]
+
+    def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
+        """The system's own: care changes what is said, not what is measured."""
+        return self.system.likelihoods(items, done)
+
+    def _stream(self, talk: Talk, controls: Controls | None = None) -> Iterator[str]:
+        reply = self.care(talk)
+        if reply is not None:
+            yield reply.text
+        else:
+            yield from self.system.stream(talk, controls)  # type: ignore[attr-defined]
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what Cared itself lacks comes here. A copy being made has no system yet.
+        if name in ("system", "resources") or name.startswith("__"):
+            raise AttributeError(name)
+        value = getattr(self.system, name)
+        if name == "stream":
+            return self._stream
+        if name == "with_decoding":
+            return lambda **changes: Cared(value(**changes), self.resources)
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Settings such as `decoding` are the system's."""
+        setattr(self.system, name, value)
