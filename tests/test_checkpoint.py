@@ -144,6 +144,36 @@ def test_a_broken_part_is_named(whole, tiny_model, tokenizer, tmp_path):
         checkpoint.load(tmp_path / "best")
 
 
+def test_a_part_may_lie_beside_as_a_system_of_its_own(whole, tiny_model, tokenizer, encoded, tmp_path):
+    part = Checkpoint("trs", tiny_model("trs"), tokenizer)
+    checkpoint.save(part, tmp_path / "plain")
+
+    def refer(place):
+        (place / "parts").mkdir()
+        checkpoint.write_json(place / "parts" / "other.json", {"beside": "plain"})
+
+    checkpoint.save(whole, tmp_path / "best", extra=refer)
+    found = checkpoint.load(tmp_path / "best").parts["other"]
+    assert torch.equal(scores(found, encoded, tokenizer), scores(part, encoded, tokenizer))
+    (tmp_path / "plain").rename(tmp_path / "gone")
+    with pytest.raises(CheckpointError, match="plain: no checkpoint there"):
+        checkpoint.load(tmp_path / "best")
+    checkpoint.write_json(tmp_path / "best" / "parts" / "other.json", {"besides": "plain"})
+    with pytest.raises(CheckpointError, match=r"other\.json: the key 'beside' is missing"):
+        checkpoint.load(tmp_path / "best")
+
+
+def test_what_a_model_borrows_is_not_kept_and_is_taken_again(whole, saved, encoded, tokenizer, tmp_path, monkeypatch):
+    lent = {"words.table": whole.model.state_dict()["words.table"].clone()}
+    monkeypatch.setattr(type(whole.model), "borrowed", lambda self: frozenset(lent))
+    monkeypatch.setattr(type(whole.model), "borrow", lambda self: self.load_state_dict(lent, strict=False) and None)
+    checkpoint.save(whole, tmp_path / "light")
+    kept, all_of = (load_file(folder / "model.safetensors") for folder in (tmp_path / "light", saved))
+    assert set(all_of) - set(kept) == set(lent)
+    again = checkpoint.load(tmp_path / "light")
+    assert torch.equal(scores(again, encoded, tokenizer), scores(whole, encoded, tokenizer))
+
+
 # Whole or not at all
 
 

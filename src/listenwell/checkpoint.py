@@ -6,6 +6,7 @@ tokenizer.json      as every Hugging Face tool reads it
 meta.json           how it was made: recipe, seed, data hash, metrics, commit
 training.safetensors, training.json   only where a run can go on: optimizers, random state, place
 parts/NAME/         what a composite needs beside its model, each a whole checkpoint: a labeller of turns
+parts/NAME.json     the same, where the part is a system of its own that lies beside this folder: {"beside": "its name"}
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from listenwell.text import Tokenizer
 
 SCALE = ".8bit-scale"
 PARTS = "parts"
+BESIDE = "beside"
 
 
 class CheckpointError(ValueError):
@@ -72,7 +74,9 @@ def save(
 
 
 def _fill(checkpoint: Checkpoint, place: Path, eight_bit: bool) -> None:
-    weights = {key: value.detach().contiguous() for key, value in checkpoint.model.state_dict().items()}
+    borrowed = checkpoint.model.borrowed()
+    state = checkpoint.model.state_dict()
+    weights = {key: value.detach().contiguous() for key, value in state.items() if key not in borrowed}
     write_tensors(place / "model.safetensors", to_eight_bit(weights) if eight_bit else weights)
     checkpoint.tokenizer.save(place / "tokenizer.json")
     config = {
@@ -113,15 +117,28 @@ def load(folder: Path) -> Checkpoint:
     except (AttributeError, ValueError) as problem:
         raise CheckpointError(f"{folder}/config.json: {problem}") from problem
     load_weights(model, folder / "model.safetensors")
+    model.borrow()
     meta = read_json(folder / "meta.json") if (folder / "meta.json").is_file() else {}
+    return Checkpoint(name, model.eval(), tokenizer, encoding, decoding, meta, load_parts(folder))
+
+
+def load_parts(folder: Path) -> dict[str, Checkpoint]:
+    """The parts inside a checkpoint's folder, and those that lie beside it."""
     parts = {place.name: load(place) for place in sorted((folder / PARTS).glob("*/"))}
-    return Checkpoint(name, model.eval(), tokenizer, encoding, decoding, meta, parts)
+    for reference in sorted((folder / PARTS).glob("*.json")):
+        told = read_json(reference)
+        if not isinstance(told.get(BESIDE), str):
+            raise CheckpointError(f"{reference}: the key {BESIDE!r} is missing, which names a folder beside {folder}")
+        parts[reference.stem] = load(folder.parent / told[BESIDE])
+    return parts
 
 
 def load_weights(model: Model, path: Path) -> None:
     weights = from_eight_bit(read_tensors(path))
     try:
-        model.load_state_dict(weights)
+        lacking = model.load_state_dict(weights, strict=False)
+        if lacking.unexpected_keys or set(lacking.missing_keys) - model.borrowed():
+            model.load_state_dict(weights)  # which says what is wrong
     except RuntimeError as problem:
         raise CheckpointError(f"{path}: its weights do not fit the model in config.json: {problem}") from problem
 

@@ -78,11 +78,29 @@ def pack(run: Path, target: Path) -> Path:
     def card(place: Path) -> None:
         (place / "CARD.md").write_text(_card(whole, scores), encoding="utf-8")
 
-    checkpoint.save(whole, target, eight_bit=True, extra=card)
+    shared = {name: part.name for name, part in whole.parts.items() if _is_beside(part, target)}
+    whole.parts = {name: part for name, part in whole.parts.items() if name not in shared}
+
+    def fill(place: Path) -> None:
+        card(place)
+        for name, beside in shared.items():
+            (place / checkpoint.PARTS).mkdir(exist_ok=True)
+            checkpoint.write_json(place / checkpoint.PARTS / f"{name}.json", {checkpoint.BESIDE: beside})
+
+    checkpoint.save(whole, target, eight_bit=True, extra=fill)
     for file in target.rglob("*"):
         if file.stat().st_size > MOST_BYTES:
             raise ValueError(f"{file} has {file.stat().st_size:,} bytes; a shipped file has at most {MOST_BYTES:,}")
     return target
+
+
+def _is_beside(part: checkpoint.Checkpoint, target: Path) -> bool:
+    """Whether the very same training is packed as a system of its own, next to the target: it need not ship twice."""
+    packed = target.parent / part.name / "meta.json"
+    if not packed.is_file():
+        return False
+    theirs = checkpoint.read_json(packed)
+    return all(theirs.get(key) == part.meta.get(key) for key in ("recipe", "seed", "data", "begun", "commit"))
 
 
 def _card(whole: checkpoint.Checkpoint, scores: dict[str, Any]) -> str:

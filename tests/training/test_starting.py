@@ -64,7 +64,7 @@ def meed2(tiny_recipe, tiny_stage, classifier):
             "main": {"rate": 5e-3, "warmup": 2, "learns": ["input.*", "encoder.*", "decoder.*"]},
         }
         model = {"name": "meed2", "predictor_layers": 1, **SMALL}
-        told = {"stages": [predictor, replies], "model": model, "labeller": classifier}
+        told = {"stages": [predictor, replies], "model": model, "parts": {"labeller": classifier}}
         return tiny_recipe(**{**told, "encoding": EncodingConfig(separators=True), **fields})
 
     return make
@@ -134,7 +134,7 @@ def test_a_run_that_hears_is_stopped_and_goes_on_as_if_it_never_was(meed2, tmp_p
 
 def test_a_labeller_that_is_not_there_is_told(meed2, tmp_path):
     with pytest.raises(ValueError, match="unknown system 'emotion-intnt'"):
-        run.train(meed2(labeller="emotion-intnt"), tmp_path / "run", quiet=True)
+        run.train(meed2(parts={"labeller": "emotion-intnt"}), tmp_path / "run", quiet=True)
 
 
 # Started from another run
@@ -143,7 +143,7 @@ def test_a_labeller_that_is_not_there_is_told(meed2, tmp_path):
 def test_a_recipe_starts_from_the_run_of_that_name_beside_it(meed2, tiny_stage, tmp_path):
     first = run.train(meed2(name="first"), tmp_path / "first", quiet=True)
     none = tiny_stage(examples=1, optimizers={"main": {"rate": 0.0, "decay": 0.0}})
-    second = run.train(meed2(start="first", labeller="", stages=[none]), tmp_path / "second", quiet=True)
+    second = run.train(meed2(start="first", parts={}, stages=[none]), tmp_path / "second", quiet=True)
     assert same(weights(first), weights(second))
     made = checkpoint.load(second)
     assert made.tokenizer.backend.to_str() == checkpoint.load(first).tokenizer.backend.to_str()
@@ -186,6 +186,7 @@ def test_a_vocabulary_may_be_learned_from_several_corpora(tiny_recipe, small_cor
 
 def test_a_recipe_without_these_keys_is_the_recipe_it_was(tiny_recipe):
     said = json.dumps(tiny_recipe().to_dict())
-    assert all(f'"{key}": ""' in said for key in ("start", "vocabulary", "labeller"))
-    assert tiny_recipe().fingerprint() == tiny_recipe(start="", labeller="", vocabulary="").fingerprint()
+    assert all(f'"{key}": ""' in said for key in ("start", "vocabulary"))
+    assert '"parts": {}' in said
+    assert tiny_recipe().fingerprint() == tiny_recipe(start="", parts={}, vocabulary="").fingerprint()
     assert tiny_recipe().fingerprint() != tiny_recipe(start="x").fingerprint()

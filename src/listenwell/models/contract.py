@@ -222,6 +222,13 @@ class Model(nn.Module):
     def initialise(self, prior: WordPrior) -> None:
         """Starts from what is known of the words; a model without word embeddings has nothing to do."""
 
+    def borrowed(self) -> frozenset[str]:
+        """The names of weights that are a backbone's own, unchanged: a checkpoint leaves them out."""
+        return frozenset()
+
+    def borrow(self) -> None:
+        """Takes the borrowed weights from where the backbone is. Called when a checkpoint is read."""
+
     def forward(self, name: str, batch: Batch, moment: Moment, **options: Any) -> dict[str, Term]:
         """An objective, called as a module is: what wraps a model for many processes hooks in here."""
         return self.objective(name, batch, moment, **options)

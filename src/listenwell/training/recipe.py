@@ -204,9 +204,10 @@ class Recipe:
     """Weights and vocabulary to start from: a run beside this one, a folder, or a trained system by name."""
     vocabulary: str = ""
     """The sources whose train splits the tokenizer learns from, with + between; the recipe's own if not given."""
-    labeller: str = ""
-    """A trained classifier, named as `start` is, that labels the turns for a model that reads labels; it becomes a part
-    of what is trained. Without one, contexts have the labels of the corpus, and in use none."""
+    parts: dict[str, str] = field(default_factory=dict)
+    """Trained systems, named as `start` is, that become parts of what is trained, by what they are to it. The labeller
+    labels the turns for a model that reads labels; without one, contexts have the labels of the corpus, and in use
+    none."""
     text: TextConfig = field(default_factory=TextConfig)
     """How text becomes tokens."""
     encoding: EncodingConfig = field(default_factory=EncodingConfig)

@@ -15,7 +15,7 @@ from listenwell import __version__, checkpoint
 from listenwell.checkpoint import Checkpoint, CheckpointError
 from listenwell.configuration import ConfigError
 from listenwell.finding import find
-from listenwell.hearing import LABELLER, fingerprint
+from listenwell.hearing import fingerprint
 from listenwell.models import build
 from listenwell.models.contract import Model
 from listenwell.training.curves import draw
@@ -96,9 +96,9 @@ def _newest(folder: Path, display: Display) -> tuple[Checkpoint, Place, Path] | 
 def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, processes: Processes) -> Checkpoint:
     """A new model. The weights depend on the seed, the training data and what it starts from alone."""
     start = _start(recipe, folder)
-    parts = {} if start is None else start.parts
-    if recipe.labeller:
-        parts = {**parts, LABELLER: _trained("labeller", recipe.labeller, recipe, folder)}
+    parts = {} if start is None else dict(start.parts)
+    for part, name in recipe.parts.items():
+        parts[part] = _trained(f"parts.{part}", name, recipe, folder)
     tokenizer = learn_tokenizer(recipe) if start is None else start.tokenizer
     encoded = encode_split(recipe, recipe.data, recipe.data.split, tokenizer, cut_replies=True)
     torch.manual_seed(recipe.seed)
