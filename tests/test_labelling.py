@@ -113,3 +113,12 @@ def test_a_part_is_chosen_from_the_command_line(tmp_path, capsys):
     (folder / "wishing.txt").write_text("good luck\n")
     main(["data", "stats", "empathetic-intents", "--path", str(tmp_path), "--part", "hand", "--json"])
     assert json.loads(capsys.readouterr().out)["labels"] == {"wishing": 1}
+
+
+def test_the_command_selects_the_most_emotional_dialogues(saved, tmp_path, capsys):
+    out = tmp_path / "emotional.jsonl"
+    main(["data", "select", "shipped", "--most_emotional", "5", "--out", str(out), "--using", str(saved)])
+    assert "5 of " in capsys.readouterr().out
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 5
+    with pytest.raises(SystemExit, match="data select needs --most_emotional N and --out"):
+        main(["data", "select", "shipped", "--out", str(out)])

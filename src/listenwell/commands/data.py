@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-VERBS = ("list", "stats", "convert", "check", "label")
+VERBS = ("list", "stats", "convert", "check", "label", "select")
 
 
 def data(
@@ -17,25 +17,28 @@ def data(
     clean: bool = False,
     using: str = "emotion-intent",
     overwrite: bool = False,
+    most_emotional: int | None = None,
     json: bool = False,
 ) -> None:
-    """List the corpora; describe, convert, check or label one.
+    """List the corpora; describe, convert, check, label or select from one.
 
     `data` lists them. `data stats SOURCE` counts what one holds, what was dropped and what is dirty. `data convert
     SOURCE --out FILE.jsonl` writes it as JSON lines. `data check SOURCE` looks for duplicates within and across splits.
     `data label SOURCE --out FILE.jsonl` converts it with one of the 41 labels on every turn, by a trained classifier.
+    `data select SOURCE --most_emotional N --out FILE.jsonl` keeps the N dialogues that express most emotion.
 
     Args:
-        verb: list, stats, convert, check or label; a source's name alone means stats.
+        verb: list, stats, convert, check, label or select; a source's name alone means stats.
         source: A source by name or a .jsonl file.
         split: Only this split; all if not given.
         path: Where it lies, if not in LISTENWELL_DATA.
         part: Only this part, of a source that has parts, such as edos's mturk.
-        out: For convert and label: the file to write; .gz is compressed.
+        out: For convert, label and select: the file to write; .gz is compressed.
         plot: For stats: also draw the labels into this picture (PNG, PDF or SVG).
         clean: Leave out junk turns and duplicates.
-        using: For label: a trained classifier by name (`listenwell models`), or the folder of a run.
+        using: For label and select: a trained classifier by name (`listenwell models`), or the folder of a run.
         overwrite: For label: give also those turns a label that have one by a person.
+        most_emotional: For select: how many dialogues to keep, by the mean over their turns of p(any emotion).
         json: Print JSON instead of tables.
     """
     from listenwell.taxonomy import unknown_name
@@ -53,6 +56,8 @@ def data(
         return _convert(source, split, path, out, options)
     if verb == "label":
         return _label(source, split, path, out, options, using, overwrite)
+    if verb == "select":
+        return _select(source, split, path, out, options, using, most_emotional)
     if verb == "check":
         return _check(source, path, {"part": part} if part else {}, json)
     return _stats(source, split, path, plot, options, json)
@@ -154,6 +159,35 @@ def _label(
     _print_report(report, console)
     told = f"{len(turns) - kept:,} turns labelled by {labeller.name}, {kept:,} kept the label of a person"
     console.print(f"{count:,} dialogues written to {out}: {told}", highlight=False)
+
+
+def _select(
+    source: str,
+    split: str | None,
+    path: Path | None,
+    out: Path | None,
+    options: dict[str, Any],
+    using: str,
+    most: int | None,
+) -> None:
+    from rich.console import Console
+
+    from listenwell.commands.display import tracked
+    from listenwell.emotionality import most_emotional
+    from listenwell.labelling import Labeller
+    from listenwell.sources import Report
+    from listenwell.sources.jsonl import write
+
+    if out is None or most is None:
+        raise ValueError("data select needs --most_emotional N and --out FILE.jsonl")
+    labeller, report = Labeller.load(using), Report()
+    dialogues = list(_read(source, path, split, options, report))
+    turns = sum(len(dialogue.turns) for dialogue in dialogues)
+    with tracked() as progress:
+        count = write(most_emotional(dialogues, labeller, most, progress("turns", turns)), out)
+    console = Console()
+    _print_report(report, console)
+    console.print(f"{count:,} of {len(dialogues):,} dialogues written to {out}", highlight=False)
 
 
 def _check(source: str, path: Path | None, options: dict[str, Any], json: bool) -> None:
