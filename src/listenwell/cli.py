@@ -78,10 +78,33 @@ def _call(name: str, words: list[str]) -> None:
     module, function_name = COMMANDS[name][0].split(":")
     function = getattr(import_module(module), function_name)
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
-    parser = ArgumentParser(prog=f"listenwell {name}", description=_description(function.__doc__))
+    parser = ArgumentParser(
+        prog=f"listenwell {name}", description=_description(function.__doc__), formatter_class=_formatter(function)
+    )
     parser.add_function_arguments(function, as_positional=True, skip={*_add_lists(parser, function)})
     chosen = parser.instantiate(parser.parse_args(list(_plain(function, _named(function, words)))))
-    function(**vars(chosen))
+    # By name, since the parser marks those that its own methods have too, such as items.
+    function(**{parameter: chosen[parameter] for parameter in inspect.signature(function).parameters})
+
+
+def _formatter(function: Callable[..., None]) -> type:
+    """Help as people read it: paragraphs stay apart, and the function's flags are written as they are typed."""
+    import re
+    from textwrap import fill
+
+    from jsonargparse import DefaultHelpFormatter
+
+    own = re.compile(rf"--({'|'.join(inspect.signature(function).parameters)})(?![\w.])")
+
+    class Formatter(DefaultHelpFormatter):
+        def _fill_text(self, text: str, width: int, indent: str) -> str:
+            parts = text.split("\n\n")
+            return "\n\n".join(fill(part, width, initial_indent=indent, subsequent_indent=indent) for part in parts)
+
+        def format_help(self) -> str:
+            return own.sub(lambda flag: flag[0].replace("_", "-"), super().format_help())
+
+    return Formatter
 
 
 def _add_lists(parser: Any, function: Callable[..., None]) -> set[str]:

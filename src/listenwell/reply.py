@@ -9,10 +9,16 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A reply that was considered. The score is the decoder's: higher is better."""
+    """A reply that was considered. The score is the decoder's, or the sum of the terms: higher is better."""
 
     text: str
     score: float
+    terms: Mapping[str, float] = field(default_factory=dict)
+    """What the score was made of, where several things were weighed."""
+
+    def to_json(self) -> dict[str, Any]:
+        terms = {"terms": {name: round(value, 4) for name, value in self.terms.items()}} if self.terms else {}
+        return {"text": self.text, "score": round(self.score, 4), **terms}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +52,5 @@ class Reply:
         if self.reasons:
             record["reasons"] = dict(self.reasons)
         if self.candidates:
-            record["candidates"] = [{"text": c.text, "score": round(c.score, 4)} for c in self.candidates]
+            record["candidates"] = [candidate.to_json() for candidate in self.candidates]
         return record

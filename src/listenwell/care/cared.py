@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from listenwell.care.replies import care_reply, is_care
@@ -82,12 +82,12 @@ class Cared:
         """The system's own: care changes what is said, not what is measured."""
         return self.system.likelihoods(items, done)
 
-    def _stream(self, talk: Talk, controls: Controls | None = None) -> Iterator[str]:
+    def _stream(self, talk: Talk, controls: Controls | None = None) -> Generator[str, None, Reply]:
         reply = self.care(talk)
         if reply is not None:
             yield reply.text
-        else:
-            yield from self.system.stream(talk, controls)  # type: ignore[attr-defined]
+            return reply
+        return (yield from self.system.stream(talk, controls))  # type: ignore[attr-defined]
 
     def __getattr__(self, name: str) -> Any:
         # Only what Cared itself lacks comes here. A copy being made has no system yet.

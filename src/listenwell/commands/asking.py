@@ -7,14 +7,30 @@ from typing import Any
 from listenwell.taxonomy import label_id
 
 
-def asked(bot: Any, intent: str | None) -> Any:
-    """The controls that an intent stands for; a name that is unknown, or a system that would not heed it, is told."""
+def asked(bot: Any, intent: str | None, positivity: float | None = None) -> Any:
+    """The controls that an intent and a positivity from 0 to 1 stand for; None if neither is given.
+
+    A name that is unknown, a number that is no share, or a system that would not heed them, is told.
+    """
     from listenwell.models.contract import Controls
 
-    if intent is None:
+    if intent is None and positivity is None:
         return None
+    name = None if intent is None else _intent(bot, intent)
+    return Controls(label=name, positivity=None if positivity is None else _positivity(bot, positivity))
+
+
+def _intent(bot: Any, intent: str) -> str:
     name = intent.strip().lower()
     label_id(name)
     if not getattr(bot, "takes_label", False):
         raise ValueError(f"{bot.name} chooses no intent for its replies and cannot be asked for one; meed2 can")
-    return Controls(label=name)
+    return name
+
+
+def _positivity(bot: Any, positivity: float) -> float:
+    if not 0 <= positivity <= 1:
+        raise ValueError(f"positivity is a number from 0 to 1, found {positivity}")
+    if not getattr(bot, "takes_positivity", False):
+        raise ValueError(f"{bot.name} does not lean towards a mood and cannot be asked to; house can")
+    return positivity

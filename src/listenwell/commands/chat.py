@@ -1,46 +1,74 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from listenwell.decoding import Decoding
 
 DEFAULT = "multi-trs"
 
 HELP = """\
-/intent I reply so from now on (consoling, questioning, joyful … one of 41); alone: as I choose
-/why      what I heard in your last message, and what else I could have said
-/reset    begin a new conversation
-/save F   keep this conversation as a JSON line at the end of file F
-/help     this
-/quit     leave (also Ctrl-D)"""
+/why           what I heard, what I chose to do, the reasons, and what else I could have said
+/intent NAME   I reply so from now on (consoling, questioning, joyful … one of 41); off: as I choose
+/model NAME    go on with another system; alone: which there are
+/reset         begin a new conversation
+/save [FILE]   keep this conversation in a new file, as a line of JSON
+/help          this
+/quit          leave (also Ctrl-D; Ctrl-C leaves the line)"""
+
+PROBLEMS = (ValueError, OSError, RuntimeError, ImportError)
+"""What goes wrong with a system or a file: told, and the conversation goes on."""
 
 
-def chat(model: str = DEFAULT, decoding: Decoding | None = None, intent: str | None = None) -> None:
+def chat(
+    model: str = DEFAULT,
+    decoding: Decoding | None = None,
+    intent: str | None = None,
+    positivity: float | None = None,
+    base_url: str | None = None,
+) -> None:
     """Talk with a system in the terminal.
 
     It is a program that was trained on conversations between people; it can be wrong, and it is no therapist.
     Signs of a crisis are answered by fixed words with places to turn to; SAFETY.md says how to name your own.
+
+    In the conversation, /why explains the last reply, /intent and /model change how it goes on, /save keeps it and
+    /help lists the rest. The arrow keys bring back what you typed, also another day: it is kept in a file that only
+    you can read (~/.local/state/listenwell/history), without what was answered as a crisis. LISTENWELL_HISTORY=off
+    keeps none.
+
     When standard input is not a terminal, each line is a message and each line of output the reply to it.
 
     Args:
-        model: A trained system by name (`listenwell models`), or the folder of a run.
+        model: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
+            server of that protocol.
         decoding: How replies are written; the system's own way if not given.
         intent: What every reply should do or express, one of the 41 labels, such as consoling or joyful; the system
             chooses if not given.
+        positivity: How far replies lean towards lifting the mood, from 0 to 1, of a system that plans; its own way if
+            not given.
+        base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
+            OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
     """
     from rich.console import Console
 
-    from listenwell.finding import load
+    from listenwell.finding import is_remote, load
+
+    def wake(name: str) -> Any:
+        bot = load(name, base_url=base_url if name == model or is_remote(name) else None)
+        if decoding is not None:
+            bot.decoding = decoding
+        return bot
 
     console = Console(highlight=False)
     interactive = sys.stdin.isatty()
     with console.status("waking up …") if interactive and console.is_terminal else nullcontext():
-        bot = load(model)
-    if decoding is not None:
-        bot.decoding = decoding
-    conversation = Conversation(bot)
+        conversation = Conversation(wake(model), wake)
+    conversation.positivity = positivity
     conversation.ask(intent)
     if interactive:
         _talk(conversation, console)
@@ -54,66 +82,165 @@ def chat(model: str = DEFAULT, decoding: Decoding | None = None, intent: str | N
 class Conversation:
     """The turns so far, and the system that listens."""
 
-    def __init__(self, bot) -> None:
+    def __init__(self, bot: Any, wake: Callable[[str], Any] | None = None) -> None:
         self.bot = bot
-        self.controls = None
+        self.wake = wake
+        """Makes a system of a name."""
+        self.controls: Any = None
+        self.positivity: float | None = None
+        """How far replies lean, where it was said."""
         self.reset()
 
     def ask(self, intent: str | None) -> None:
         """From now on replies are to have this label; None leaves the choice to the system."""
         from listenwell.commands.asking import asked
 
-        self.controls = asked(self.bot, intent)
+        self.controls = asked(self.bot, intent, self.positivity)
 
     def reset(self) -> None:
         self.texts: list[str] = []
-        self.last = None
+        self.replies: list[Any] = []
 
-    def hear(self, text: str):
+    @property
+    def last(self) -> Any:
+        return self.replies[-1] if self.replies else None
+
+    def hear(self, text: str) -> Any:
         """The reply to this message. The message counts as said only once it is answered."""
-        reply = self.bot.reply([*self.texts, text], self.controls)
-        self.texts += [text, reply.text]
-        self.last = reply
-        return reply
+        return self._said(text, self.bot.reply([*self.texts, text], self.controls))
+
+    @property
+    def grows(self) -> bool:
+        """Whether the reply can be shown as it is written: a beam, or the best of several, is not known before."""
+        decoding = getattr(self.bot, "decoding", None)
+        alone = decoding is None or (decoding.method != "beam" and decoding.candidates == 1)
+        return alone and hasattr(self.bot, "stream")
+
+    def growing(self, text: str) -> Iterator[str]:
+        """The reply to this message as it grows, each time whole. It is said once it is whole."""
+        from listenwell.reply import Reply
+
+        so_far = ""
+        pieces = self.bot.stream([*self.texts, text], self.controls)
+        with closing(pieces):
+            while True:
+                try:
+                    so_far = next(pieces)
+                except StopIteration as end:
+                    self._said(text, end.value or Reply(so_far, system=self.bot.name))
+                    return
+                yield so_far
+
+    def switch(self, name: str) -> bool:
+        """Goes on with another system, if there is one of this name. False if that one cannot heed the intent set."""
+        assert self.wake is not None
+        self.bot = self.wake(name)
+        heeds = self.controls is None or getattr(self.bot, "takes_label", False)
+        if not heeds:
+            self.controls = None
+        return heeds
 
     def save(self, path: Path) -> None:
+        """As a dialogue in a new file; one that is there is never written over."""
+        import gzip
         import json
 
-        from listenwell.dialogue import Dialogue, Turn
+        opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
+        record = json.dumps(self.dialogue(path.name.split(".")[0]).to_json(), ensure_ascii=False)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with opener(path, "xt", encoding="utf-8", errors="replace") as lines:
+            lines.write(record + "\n")
 
-        turns = tuple(Turn("listener" if i % 2 else "speaker", text) for i, text in enumerate(self.texts))
-        record = Dialogue("chat", turns, source=f"chat with {self.bot.name}").to_json()
-        with path.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(record, ensure_ascii=False) + "\n")
+    def dialogue(self, id: str) -> Any:
+        from listenwell.dialogue import Dialogue, Label, Turn
+
+        turns = []
+        for message, reply in zip(self.texts[::2], self.replies, strict=True):
+            label = None if reply.label is None else Label(reply.label, by="machine")
+            # A turn of a file has a text, though a model may once say nothing.
+            turns += [Turn("speaker", message), Turn("listener", reply.text.strip() or "…", label)]
+        names = dict.fromkeys(reply.system or self.bot.name for reply in self.replies)
+        return Dialogue(id, tuple(turns), source=f"chat with {' and '.join(names)}")
+
+    def _said(self, text: str, reply: Any) -> Any:
+        self.texts += [text, reply.text]
+        self.replies.append(reply)
+        return reply
 
 
-def _talk(conversation: Conversation, console) -> None:
-    with suppress(ImportError):
-        import readline  # noqa: F401  arrow keys and history in input()
-    name = conversation.bot.name
-    console.print(f"[bold]{name}[/] is listening. It is a program, not a person and no therapist.")
+def _talk(conversation: Conversation, console: Any) -> None:
+    from rich.markup import escape
+
+    from listenwell.commands.history import History, history_file
+
+    history = History(history_file())
+    console.print(
+        f"[bold]{escape(conversation.bot.name)}[/] is listening. It is a program, not a person and no therapist."
+    )
     console.print("Tell it how you are. [dim]/help for more, Ctrl-D to leave.[/]\n")
     while True:
         try:
             text = input("you  > ").strip()
-        except (EOFError, KeyboardInterrupt):
+        except KeyboardInterrupt:
+            console.print("\n[dim]Ctrl-D to leave[/]")
+            continue
+        except EOFError:
             console.print("\nTake care.")
             return
         if text in ("/quit", "/exit"):
             console.print("Take care.")
             return
+        if not text:
+            continue
         if text.startswith("/"):
+            history.add(text, keep=text.split()[0] in COMMANDS)
             _command(text, conversation, console)
-        elif text:
+        else:
+            answered = _answer(text, conversation, console)
+            # What was answered with care is remembered nowhere; what was not answered can be sent again.
+            if not answered or "care" not in conversation.last.reasons:
+                history.add(text, keep=answered)
+        console.print()
+
+
+def _answer(text: str, conversation: Conversation, console: Any) -> bool:
+    """Shows the reply to a message. False if there is none: then the message was not said."""
+    try:
+        if conversation.grows:
+            _show_growing(conversation.growing(text), conversation.bot.name, console)
+        else:
             with console.status("…"):
                 reply = conversation.hear(text)
-            console.print(f"[bold cyan]{name}[/] > ", reply.text, sep="", markup=True)
-            if summary := _summary(reply):
-                console.print(f"[dim]{summary}[/]")
-            console.print()
+            console.print(_line(conversation.bot.name, reply.text))
+    except KeyboardInterrupt:
+        console.print("[dim]not answered; it counts as not said[/]")
+        return False
+    except PROBLEMS as problem:
+        console.print(f"not answered: {problem}", markup=False, style="red")
+        return False
+    if summary := _summary(conversation.last):
+        console.print(summary, markup=False, style="dim")
+    return True
 
 
-def _summary(reply) -> str:
+def _show_growing(texts: Iterator[str], name: str, console: Any) -> None:
+    from rich.live import Live
+
+    with console.status("…"):
+        text = next(texts, "")
+    # Redrawn each time: words that come may join or change those before them.
+    with Live(_line(name, text), console=console, auto_refresh=False, vertical_overflow="visible") as live:
+        for text in texts:
+            live.update(_line(name, text), refresh=True)
+
+
+def _line(name: str, text: str) -> Any:
+    from rich.text import Text
+
+    return Text.assemble((name, "bold cyan"), " > ", text)
+
+
+def _summary(reply: Any) -> str:
     """What was heard in the last message and what the reply does, of a system that tells."""
     heard = reply.reasons.get("heard") or [reply.emotion]
     if reply.label is None:
@@ -123,65 +250,99 @@ def _summary(reply) -> str:
     return " · ".join([*parts, f"does: {reply.label}" + (f" ({100 * chance:.0f} %)" if chance is not None else "")])
 
 
-def _command(text: str, conversation: Conversation, console) -> None:
+def _command(text: str, conversation: Conversation, console: Any) -> None:
     word, _, rest = text.partition(" ")
-    if word == "/reset":
-        conversation.reset()
-        console.print("[dim]a new conversation[/]\n")
-    elif word == "/why":
-        _why(conversation, console)
-    elif word == "/intent":
-        _ask(conversation, rest.strip(), console)
-    elif word == "/save":
-        _save(conversation, rest.strip(), console)
-    else:
-        console.print(HELP if word == "/help" else f"no command {word}\n{HELP}", markup=False)
-        console.print()
+    if word in COMMANDS:
+        COMMANDS[word](conversation, rest.strip(), console)
+        return
+    near = get_close_matches(word, COMMANDS, n=1)
+    console.print(f"no command {word}" + (f"; did you mean {near[0]}?" if near else ""), markup=False)
+    console.print(HELP, markup=False)
 
 
-def _ask(conversation: Conversation, intent: str, console) -> None:
+def _why(conversation: Conversation, _: str, console: Any) -> None:
+    from listenwell.commands.why import why
+
+    if conversation.last is None:
+        console.print("[dim]nothing was said yet[/]")
+        return
+    for part in why(conversation.last, conversation.texts[:-1]):
+        console.print(part)
+
+
+def _intent(conversation: Conversation, name: str, console: Any) -> None:
+    intent = None if name.lower() in ("", "off") else name.lower()
     try:
-        conversation.ask(intent or None)
+        conversation.ask(intent)
     except ValueError as problem:
-        console.print(f"{problem}\n", markup=False)
+        console.print(str(problem), markup=False)
         return
-    console.print(f"[dim]{f'replies are {intent} from now on' if intent else 'I choose again'}[/]\n")
+    console.print(f"[dim]{f'replies are {intent} from now on' if intent else 'I choose again'}[/]")
 
 
-def _save(conversation: Conversation, name: str, console) -> None:
-    if not name or not conversation.texts:
-        console.print("[dim]/save FILE, once something was said[/]\n")
+def _model(conversation: Conversation, name: str, console: Any) -> None:
+    from listenwell.finding import shipped
+
+    if not name:
+        console.print(f"this is {conversation.bot.name}; at hand: {', '.join(shipped())}", markup=False)
+        console.print("or the folder of a run, or openai:NAME", markup=False, style="dim")
         return
     try:
-        conversation.save(Path(name).expanduser())
-        console.print(f"[dim]saved to {name}[/]\n")
-    except OSError as problem:
-        console.print(f"[red]not saved:[/] {problem}\n")
-
-
-def _why(conversation: Conversation, console) -> None:
-    reply = conversation.last
-    if reply is None:
-        console.print("[dim]nothing was said yet[/]\n")
+        with console.status("waking up …"):
+            heeds = conversation.switch(name)
+    except KeyboardInterrupt:
+        console.print("[dim]nothing changed[/]")
         return
-    if "care" in reply.reasons:
-        console.print(
-            f"a sign of danger was heard ({reply.reasons['care']}): these words are fixed, no model wrote them."
-        )
-    elif reply.emotions:
-        console.print("heard:")
-        for emotion, chance in list(reply.emotions.items())[:5]:
-            console.print(f"  {emotion:<14} {'█' * round(chance * 30)} {100 * chance:.0f} %")
-    elif "heard" in reply.reasons:
-        console.print("heard, turn by turn: " + ", ".join(map(str, reply.reasons["heard"])))
+    except PROBLEMS as problem:
+        console.print(f"{problem}", markup=False)
+        return
+    note = "" if heeds else "; it takes no intent and chooses itself"
+    console.print(f"{conversation.bot.name} goes on from here{note}", markup=False, style="dim")
+
+
+def _reset(conversation: Conversation, _: str, console: Any) -> None:
+    conversation.reset()
+    console.print("[dim]a new conversation[/]")
+
+
+def _save(conversation: Conversation, name: str, console: Any) -> None:
+    if not conversation.texts:
+        console.print("[dim]nothing was said yet[/]")
+        return
+    try:
+        path = _file(name) if name else _free_file()
+        conversation.save(path)
+    except FileExistsError:
+        console.print(f"not saved: {path} is there already; give another name, or none", markup=False, style="red")
+    except OSError as problem:
+        console.print(f"not saved: {problem}", markup=False, style="red")
     else:
-        console.print(f"{reply.system} does not name emotions: it answers the words alone.")
-    if likeliest := reply.reasons.get("likeliest"):
-        console.print(f"does: {reply.label}; found likeliest:")
-        for label, chance in likeliest.items():
-            console.print(f"  {label:<14} {'█' * round(chance * 30)} {100 * chance:.0f} %")
-    if len(reply.candidates) > 1:
-        console.print("considered:")
-        for candidate in reply.candidates:
-            console.print(f"  {candidate.score:7.2f}  {candidate.text}", markup=False)
-    console.print()
+        console.print(f"saved to {path}", markup=False, style="dim", soft_wrap=True)
+
+
+def _file(name: str) -> Path:
+    """The file of a name. What does not end as JSON lines do could not be read back as such."""
+    from listenwell.sources.jsonl import is_jsonl
+
+    return Path(name if is_jsonl(name) else f"{name}.jsonl").expanduser()
+
+
+def _free_file() -> Path:
+    number = 1
+    while (path := Path(f"chat-{number}.jsonl")).exists():
+        number += 1
+    return path
+
+
+def _help(conversation: Conversation, _: str, console: Any) -> None:
+    console.print(HELP, markup=False)
+
+
+COMMANDS: dict[str, Callable[[Conversation, str, Any], None]] = {
+    "/why": _why,
+    "/intent": _intent,
+    "/model": _model,
+    "/reset": _reset,
+    "/save": _save,
+    "/help": _help,
+}

@@ -16,11 +16,14 @@ def generate(
     decoding: Decoding | None = None,
     limit: int = 0,
     intent: str | None = None,
+    positivity: float | None = None,
+    base_url: str | None = None,
 ) -> None:
     """Write a system's replies, one JSON record a line: the bare system's, to be measured, without care before it.
 
     Args:
-        system: A trained system by name (`listenwell models`), or the folder of a run.
+        system: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
+            server of that protocol.
         data: A source by name, a .jsonl file, or - for standard input: each line a text to reply to, or a JSON
             list of a dialogue's texts that ends with the speaker's.
         split: Which split of a source.
@@ -30,6 +33,10 @@ def generate(
         limit: Only the first so many; 0 for all.
         intent: What every reply should do or express, one of the 41 labels, such as consoling or joyful; the system
             chooses if not given.
+        positivity: How far replies lean towards lifting the mood, from 0 to 1, of a system that plans; its own way if
+            not given.
+        base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
+            OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
     """
     from itertools import islice
 
@@ -40,10 +47,10 @@ def generate(
     from listenwell.finding import load
     from listenwell.sources.jsonl import write_lines
 
-    bot = load(system, care=False)
+    bot = load(system, care=False, base_url=base_url)
     if decoding is not None:
         bot.decoding = decoding
-    controls = asked(bot, intent)
+    controls = asked(bot, intent, positivity)
     records: list[dict] = []
     talks: list[Dialogue] = []
     if data == "-":
