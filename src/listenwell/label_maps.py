@@ -4,17 +4,33 @@ Label names are the corpus's own, in small letters. Four polarities: "ambiguous"
 (surprise), "neutral" none at all. That is finer than MIME's two groups of the 32 emotions
 (`taxonomy.polarity`), which count "surprised" as positive. A label whose polarity is not well defined has none:
 EDOS's intents are what a reply does, not what is felt.
+
+A classifier of polarity has three labels, negative, neutral and positive. `by_polarity` gives them to a corpus.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Literal
 
-from listenwell.taxonomy import EMOTIONS, NEUTRAL, unknown_name
+from listenwell.dialogue import Dialogue, Turn
+from listenwell.taxonomy import EMOTIONS, LABELS, NEUTRAL, unknown_name
 from listenwell.taxonomy import polarity as mime_polarity
 
 Polarity = Literal["positive", "negative", "ambiguous", "neutral"]
+
+POLARITIES: tuple[str, ...] = ("negative", "neutral", "positive")
+"""The labels of a classifier of polarity, in the order of their ids."""
+
+LabelSet = Literal["emotion-intent", "polarity"]
+
+LABEL_SETS: dict[LabelSet, tuple[str, ...]] = {"emotion-intent": LABELS, "polarity": POLARITIES}
+"""What a classifier may tell apart; an id is a place in the tuple."""
+
+UNMOVED = frozenset({"questioning", "suggesting"})
+"""The intents that tell of no feeling, so that a text with one of them is neutral. The other six answer a feeling, one
+way or the other."""
 
 
 def _grouped(**groups: str) -> dict[str, Polarity]:
@@ -82,3 +98,31 @@ def polarity_in(source: str, label: str) -> Polarity | None:
     if source not in LABEL_MAPS:
         raise ValueError(unknown_name("label set", source, LABEL_MAPS))
     return LABEL_MAPS[source].get(label.lower())
+
+
+def one_polarity(source: str, labels: Iterable[str]) -> str | None:
+    """Negative, neutral or positive, where all labels of a text agree in it.
+
+    None where they do not, and where one of them is ambiguous or has no polarity. A source whose labels are not known
+    has those of `taxonomy`; what is a polarity already stays.
+    """
+    known = source if source in LABEL_MAPS else "edos"
+    found = {label if label in POLARITIES else _felt(known, label) for label in labels}
+    only = found.pop() if len(found) == 1 else None
+    return only if only in POLARITIES else None
+
+
+def by_polarity(dialogue: Dialogue) -> Dialogue:
+    """The dialogue with its turns' labels mapped by polarity; a label without one is forgotten."""
+    return replace(dialogue, turns=tuple(_polarised(turn, dialogue.source) for turn in dialogue.turns))
+
+
+def _polarised(turn: Turn, source: str) -> Turn:
+    if turn.label is None:
+        return turn
+    name = one_polarity(source, [turn.label.name])
+    return replace(turn, label=None if name is None else replace(turn.label, name=name))
+
+
+def _felt(source: str, label: str) -> str | None:
+    return "neutral" if label in UNMOVED and LABEL_MAPS[source] is EDOS else polarity_in(source, label)

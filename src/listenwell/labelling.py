@@ -21,7 +21,7 @@ from listenwell.batching import collate, encode, ordered_batches
 from listenwell.checkpoint import Checkpoint
 from listenwell.dialogue import Dialogue, Example, Label, Turn
 from listenwell.finding import find
-from listenwell.taxonomy import LABELS
+from listenwell.label_maps import LABEL_SETS, LabelSet
 
 DEFAULT = "emotion-intent"
 BLOCK = 512
@@ -29,24 +29,28 @@ BLOCK = 512
 
 
 class Labeller:
-    """A classifier with its tokenizer: which of the 41 labels a text has."""
+    """A classifier with its tokenizer: which of its labels a text has."""
 
-    def __init__(self, made: Checkpoint) -> None:
+    def __init__(self, made: Checkpoint, labels: LabelSet = "emotion-intent") -> None:
         if not hasattr(made.model, "label_log_probs"):
             raise ValueError(f"{made.name} labels no texts; {DEFAULT} does")
+        if made.model.label_set != labels:
+            raise ValueError(f"{made.name} labels texts by {made.model.label_set}, where {labels} is asked for")
         self.name = made.name
+        self.names = LABEL_SETS[labels]
+        """Of the labels, in the order of their ids."""
         self.checkpoint = made
         self.model: Any = made.model.eval()
 
     @classmethod
-    def load(cls, name_or_path: str | Path = DEFAULT) -> Labeller:
+    def load(cls, name_or_path: str | Path = DEFAULT, labels: LabelSet = "emotion-intent") -> Labeller:
         """A trained classifier by name, or by the folder of a run or checkpoint."""
-        return cls(checkpoint.load(find(name_or_path)))
+        return cls(checkpoint.load(find(name_or_path)), labels)
 
     def log_probs(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> np.ndarray:
-        """(texts, 41) log p(label | text), calibrated where the classifier is; `done` is told how many more are ready.
+        """(texts, labels) log p(label | text), calibrated where the classifier is.
 
-        A text is cut where it was cut in training; equal texts are read once.
+        A text is cut where it was cut in training; equal texts are read once; `done` is told how many more are ready.
         """
         if isinstance(texts, str):
             raise ValueError(f"a list of texts is labelled, found one text: {texts!r}")
@@ -55,7 +59,7 @@ class Labeller:
         distinct = {text: row for row, text in enumerate(times)}
         items = [Example(text, reply=Turn("speaker", text)) for text in distinct]
         data = encode(items, self.checkpoint.tokenizer, self.checkpoint.encoding, cut_replies=True)
-        found = np.zeros((len(distinct), len(LABELS)))
+        found = np.zeros((len(distinct), len(self.names)))
         for rows in ordered_batches(data.lengths()):
             batch = collate(data, rows, self.checkpoint.tokenizer.pad)
             with torch.inference_mode():
@@ -65,14 +69,14 @@ class Labeller:
         return found[[distinct[text] for text in texts]]
 
     def distribution(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> np.ndarray:
-        """(texts, 41) p(label | text)."""
+        """(texts, labels) p(label | text)."""
         return np.exp(self.log_probs(texts, done))
 
     def label(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> list[Label]:
         """The likeliest label of each text, and how likely it is."""
         chances = self.distribution(texts, done)
         return [
-            Label(LABELS[index], "machine", round(min(float(row[index]), 1.0), 4))
+            Label(self.names[index], "machine", round(min(float(row[index]), 1.0), 4))
             for row, index in zip(chances, chances.argmax(axis=1), strict=True)
         ]
 

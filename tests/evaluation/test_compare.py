@@ -153,7 +153,7 @@ def test_a_missing_file_is_named_with_the_command_that_makes_it(runs: list[str],
 
 
 def test_a_run_that_was_not_evaluated_says_what_to_run(runs: list[str], tmp_path: Path):
-    with pytest.raises(ValueError, match=r"valid/scores.json is missing; .* --split valid; there is --split test"):
+    with pytest.raises(ValueError, match=r"valid/scores.json is missing; .* --split valid; there is evaluation/test"):
         read(runs[0], "valid")
     with pytest.raises(ValueError, match="nowhere: no such folder; give the folder of an evaluated run"):
         read(str(tmp_path / "nowhere"))

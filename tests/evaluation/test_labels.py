@@ -117,5 +117,5 @@ def test_evaluate_scores_a_classifier_as_such(run, corpus, capsys):
 
 
 def test_a_classifier_does_not_chat(run):
-    with pytest.raises(SystemExit, match="emotion-intent labels texts and does not talk"):
+    with pytest.raises(SystemExit, match="emotion-intent reads and does not talk"):
         main(["chat", str(run)])

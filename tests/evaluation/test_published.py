@@ -16,7 +16,7 @@ from listenwell.reply import Reply
 NOT_OURS = {
     "ab_loss", "ab_tie", "ab_win", "accuracy", "emb_average", "emb_extrema", "emb_greedy", "empathy_neg",
     "empathy_pos", "ent", "fluency_neg", "fluency_pos", "kappa", "nist3", "nist4", "params_m", "posi",
-    "relevance_neg", "relevance_pos", "sent", "ses", "unpaired_contexts", "unpaired_responses",
+    "relevance_neg", "relevance_pos", "sent", "unpaired_contexts", "unpaired_responses",
 }  # fmt: skip
 
 
@@ -48,6 +48,7 @@ def test_every_meaning_names_a_score_that_can_be_computed_and_a_note_that_exists
         metrics.perplexity_per_word([1, 1], [1, 1]),
         metrics.average_bleu(said, said),
         metrics.macro_f1(chances, [0, 1]),
+        metrics.sentence_similarity(chances, chances, encoder="any"),
         *(metrics.bleu(said, said, n) for n in (1, 2, 3, 4)),
         *(metrics.distinct(said, n) for n in (1, 2, 3, 4)),
         *(metrics.accuracy_at(chances, [0, 1], k) for k in (1, 2, 5)),
@@ -69,6 +70,7 @@ def test_every_meaning_names_a_score_that_can_be_computed_and_a_note_that_exists
         (("bert-joint", "1", "ed"), "BERT (JT)", "average-bleu", "7.71"),
         (("bert-joint", "1", "ed"), "BERT (JT)", "macro-f1", "25.2"),
         (("meed2", "3", "edos"), "MEED2 (OS->EDOS)", "distinct-2", "22.5"),
+        (("meed2", "3", "edos"), "Pre-trained (OS)", "ses", "0.126"),
         (("strategy-memory", "1", "weibo"), "Ours (hard)", "distinct-4", "60.8"),
         (("strategy-memory", "1", "weibo"), "Ours (hard)", "bleu-1", "19.715"),
     ],

@@ -128,7 +128,7 @@ def test_it_learns_by_a_recipe_and_does_not_talk(trained, small_corpus):
     right = sum(label.name == turn.label.name for label, turn in zip(found, turns, strict=True))
     commonest = max(sum(t.label == turn.label for t in turns) for turn in turns)
     assert right > commonest, "better than always the same"
-    with pytest.raises(ValueError, match="emotion-intent labels texts and does not talk; see listenwell data label"):
+    with pytest.raises(ValueError, match="emotion-intent reads and does not talk; listenwell evaluate measures it"):
         listenwell.load(trained)
 
 

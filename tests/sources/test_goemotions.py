@@ -3,7 +3,7 @@
 import pytest
 
 from listenwell.dialogue import Label, Turn
-from listenwell.sources import building, dirt, find_data, goemotions
+from listenwell.sources import building, dirt, find_data, goemotions, read
 from listenwell.sources.report import Report, SourceError
 from listenwell.sources.statistics import describe
 
@@ -34,6 +34,16 @@ def test_several_labels_are_noted_and_none_is_chosen(make, tmp_path):
     assert report.places[goemotions.SEVERAL][0].excerpt == "joy, neutral"
     (comment,) = goemotions.comments(tmp_path / "dev.tsv")
     assert comment.labels == ("joy", "neutral")
+
+
+def test_by_polarity_labels_that_agree_are_one(make, tmp_path):
+    make("Oh yes\t17,18\ta", "Oh no, yes\t17,27\tb", "Who?\t7\tc", "Fine.\t27\td", "Ugh\t2\te")
+    report = Report()
+    found = {d.id: d.turns[0].label for d in goemotions.read_polarity(tmp_path, report=report)}
+    assert found == {"a": Label("positive"), "b": None, "c": None, "d": Label("neutral"), "e": Label("negative")}
+    assert report.noted == {goemotions.NO_POLARITY: 2}
+    again = {d.id: d.turns[0].label for d in read("goemotions", tmp_path, labels="polarity")}
+    assert again == found
 
 
 def test_a_csv_writers_quotes_go_and_plain_ones_stay(make):

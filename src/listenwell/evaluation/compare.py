@@ -27,6 +27,9 @@ which belong to the system and are paid for."""
 UNJUDGED = frozenset({"length"})
 """Scores of which more is neither better nor worse as such: no best, no winner."""
 
+SMALL = frozenset({"ses", "positivity"})
+"""Metrics whose values lie between -1 and 1, where the third digit tells."""
+
 TESTED = ("score", "system", "difference", "95 % interval", "p, bootstrap", "Holm", "p, t-test", "Holm")
 HOW_TESTED = (
     "The difference is the system's value minus the baseline's. The bootstrap tests the corpus number; the t-test the "
@@ -182,7 +185,8 @@ class Comparison:
         rows = []
         for system, column, test in self.tested():
             boot = test.bootstrap
-            change = [f"{boot.difference:+z.2f}", f"[{boot.low:+z.2f}, {boot.high:+z.2f}]"]
+            spec = f"+z.{max(2, column.digits)}f"
+            change = [f"{boot.difference:{spec}}", f"[{boot.low:{spec}}, {boot.high:{spec}}]"]
             chances = (boot.p, test.bootstrap_holm, test.t.p, test.t_holm)
             rows.append([column.name, system, *change, *("< 0.001" if p < 0.001 else f"{p:.3f}" for p in chances)])
         return rows
@@ -286,7 +290,7 @@ def _columns(systems: Sequence[Evaluated], wanted: Sequence[str]) -> tuple[list[
             told = "; ".join(f"{', '.join(names)}: {way}" for way, names in ways.items())
             remarks.append(f"{name} was not computed alike, so its values do not compare ({told}).")
         first = next(iter(found.values()))
-        columns.append(Column(name, first.unit, first.better, _digits(list(found.values())), len(ways) == 1))
+        columns.append(Column(name, first.unit, first.better, digits(list(found.values())), len(ways) == 1))
     return columns, remarks
 
 
@@ -299,10 +303,12 @@ def _ways(found: dict[str, Score]) -> dict[str, list[str]]:
     return ways
 
 
-def _digits(scores: Sequence[Score]) -> int:
-    """The same for a whole column: none for counts, one where a number is large."""
+def digits(scores: Sequence[Score]) -> int:
+    """The same for a whole column: none for counts, one where a number is large, three for a mean between -1 and 1."""
     if all(score.unit == "" and score.low is None and score.value.is_integer() for score in scores):
         return 0
+    if all(score.signature.metric in SMALL for score in scores):
+        return 3
     return 1 if max(abs(score.value) for score in scores) >= 100 else 2
 
 

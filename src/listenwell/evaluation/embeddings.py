@@ -47,7 +47,7 @@ class Embeddings:
 def read(system: str) -> Embeddings:
     """Those of a trained system by name or folder."""
     bot = load(system, care=False)
-    table = getattr(bot.model, "emotion_embeddings", None)
+    table = getattr(getattr(bot, "model", None), "emotion_embeddings", None)
     if table is None:
         raise ValueError(f"{system}: {bot.name} has no emotion embeddings to draw; mime and its variants have")
     return Embeddings(Path(system).name, table.numpy(force=True).astype(np.float64))

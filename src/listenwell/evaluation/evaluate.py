@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from listenwell import metrics
-from listenwell.checkpoint import write_folder, write_json
+from listenwell.checkpoint import Checkpoint, same_training, write_folder, write_json
 from listenwell.dialogue import Dialogue, Example, as_heard
-from listenwell.hearing import is_labelled, labelled_as_here
+from listenwell.evaluation.pictures import draw_distributions
+from listenwell.hearing import fingerprint, is_labelled, labelled_as_here
+from listenwell.labelling import Labeller
 from listenwell.metrics import Score
 from listenwell.reply import Reply
+from listenwell.sentences import sentence_encoder
 from listenwell.system import System
 from listenwell.taxonomy import EMOTION_ID, EMOTIONS, LABEL_ID, LABELS
 from listenwell.text import words
@@ -34,6 +40,8 @@ class Evaluation:
     items: list[Example]
     replies: list[Reply]
     about: dict[str, Any] = field(default_factory=dict)
+    labels: dict[str, Counter[str]] = field(default_factory=dict)
+    """How often a classifier found each label in the replies, and in the references."""
 
     def __getitem__(self, name: str) -> Score:
         for score in self.scores:
@@ -43,9 +51,18 @@ class Evaluation:
 
 
 def evaluate(
-    system: System, items: Sequence[Example], about: dict[str, Any], progress: Progress, resamples: int = 1000
+    system: System,
+    items: Sequence[Example],
+    about: dict[str, Any],
+    progress: Progress,
+    resamples: int = 1000,
+    labeller: Labeller | None = None,
+    judge: Labeller | None = None,
 ) -> Evaluation:
-    """Generates and scores. The system is given contexts alone: no situation, no emotion, no label."""
+    """Generates and scores. The system is given contexts alone: no situation, no emotion, no label.
+
+    `labeller`, of the 41 labels, and `judge`, of polarity, read the replies where they are given.
+    """
     items = list(items)
     if not items:
         raise ValueError("there is nothing to evaluate: no reply with a context in the data")
@@ -60,6 +77,12 @@ def evaluate(
     scores += emotion_scores(replies, items, resamples)
     scores += label_scores(replies, items, resamples)
     scores += reply_scores(replies, items, resamples)
+    scores += similarity_scores(replies, items, progress, resamples)
+    scores += positivity_scores(replies, items, judge, progress, resamples)
+    labels: dict[str, Counter[str]] = {}
+    if labeller is not None:
+        found, labels = heard_in_replies(replies, items, labeller, progress, resamples)
+        scores += found
     decoding = getattr(system, "decoding", None)
     about = {
         **about,
@@ -67,7 +90,16 @@ def evaluate(
         "seconds generating": round(seconds, 1),
         "decoding": decoding.signature() if decoding else None,
     }
-    return Evaluation(system.name, scores, items, replies, about)
+    return Evaluation(system.name, scores, items, replies, about, labels)
+
+
+def drawn(items: Sequence[Example], number: int, seed: int = 0) -> list[Example]:
+    """So many of the items, or all, in their order, chosen by the seed alone: the same for every system.
+
+    The first so many would be of few kinds where a corpus is sorted.
+    """
+    rows = np.random.default_rng(seed).permutation(len(items))[:number]
+    return [items[row] for row in sorted(rows)]
 
 
 def likelihood_scores(found: Any, resamples: int) -> list[Score]:
@@ -92,7 +124,7 @@ def oracle_scores(system: System, items: Sequence[Example], progress: Progress, 
 
 def emotion_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
     """Absent, not zero, for a system that does not listen for emotions or data that does not tell them."""
-    gold = np.array([EMOTION_ID.get(item.emotion.name, -100) if item.emotion else -100 for item in items])
+    gold = _gold_emotions(items)
     if not all(reply.emotions for reply in replies) or not (gold >= 0).any():
         return []
     chances = np.array([[reply.emotions[name] for name in EMOTIONS] for reply in replies])
@@ -123,7 +155,7 @@ def label_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: 
 def reply_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
     said = [words(reply.text) for reply in replies]
     references = [words(item.reply.text) if item.reply else [] for item in items]
-    raw = [item.reply.text if item.reply else "" for item in items]
+    raw = _references(items)
     unique = metrics.unique_replies(said)
     bland = metrics.bland(said, resamples=resamples)
     return [
@@ -140,8 +172,86 @@ def reply_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: 
     ]
 
 
+def similarity_scores(
+    replies: Sequence[Reply], items: Sequence[Example], progress: Progress, resamples: int
+) -> list[Score]:
+    """Absent where the encoder is not at hand, which is said."""
+    try:
+        encoder = sentence_encoder()
+    except (ImportError, OSError, ValueError) as problem:
+        print(f"ses, the similarity of sentence embeddings, is left out: {problem}", file=sys.stderr)
+        return []
+    texts = [*(reply.text for reply in replies), *_references(items)]
+    said, references = np.split(encoder.embed(texts, progress("sentence embeddings", len(texts))), 2)
+    return [metrics.sentence_similarity(said, references, encoder=encoder.name, resamples=resamples)]
+
+
+def positivity_scores(
+    replies: Sequence[Reply], items: Sequence[Example], judge: Labeller | None, progress: Progress, resamples: int
+) -> list[Score]:
+    """How positive the replies are, and how much more than the turns they answer: by a judge, and by VADER."""
+    texts = [*(reply.text for reply in replies), *(item.context[-1].text for item in items)]
+    found: dict[str, tuple[str, np.ndarray]] = {}
+    if judge is not None:
+        chances = judge.distribution(texts, progress("positivity", len(texts)))
+        found["positivity"] = (" ".join(_told(judge).values()), metrics.leaning(chances))
+    if find_spec("vaderSentiment") is not None:
+        found["vader"] = (metrics.vader_version(), metrics.vader(texts, progress("VADER", len(texts))))
+    scores = []
+    for name, (by, values) in found.items():
+        said, before = np.split(values, 2)
+        scores.append(metrics.positivity(said, by=by, name=name, resamples=resamples))
+        scores.append(metrics.positivity(said, by=by, before=before, name=name, resamples=resamples))
+    return scores
+
+
+def heard_in_replies(
+    replies: Sequence[Reply], items: Sequence[Example], labeller: Labeller, progress: Progress, resamples: int
+) -> tuple[list[Score], dict[str, Counter[str]]]:
+    """Is the emotion of a reply that of the dialogue? And how often each label is found in replies and references."""
+    texts = [*(reply.text for reply in replies), *_references(items)]
+    chances = labeller.distribution(texts, progress("labels of replies", len(texts)))
+    sides = zip(("replies", "references"), np.split(chances, 2), strict=True)
+    counts = {side: Counter(labeller.names[index] for index in part.argmax(axis=1)) for side, part in sides}
+    gold = _gold_emotions(items)
+    if not (gold >= 0).any():
+        return [], counts
+    score = metrics.reply_emotion_accuracy(chances[: len(replies)], gold, resamples=resamples)
+    return [replace(score, signature=score.signature.plus(**_told(labeller)))], counts
+
+
+def check_judge(judge: Checkpoint, system: Checkpoint) -> None:
+    """A judge that is a part of the system would praise its own choice."""
+    for name, part in _all_parts(system):
+        if same_training(part.meta, judge.meta) or fingerprint(part) == fingerprint(judge):
+            raise ValueError(f"the judge is the {name} that {system.name} itself has; name another with --judge")
+
+
+def _all_parts(system: Checkpoint) -> Iterator[tuple[str, Checkpoint]]:
+    for name, part in system.parts.items():
+        yield name, part
+        yield from _all_parts(part)
+
+
+def _told(labeller: Labeller) -> dict[str, str]:
+    """Which classifier it is, for a signature: two trainings of one recipe are two."""
+    made = labeller.checkpoint
+    return {"by": made.meta.get("recipe", {}).get("name", made.name), "weights": fingerprint(made)[:8]}
+
+
+def _gold_emotions(items: Sequence[Example]) -> np.ndarray:
+    return np.array([EMOTION_ID.get(item.emotion.name, -100) if item.emotion else -100 for item in items])
+
+
+def _references(items: Sequence[Example]) -> list[str]:
+    return [item.reply.text if item.reply else "" for item in items]
+
+
 def write(evaluation: Evaluation, folder: Path) -> None:
-    """scores.json and replies.jsonl, a record an item: the numbers and what they were computed from."""
+    """scores.json and replies.jsonl, a record an item: the numbers and what they were computed from.
+
+    And labels.png, where a classifier labelled the replies: its labels beside those of the references.
+    """
 
     def fill(place: Path) -> None:
         with (place / "replies.jsonl").open("w", encoding="utf-8") as lines:
@@ -158,6 +268,10 @@ def write(evaluation: Evaluation, folder: Path) -> None:
                 }
                 lines.write(json.dumps(record, ensure_ascii=False) + "\n")
         summary = {"system": evaluation.system, "about": evaluation.about}
+        if evaluation.labels:
+            summary["labels"] = {side: dict(found.most_common()) for side, found in evaluation.labels.items()}
+            told = f"{evaluation.system} on {evaluation.about.get('data', '')}, {evaluation.about.get('split', '')}"
+            draw_distributions(evaluation.labels, f"{told.rstrip(', ')}: labels of replies", place / "labels.png")
         write_json(place / "scores.json", {**summary, "scores": [s.to_json() for s in evaluation.scores]})
         write_json(place / "items.json", [s.to_json(items=True) for s in evaluation.scores])
 

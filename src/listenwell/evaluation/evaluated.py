@@ -12,11 +12,12 @@ from typing import Any
 
 from listenwell.finding import shipped
 from listenwell.metrics.score import Score
+from listenwell.sources.jsonl import is_jsonl
 from listenwell.taxonomy import unknown_name
 
 FILES = ("scores.json", "items.json", "replies.jsonl")
 
-ABOUT = ("data", "split", "items", "decoding", "commit", "seed", "examples", "seconds", "parameters")
+ABOUT = ("data", "split", "items", "drawn", "decoding", "commit", "seed", "examples", "seconds", "parameters")
 """What is told of a system, where it is known."""
 
 
@@ -36,41 +37,53 @@ class Evaluated:
         return not self.records
 
 
-def read_all(runs: Sequence[str], split: str = "test") -> list[Evaluated]:
+def folder_name(split: str, data: str | None = None, part: str | None = None) -> str:
+    """What an evaluation's folder within a run's is called: by the split, and by the data too where it is named."""
+    if data is not None and is_jsonl(data):
+        data = Path(data).name.split(".", 1)[0]
+    return "-".join(word for word in (data, part, split) if word)
+
+
+def read_all(runs: Sequence[str], split: str = "test", data: str | None = None) -> list[Evaluated]:
     """The evaluations of runs, of folders with an evaluation, of shipped systems, each with a name of its own."""
     if not runs:
         raise ValueError("nothing to compare: give the folders of one or more evaluated runs")
-    found = [read(run, split) for run in runs]
+    found = [read(run, split, data) for run in runs]
     for index, one in enumerate(found):
         if one.place in (other.place for other in found[:index]):
             raise ValueError(f"{runs[index]} is given twice ({one.place})")
     return [replace(one, name=name) for one, name in zip(found, _names(found), strict=True)]
 
 
-def read(run: str, split: str = "test") -> Evaluated:
-    """`run` is the folder of a run, a folder that `evaluate --out` wrote, or the name of a trained system."""
+def read(run: str, split: str = "test", data: str | None = None) -> Evaluated:
+    """`run` is the folder of a run, a folder that `evaluate --out` wrote, or the name of a trained system.
+
+    With `data`, the evaluation on another corpus than the system's own.
+    """
     path = Path(os.path.abspath(Path(run).expanduser()))
     if (path / FILES[0]).is_file():
         return read_folder(path, f"listenwell evaluate SYSTEM --out {shlex.quote(run)}")
-    command = f"listenwell evaluate {shlex.quote(run)} --split {shlex.quote(split)}"
+    options = f" --data {shlex.quote(data)}" if data is not None else ""
+    command = f"listenwell evaluate {shlex.quote(run)}{options} --split {shlex.quote(split)}"
     if path.is_dir():
-        inside = path / "evaluation" / split
+        inside = path / "evaluation" / folder_name(split, data)
         if inside.is_dir():
             return read_folder(inside, command)
         for place in (path, path / "best"):
-            if (card := read_card(place, path.name, split)) is not None:
+            if data is None and (card := read_card(place, path.name, split)) is not None:
                 return card
-        others = sorted(file.parent.name for file in path.glob(f"evaluation/*/{FILES[0]}"))
-        hint = f"; there is --split {' and '.join(others)}" if others else ""
+        others = sorted(f"evaluation/{file.parent.name}" for file in path.glob(f"evaluation/*/{FILES[0]}"))
+        hint = f"; there is {' and '.join(others)}" if others else ""
         raise ValueError(f"{inside / FILES[0]} is missing; make it with: {command}{hint}")
     known = shipped()
     name = run.replace("_", "-")
     if name not in known:
         hint = "" if os.sep in run or not known else unknown_name("system", run, known) + "; "
         raise ValueError(f"{run}: no such folder; {hint}give the folder of an evaluated run")
-    if (card := read_card(known[name], name, split)) is None:
+    if (card := read_card(known[name], name, split)) is None or data is not None:
         place = known[name] / "meta.json"
-        raise ValueError(f"{place} has no scores on {split}; make them with: {command} --out FOLDER, and give FOLDER")
+        told = f"{data}, {split}" if data is not None else split
+        raise ValueError(f"{place} has no scores on {told}; make them with: {command} --out FOLDER, and give FOLDER")
     return card
 
 
@@ -155,7 +168,8 @@ def _place_parts(one: Evaluated) -> tuple[str, ...]:
     """A run's evaluation is called by the run; any other folder by itself."""
     if one.from_card:
         return (*one.place.parts[1:-1], one.name)
-    within = one.place.parent.name == "evaluation" and one.place.name == one.about.get("split")
+    split, data, part = (one.about.get(key) for key in ("split", "data", "part"))
+    within = one.place.name in (split, folder_name(split or "", data, part)) and one.place.parent.name == "evaluation"
     return (one.place.parents[1] if within else one.place).parts[1:] or (str(one.place),)
 
 

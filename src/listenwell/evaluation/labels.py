@@ -15,11 +15,11 @@ from listenwell.checkpoint import write_folder, write_json
 from listenwell.dialogue import ROLES, Dialogue, Example, examples
 from listenwell.evaluation.evaluate import Progress
 from listenwell.evaluation.pictures import draw_confusion
-from listenwell.hearing import is_labelled, labelled_as_here
+from listenwell.hearing import labelled_as_here
 from listenwell.labelling import Labeller
 from listenwell.metrics import Score
 from listenwell.sources.jsonl import write_lines
-from listenwell.taxonomy import LABEL_ID, LABELS
+from listenwell.taxonomy import LABELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,9 @@ class LabelEvaluation:
     scores: list[Score]
     classes: list[ClassScore]
     confusion: np.ndarray
-    """(41, 41) how often the gold label of the row was told as that of the column."""
+    """(labels, labels) how often the gold label of the row was told as that of the column."""
     records: list[dict[str, Any]]
+    names: Sequence[str] = LABELS
     about: dict[str, Any] = field(default_factory=dict)
 
 
@@ -56,22 +57,24 @@ def labelled_turns(dialogues: Iterable[Dialogue]) -> list[Example]:
 def evaluate_labels(
     labeller: Labeller, items: Sequence[Example], about: dict[str, Any], progress: Progress, resamples: int = 1000
 ) -> LabelEvaluation:
-    """Labels the items and scores the labels; items whose label is none of the 41 are left out and counted."""
-    chosen = [item for item in items if is_labelled(item.reply)]
-    if not chosen or not labelled_as_here(item.reply for item in items):
+    """Labels the items and scores the labels; items with a label that it does not know are left out and counted."""
+    names = labeller.names
+    ids = {name: index for index, name in enumerate(names)}
+    chosen = [item for item in items if item.reply and item.reply.label and item.reply.label.name in ids]
+    if not chosen or (names is LABELS and not labelled_as_here(item.reply for item in items)):
         met = Counter(item.reply.label.name for item in items if item.reply and item.reply.label)
         told = ", ".join(name for name, _ in met.most_common(5)) or "none"
-        raise ValueError(f"there is nothing to score: the labels of the turns are not the 41 ({told})")
+        raise ValueError(f"there is nothing to score: the labels of the turns are not the {len(names)} ({told})")
     turns = [item.reply for item in chosen if item.reply is not None]
-    gold = np.array([LABEL_ID[turn.label.name] for turn in turns if turn.label is not None])
+    gold = np.array([ids[turn.label.name] for turn in turns if turn.label is not None])
     chances = labeller.distribution([turn.text for turn in turns], progress("labels", len(turns)))
     given = chances.argmax(axis=1)
     records = [
         {
             "id": item.id,
             "text": turn.text,
-            "gold": LABELS[right],
-            "label": LABELS[label],
+            "gold": names[right],
+            "label": names[label],
             "confidence": round(float(row[label]), 4),
         }
         for item, turn, right, label, row in zip(chosen, turns, gold, given, chances, strict=True)
@@ -80,7 +83,7 @@ def evaluate_labels(
     about = {**about, "items": len(chosen), "left out": len(items) - len(chosen), "labels by": dict(by)}
     confusion = metrics.confusion(chances, gold)
     scores = label_scores(chances, gold, resamples)
-    return LabelEvaluation(labeller.name, scores, class_scores(confusion), confusion, records, about)
+    return LabelEvaluation(labeller.name, scores, class_scores(confusion, names), confusion, records, names, about)
 
 
 def label_scores(chances: np.ndarray, gold: np.ndarray, resamples: int) -> list[Score]:
@@ -93,7 +96,7 @@ def label_scores(chances: np.ndarray, gold: np.ndarray, resamples: int) -> list[
         metrics.weighted_recall,
         metrics.weighted_f1,
     )
-    scores = [metrics.accuracy_at(chances, gold, k, resamples=resamples) for k in (1, 2, 5)]
+    scores = [metrics.accuracy_at(chances, gold, k, resamples=resamples) for k in (1, 2, 5) if k < chances.shape[1]]
     scores += [measure(chances, gold, resamples=resamples) for measure in measures]
     scores.append(metrics.calibration_error(chances, gold, resamples=resamples))
     present = np.unique(gold)
@@ -103,8 +106,8 @@ def label_scores(chances: np.ndarray, gold: np.ndarray, resamples: int) -> list[
     return scores
 
 
-def class_scores(confusion: np.ndarray) -> list[ClassScore]:
-    """Of the labels that are gold or given at least once, in the order of the taxonomy."""
+def class_scores(confusion: np.ndarray, names: Sequence[str] = LABELS) -> list[ClassScore]:
+    """Of the labels that are gold or given at least once, in the order of their ids."""
     gold, given, hits = confusion.sum(axis=1), confusion.sum(axis=0), confusion.diagonal()
     return [
         ClassScore(
@@ -115,7 +118,7 @@ def class_scores(confusion: np.ndarray) -> list[ClassScore]:
             recall=100 * hits[index] / max(1, gold[index]),
             f1=200 * hits[index] / (gold[index] + given[index]),
         )
-        for index, name in enumerate(LABELS)
+        for index, name in enumerate(names)
         if gold[index] + given[index]
     ]
 
@@ -128,6 +131,6 @@ def write(found: LabelEvaluation, folder: Path) -> None:
         summary = {"system": found.system, "about": found.about, "scores": [s.to_json() for s in found.scores]}
         write_json(place / "scores.json", {**summary, "classes": [asdict(one) for one in found.classes]})
         told = f"{found.about.get('data', '')}, {found.about.get('split', '')}".strip(", ")
-        draw_confusion(found.confusion, LABELS, f"{found.system} on {told}", place / "confusion.png")
+        draw_confusion(found.confusion, found.names, f"{found.system} on {told}", place / "confusion.png")
 
     write_folder(folder, fill)

@@ -1,8 +1,8 @@
 """The numbers of the papers, and which of our scores each of them may stand beside.
 
 `published.csv` holds every number of every table: paper, table, dataset, system, metric, value. A metric that is
-none of our scores (a human rating, an embedding similarity) has no entry in MEANINGS and never enters a table of
-measured numbers; it is named as left out.
+none of our scores (a human rating, the verdict of another sentiment model) has no entry in MEANINGS and never enters a
+table of measured numbers; it is named as left out.
 """
 
 from __future__ import annotations
@@ -54,6 +54,10 @@ NOTES: dict[str, str] = {
         "Published scores of the predictor are on 2,000 held-out dialogues of each domain. Both are averaged over the "
         "classes by how often each is the reply's, and in EmpatheticDialogues both are held against machine labels."
     ),
+    "ses": (
+        "MEED2's sentence embeddings are Sentence-BERT's; the paper does not say of which model. The measured ones are "
+        "all-MiniLM-L6-v2's, whose cosines have another scale."
+    ),
 }
 """Where a published number is not defined as the measured one above it."""
 
@@ -78,6 +82,7 @@ MEANINGS: dict[str, Meaning] = {
     **{f"dist{n}_pct": Meaning(f"distinct-{n}", "distinct") for n in (1, 2)},
     "emotion_acc": Meaning("accuracy@1", "accuracy"),
     **{f"emotion_acc_top{k}": Meaning(f"accuracy@{k}", "accuracy") for k in (1, 2, 5)},
+    "ses": Meaning("ses", "ses"),
     "emotion_f1": Meaning("macro-f1", "macro-f1"),
     **{f"intent_{name}": Meaning(f"label-{name}", "label", places=2) for name in ("precision", "recall", "f1")},
 }

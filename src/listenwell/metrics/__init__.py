@@ -1,11 +1,12 @@
 """Numbers that can be trusted: each is a Score with its interval, its items and the way it was computed.
 
-Nothing here knows a model or a file; what comes in are words, texts and arrays. sacrebleu and scipy are imported
-by the functions that need them.
+Nothing here knows a model or a file; what comes in are words, texts and arrays. sacrebleu, scipy and VADER are
+imported by the functions that need them.
 """
 
 from listenwell.metrics.bootstrap import bootstrap_interval
 from listenwell.metrics.diversity import Bland, Unique, bland, distinct, mean_length, unique_replies
+from listenwell.metrics.embedding import sentence_similarity
 from listenwell.metrics.emotion import (
     accuracy_at,
     calibration_error,
@@ -19,6 +20,7 @@ from listenwell.metrics.emotion import (
 )
 from listenwell.metrics.likelihood import perplexity, perplexity_per_word
 from listenwell.metrics.overlap import average_bleu, bleu, sacre_bleu
+from listenwell.metrics.positivity import leaning, positivity, vader, vader_version
 from listenwell.metrics.reply_emotion import reply_emotion_accuracy
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.significance import Comparison, paired_bootstrap, paired_t_test
@@ -37,6 +39,7 @@ __all__ = [
     "calibration_error",
     "confusion",
     "distinct",
+    "leaning",
     "macro_f1",
     "macro_precision",
     "macro_recall",
@@ -45,9 +48,13 @@ __all__ = [
     "paired_t_test",
     "perplexity",
     "perplexity_per_word",
+    "positivity",
     "reply_emotion_accuracy",
     "sacre_bleu",
+    "sentence_similarity",
     "unique_replies",
+    "vader",
+    "vader_version",
     "weighted_f1",
     "weighted_precision",
     "weighted_recall",

@@ -1,8 +1,8 @@
-"""The classifier of emotions and intents (`emotion-intent`): which of the 41 labels one utterance has.
+"""The classifier of one utterance: which of the 41 emotions and intents it has (`emotion-intent`), or which polarity.
 
 A pretrained encoder with a linear layer on the mean of its positions (or on the start token), fine-tuned as a whole,
-as Welivita and Pu (2020) and MEED2 do with BERT and RoBERTa. It reads the utterance alone, which an example holds as
-its reply, and does not talk: `listenwell.labelling` is what uses it.
+as Welivita and Pu (2020) and MEED2 do with BERT and RoBERTa, or in its upper layers alone. It reads the utterance
+alone, which an example holds as its reply, and does not talk: `listenwell.labelling` is what uses it.
 
     p(label | utterance) = softmax(W h / temperature)
 
@@ -20,11 +20,11 @@ import torch
 from torch import Tensor, nn
 
 from listenwell.backbones.encoder import PretrainedEncoder, read_architecture
+from listenwell.label_maps import LABEL_SETS, LabelSet
 from listenwell.layers.dropout import Dropout
 from listenwell.layers.transformer import mean_over
 from listenwell.models.contract import Batch, Model, Moment, Term, Vocabulary, WordPrior
 from listenwell.models.terms import classification_terms
-from listenwell.taxonomy import LABELS
 
 
 @dataclass
@@ -40,11 +40,18 @@ class ClassifierConfig:
     """Classify from the mean over all positions, or from the start token."""
     dropout: float = 0.1
     """On what is classified. Inside the encoder it is the architecture's own."""
+    labels: LabelSet = "emotion-intent"
+    """What is told apart: 32 emotions, 8 intents and neutral; or negative, neutral and positive. The recipe's data has
+    the same `labels`."""
+    upper: int | None = None
+    """How many layers of the encoder learn, from the top; all of it if not given. What lies below is the backbone's
+    own: it stays out of the checkpoint and is taken from the backbone when that is read."""
 
 
 class Classifier(Model):
     """p(label | utterance)."""
 
+    config: ClassifierConfig
     Config = ClassifierConfig
     objectives: ClassVar[Mapping[str, str]] = {"classify": "classify"}
     talks = False
@@ -61,14 +68,23 @@ class Classifier(Model):
                 f"the text has {vocabulary.size:,} tokens, but the backbone knows {self.backbone.vocabulary:,}; "
                 f"write text: {{kind: backbone, backbone: {config.backbone}}}"
             )
+        self.label_set = config.labels
+        self.lower = frozenset() if config.upper is None else self.backbone.below(config.upper)
         self.dropout = Dropout(config.dropout)
-        self.out = nn.Linear(self.backbone.width, len(LABELS))
+        self.out = nn.Linear(self.backbone.width, len(LABEL_SETS[config.labels]))
         nn.init.normal_(self.out.weight, std=0.02)
         nn.init.zeros_(self.out.bias)
         self.register_buffer("temperature", torch.ones(()))
 
     def initialise(self, prior: WordPrior) -> None:
         self.backbone.load_pretrained(self.config.backbone)
+
+    def borrowed(self) -> frozenset[str]:
+        return frozenset(f"backbone.{name}" for name in self.lower)
+
+    def borrow(self) -> None:
+        if self.lower:
+            self.backbone.load_pretrained(self.config.backbone, self.lower)
 
     def summary(self, batch: Batch) -> Tensor:
         """Each utterance as one vector (batch, width)."""
@@ -85,7 +101,7 @@ class Classifier(Model):
         return self.out(self.dropout(self.summary(batch)))
 
     def label_log_probs(self, batch: Batch) -> Tensor:
-        """log p(label | utterance), (batch, 41), calibrated."""
+        """log p(label | utterance), (batch, labels), calibrated."""
         return (self.logits(batch) / self.temperature).log_softmax(dim=-1)
 
     def classify(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:

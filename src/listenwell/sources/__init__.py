@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from listenwell.dialogue import Dialogue
+from listenwell.label_maps import LabelSet, by_polarity
 from listenwell.sources.report import Report, SourceError
 from listenwell.taxonomy import unknown_name
 
@@ -43,19 +44,30 @@ DATA_VARIABLE = "LISTENWELL_DATA"
 TOGETHER = "+"
 
 
-def read(name: str, path: str | Path | None = None, split: str | None = None, **options: Any) -> Iterator[Dialogue]:
+def read(
+    name: str,
+    path: str | Path | None = None,
+    split: str | None = None,
+    *,
+    labels: LabelSet = "emotion-intent",
+    **options: Any,
+) -> Iterator[Dialogue]:
     """The dialogues of a named source, or of a .jsonl file given as the name.
 
-    `options` go to the source's own `read` (report=, strict=, clean=, language= …).
+    The turns have the source's own labels; `labels="polarity"` maps them onto negative, neutral and positive. `options`
+    go to the source's own `read` (report=, strict=, clean=, language= …).
     """
     if len(several := _several(name, path)) > 1:
-        each = [(part, read(part, None, split, **options)) for part in several]  # a wrong name is told at the call
+        # A wrong name is told at the call.
+        each = [(part, read(part, None, split, labels=labels, **options)) for part in several]
         # Two corpora may use one id for two dialogues.
         return (replace(dialogue, id=f"{part}/{dialogue.id}") for part, found in each for dialogue in found)
     source, place = _resolve(name, path)
-    if place is None:
-        return source.read(split=split, **options)
-    return source.read(place, split=split, **options)
+    given = () if place is None else (place,)
+    if labels == "polarity" and hasattr(source, "read_polarity"):  # its turns have more labels than a Turn holds
+        return source.read_polarity(*given, split=split, **options)
+    found = source.read(*given, split=split, **options)
+    return map(by_polarity, found) if labels == "polarity" else found
 
 
 def data_files(

@@ -3,16 +3,18 @@
 `train.tsv`, `dev.tsv`, `test.tsv`: text, the numbers of its labels, an id, between tabs; with a header or, as
 published, without. A comment is a dialogue of one turn. Raters may have given it several labels (one in six
 has more than one): a Turn has room for one, and to choose would be to guess, so such a comment is kept without
-a label and noted. `comments` gives all labels, for whoever learns several at once.
+a label and noted. `comments` gives all labels, for whoever learns several at once; `read_polarity` gives the polarity
+in which they agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from listenwell.dialogue import Dialogue, Label
+from listenwell.label_maps import one_polarity
 from listenwell.sources.building import Builder, Utterance
 from listenwell.sources.opening import Found, Piece, choose, lines
 from listenwell.sources.report import Report, SourceError, shorten
@@ -30,6 +32,7 @@ LABELS: tuple[str, ...] = (
 
 # Noted
 SEVERAL = "several labels, kept without any"
+NO_POLARITY = "labels that are ambiguous or differ in polarity, kept without any"
 
 PIECES = tuple(
     Piece(split, (f"{name}.tsv", f"data/{name}.tsv"))
@@ -60,18 +63,34 @@ def read(
     `clean`: comments that are junk or duplicates are dropped.
     """
     chosen = files(path, split)
-    return _read(chosen, Builder(NAME, Report() if report is None else report, clean, single=True))
+    builder = Builder(NAME, Report() if report is None else report, clean, single=True)
+    return _read(chosen, builder, lambda labels: labels[0] if len(labels) == 1 else None, SEVERAL)
 
 
-def _read(chosen: list[Found], builder: Builder) -> Iterator[Dialogue]:
+def read_polarity(
+    path: str | Path, split: str | None = None, *, report: Report | None = None, clean: bool = False
+) -> Iterator[Dialogue]:
+    """The same with negative, neutral or positive for a label, where all labels of a comment agree in it.
+
+    A comment with an ambiguous label, or with labels of different polarity (neutral is one), has none.
+    """
+    chosen = files(path, split)
+    builder = Builder(NAME, Report() if report is None else report, clean, single=True)
+    return _read(chosen, builder, lambda labels: one_polarity(NAME, labels), NO_POLARITY)
+
+
+def _read(
+    chosen: list[Found], builder: Builder, chosen_label: Callable[[tuple[str, ...]], str | None], without: str
+) -> Iterator[Dialogue]:
     for found in chosen:
         for comment in comments(found.path):
-            label = Label(comment.labels[0]) if len(comment.labels) == 1 else None
+            name = chosen_label(comment.labels)
+            label = None if name is None else Label(name)
             if label is None:
-                builder.report.note(SEVERAL, found.file, comment.line, ", ".join(comment.labels))
+                builder.report.note(without, found.file, comment.line, ", ".join(comment.labels))
             said = [Utterance("speaker", comment.text, comment.line, label)]
-            name = builder.name(comment.id, found, comment.line)
-            dialogue = builder.build(name, said, found, comment.line)
+            id = builder.name(comment.id, found, comment.line)
+            dialogue = builder.build(id, said, found, comment.line)
             if dialogue is not None:
                 yield dialogue
 

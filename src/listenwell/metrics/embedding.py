@@ -1,0 +1,30 @@
+"""How near replies are in meaning to their references: the cosine of sentence embeddings (SES, MEED2's Table 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.score import Score, Signature
+from listenwell.metrics.sums import Statistics
+
+
+def sentence_similarity(
+    replies: ArrayLike, references: ArrayLike, *, encoder: str, resamples: int = RESAMPLES, seed: int = SEED
+) -> Score:
+    """The mean over items of the cosine between the embeddings of reply and reference, each (items, width).
+
+    `encoder` says whose embeddings they are; another encoder gives another scale.
+    """
+    ours, theirs = (np.asarray(side, dtype=np.float64) for side in (replies, references))
+    same_length(replies=ours, references=theirs)
+    if ours.ndim != 2 or ours.shape != theirs.shape:
+        raise ValueError(f"embeddings are two arrays (items, width), found shapes {ours.shape} and {theirs.shape}")
+    lengths = np.linalg.norm(ours, axis=1) * np.linalg.norm(theirs, axis=1)
+    if not lengths.all():
+        raise ValueError("an embedding of length 0 has no direction to compare")
+    cosines = (ours * theirs).sum(axis=1) / lengths
+    statistics = Statistics(np.stack([cosines, np.ones(len(cosines))], axis=1), "ratio")
+    signature = Signature.of("ses", encoder=encoder, of="cosine")
+    return measured("ses", statistics, signature, "higher", resamples=resamples, seed=seed)

@@ -1,0 +1,174 @@
+"""What is read in replies: their nearness to the references, their labels, how positive they are; and which items."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_evaluate import SAID, STOCK, FakeSystem, made_items, parrot, quiet, written
+
+from listenwell import checkpoint
+from listenwell.cli import main
+from listenwell.dialogue import Example, Turn
+from listenwell.evaluation import evaluate as module
+from listenwell.evaluation.compare import compare, digits
+from listenwell.evaluation.evaluate import drawn, evaluate, write
+from listenwell.evaluation.evaluated import folder_name, read_all
+from listenwell.labelling import Labeller
+from listenwell.sentences import SentenceEncoder
+from listenwell.sources import jsonl
+
+
+@pytest.fixture(autouse=True)
+def tiny_encoder(tiny_backbone, monkeypatch):
+    made = SentenceEncoder(str(tiny_backbone))
+    monkeypatch.setattr(module, "sentence_encoder", lambda: made)
+    return made
+
+
+def measured(system, items=None, **readers):
+    about = {"data": "made", "split": "test"}
+    return evaluate(system, items or made_items(), about, quiet, resamples=20, **readers)
+
+
+def test_replies_near_their_references_have_a_high_similarity(tiny_encoder):
+    assert measured(parrot())["ses"].value == pytest.approx(1)
+    found = measured(FakeSystem("plain", STOCK))["ses"]
+    references = tiny_encoder.embed([reply for _, reply, _ in SAID])
+    np.testing.assert_allclose(found.items, references @ tiny_encoder.embed(STOCK[:1])[0], atol=1e-5)
+    assert found.signature["encoder"] == tiny_encoder.name
+
+
+def test_without_the_encoder_the_similarity_is_absent_and_one_line_says_so(monkeypatch, capsys):
+    def missing():
+        raise FileNotFoundError("backbone 'minilm' not found")
+
+    monkeypatch.setattr(module, "sentence_encoder", missing)
+    assert not any(score.name == "ses" for score in measured(parrot()).scores)
+    said = capsys.readouterr().err
+    assert said == "ses, the similarity of sentence embeddings, is left out: backbone 'minilm' not found\n"
+
+
+def test_a_judge_and_vader_say_how_positive_replies_are_and_the_gain(tiny_classifier):
+    pytest.importorskip("vaderSentiment")
+    judge = Labeller(tiny_classifier(labels="polarity"), "polarity")
+    found = measured(parrot(), judge=judge)
+    chances = {
+        text: dict(zip(judge.names, judge.distribution([text])[0], strict=True)) for pair in SAID for text in pair[:2]
+    }
+    lean = {text: row["positive"] - row["negative"] for text, row in chances.items()}
+    np.testing.assert_allclose(found["positivity"].items, [lean[reply] for _, reply, _ in SAID], atol=1e-5)
+    gains = [lean[reply] - lean[said] for said, reply, _ in SAID]
+    np.testing.assert_allclose(found["positivity-gain"].items, gains, atol=1e-5)
+    assert found["positivity"].signature["by"].startswith("emotion-intent ")
+    assert found["vader"].items[2] > 0.5 > 0 > found["vader"].items[1]
+    assert found["vader-gain"].signature["by"] == "vader3.3.2"
+    assert "positivity" not in {score.name for score in measured(parrot()).scores}
+
+
+def test_where_vader_is_not_installed_it_is_absent(monkeypatch):
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    assert not any("vader" in score.name for score in measured(parrot()).scores)
+
+
+def test_a_labeller_reads_replies_and_references(tiny_classifier, tmp_path):
+    labeller = Labeller(tiny_classifier())
+    found = measured(FakeSystem("plain", STOCK), labeller=labeller)
+    (stock,) = labeller.label(STOCK[:1])
+    assert found.labels["replies"] == {stock.name: len(SAID)}
+    assert found.labels["references"].total() == len(SAID)
+    assert found["reply-emotion@1"].signature["by"] == "emotion-intent"
+    assert len(found["reply-emotion@1"].signature["weights"]) == 8
+    write(found, tmp_path / "test")
+    assert (tmp_path / "test" / "labels.png").stat().st_size > 1000
+    assert json.loads((tmp_path / "test" / "scores.json").read_text())["labels"]["replies"] == {stock.name: 6}
+    bare = [Example(item.id, item.context, item.reply) for item in made_items()]
+    other = measured(parrot(), bare, labeller=labeller)
+    assert "reply-emotion@1" not in {score.name for score in other.scores}, "no dialogue has an emotion"
+    assert other.labels
+
+
+def test_drawn_items_are_the_same_for_all_in_order_and_not_the_first():
+    items = [Example(str(index), (Turn("speaker", "x"),)) for index in range(200)]
+    found = [int(item.id) for item in drawn(items, 50)]
+    assert found == sorted(set(found)) == [int(item.id) for item in drawn(items, 50)]
+    assert len(found) == 50
+    assert max(found) > 150
+    assert drawn(items[:10], 50) == items[:10]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (("test",), "test"),
+        (("test", "edos"), "edos-test"),
+        (("valid", "edos", "mturk"), "edos-mturk-valid"),
+        (("test", "/some/where/mine.jsonl.gz"), "mine-test"),
+        (("test", "xdailydialog+emotionlines"), "xdailydialog+emotionlines-test"),
+    ],
+)
+def test_an_evaluation_s_folder_is_named_by_split_and_data(given, expected):
+    assert folder_name(*given) == expected
+
+
+@pytest.fixture
+def runs(tiny_model, tokenizer, tmp_path):
+    """Two runs with tiny systems."""
+    for name in ("one", "two"):
+        made = checkpoint.Checkpoint("multi-trs", tiny_model(), tokenizer)
+        made.decoding = replace(made.decoding, method="greedy", max_length=4)
+        checkpoint.save(made, tmp_path / name / "best")
+    return [str(tmp_path / name) for name in ("one", "two")]
+
+
+def test_another_domain_has_the_same_drawn_items_and_a_folder_of_its_own(runs, small_corpus, tmp_path, capsys):
+    data = tmp_path / "corpus.jsonl"
+    jsonl.write(jsonl.read(small_corpus), data)
+    for run in runs:
+        main(["evaluate", run, "--data", str(data), "--split", "all", "--items", "7", "--resamples", "10", "--json"])
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])["about"]
+    assert told["items"] == 7
+    assert told["drawn"].startswith("7 of ")
+    assert told["drawn"].endswith(", seed 0")
+    found = read_all(runs, "all", str(data))
+    assert [one.name for one in found] == ["one", "two"]
+    assert [r["id"] for r in found[0].records] == [r["id"] for r in found[1].records]
+    main(["compare", *runs, "--split", "all", "--data", str(data)])
+    assert "7 items" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match=r"test/scores\.json is missing; .* there is evaluation/corpus-all"):
+        main(["compare", *runs])
+    with pytest.raises(SystemExit, match="--limit takes the first items and --items draws some; give one of them"):
+        main(["evaluate", runs[0], "--data", str(data), "--split", "all", "--items", "7", "--limit", "3"])
+
+
+def test_the_command_takes_readers_by_folder(runs, small_corpus, tiny_classifier, tmp_path, capsys):
+    checkpoint.save(tiny_classifier(), tmp_path / "labeller")
+    checkpoint.save(replace(tiny_classifier(labels="polarity"), name="polarity"), tmp_path / "judge")
+    options = ["--judge", str(tmp_path / "judge"), "--labeller", str(tmp_path / "labeller"), "--resamples", "0"]
+    data = ["--data", str(small_corpus), "--split", "valid", "--out", str(tmp_path / "out")]
+    main(["evaluate", runs[0], *data, *options])
+    out = capsys.readouterr().out
+    assert "scores.json, replies.jsonl, labels.png" in out
+    scores = {s["name"]: s for s in json.loads((tmp_path / "out" / "scores.json").read_text())["scores"]}
+    assert {"ses", "positivity", "positivity-gain", "reply-emotion@1"} <= set(scores)
+    with pytest.raises(SystemExit, match="writes no replies; leave --items, --judge out"):
+        main(["evaluate", str(tmp_path / "labeller"), "--items", "3", "--judge", str(tmp_path / "judge")])
+    with pytest.raises(SystemExit, match="labels texts by emotion-intent, where polarity is asked for"):
+        main(["evaluate", runs[0], *data, "--judge", str(tmp_path / "labeller")])
+
+
+def test_the_command_reads_with_what_is_shipped(runs, small_corpus, tiny_classifier, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path / "cache"))
+    checkpoint.save(replace(tiny_classifier(labels="polarity"), name="polarity"), tmp_path / "cache" / "judge")
+    main(["evaluate", runs[0], "--data", str(small_corpus), "--split", "valid", "--resamples", "0", "--json"])
+    assert "positivity" in {score["name"] for score in json.loads(capsys.readouterr().out)["scores"]}
+
+
+def test_small_means_are_told_with_three_digits(tmp_path):
+    names = [str(written(tmp_path, system)) for system in (FakeSystem("plain", STOCK), parrot("right"))]
+    found = compare(read_all(names), resamples=50)
+    shown = {column.name: found.cell(found.systems[1], column).value for column in found.columns}
+    assert shown["ses"] == "1.000"
+    assert digits([found.systems[0].scores["ses"]]) == 3
+    assert shown["length"].count(".") == 1
+    assert len(shown["length"].split(".")[1]) == 2
