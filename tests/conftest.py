@@ -8,17 +8,21 @@ from typing import Any
 
 import pytest
 import torch
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
-from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from listenwell.batching import Encoded, EncodingConfig, encode
 from listenwell.checkpoint import Checkpoint
+from listenwell.decoding import Decoding
 from listenwell.dialogue import examples
 from listenwell.models import build
 from listenwell.models.contract import Model, WordPrior
 from listenwell.sources import jsonl, shipped
 from listenwell.text import TextConfig, Tokenizer, backbone_tokenizer, train_tokenizer
 from listenwell.training.recipe import DataConfig, Move, Optimizer, Recipe, Stage, Stream, Validation
+
+SPARE = 5
+"""Rows of a language model's word table that stand for no token, as many backbones have them."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -98,6 +102,77 @@ def tiny_classifier(tiny_backbone: Path) -> Callable[..., Checkpoint]:
         model.initialise(WordPrior(torch.ones(len(tokenizer))))
         torch.nn.init.normal_(model.out.weight, std=1.0)
         return Checkpoint("emotion-intent", model.eval(), tokenizer, EncodingConfig(max_reply=30))
+
+    return make
+
+
+@pytest.fixture
+def tiny_listener(tiny_backbone: Path) -> Callable[..., Checkpoint]:
+    """Makes a listener on the tiny backbone, all that is not pretrained random: who speaks matters, and where."""
+
+    def make(**choices: Any) -> Checkpoint:
+        tokenizer = backbone_tokenizer(str(tiny_backbone))
+        torch.manual_seed(6)
+        model = build("house-listener", {"backbone": str(tiny_backbone), **choices}, tokenizer.vocabulary)
+        model.initialise(WordPrior(torch.ones(len(tokenizer))))
+        for parameter in [*model.heads.parameters(), *model.speakers.parameters()]:
+            torch.nn.init.normal_(parameter, std=1.0)
+        return Checkpoint("house-listener", model.eval(), tokenizer, EncodingConfig(max_context=36, separators=True))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_chat_model(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a chat model of Llama's family, two layers deep, with random weights and its tokenizer."""
+    transformers = pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("chat-model")
+    backend = Backend(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    texts = [turn.text for dialogue in jsonl.read(small_corpus) for turn in dialogue.turns]
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=[AddedToken(token, special=True) for token in ("<|endoftext|>", "<|im_start|>", "<|im_end|>")],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    backend.train_from_iterator([*texts, "user assistant answers"] * 2, trainer)
+    backend.save(str(folder / "tokenizer.json"))
+    config = transformers.LlamaConfig(
+        vocab_size=backend.get_vocab_size() + SPARE,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=512,
+        tie_word_embeddings=True,
+        initializer_range=0.3,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+    )
+    torch.manual_seed(3)
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def tiny_writer(tiny_chat_model: Path) -> Callable[..., Checkpoint]:
+    """Makes a writer on the tiny chat model whose adapters say something: fresh ones are zero."""
+
+    def make(decoding: Decoding | None = None, **choices: Any) -> Checkpoint:
+        pytest.importorskip("peft")
+        tokenizer = backbone_tokenizer(str(tiny_chat_model))
+        torch.manual_seed(4)
+        model = build("house-writer", {"backbone": str(tiny_chat_model), "rank": 3, **choices}, tokenizer.vocabulary)
+        model.initialise(WordPrior(torch.ones(len(tokenizer))))
+        for name, parameter in model.named_parameters():
+            if "lora_B" in name:
+                torch.nn.init.normal_(parameter, std=0.3)
+        encoding = EncodingConfig(turns="chatml")
+        return Checkpoint("house-writer", model.eval(), tokenizer, encoding, decoding or Decoding())
 
     return make
 

@@ -126,7 +126,7 @@ def test_evaluate_prints_scores_and_keeps_every_reply(trained: Path):
     assert done.returncode == 0, done.stderr
     for name in ("perplexity", "accuracy@1", "bleu-4", "distinct-1", "bland"):
         assert name in done.stdout
-    place = trained / "evaluation" / "test"
+    place = trained / "evaluation" / "shipped-test"
     scores = json.loads((place / "scores.json").read_text())
     replies = (place / "replies.jsonl").read_text().splitlines()
     assert scores["about"]["items"] == len(replies) == 72

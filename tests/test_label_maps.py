@@ -1,7 +1,10 @@
+from typing import get_args
+
 import pytest
 
 from listenwell import label_maps
-from listenwell.label_maps import LABEL_MAPS, polarity_in
+from listenwell.dialogue import Dialogue, Label, Turn
+from listenwell.label_maps import LABEL_MAPS, LABEL_SETS, by_polarity, one_polarity, polarity_in
 from listenwell.sources import SOURCES, dailydialog, goemotions
 from listenwell.taxonomy import EMOTIONS, INTENTS
 
@@ -38,3 +41,43 @@ def test_the_intents_of_edos_have_no_polarity():
 def test_an_unknown_label_set_gets_the_near_one():
     with pytest.raises(ValueError, match="unknown label set 'goemotion'; did you mean 'goemotions'"):
         polarity_in("goemotion", "joy")
+
+
+@pytest.mark.parametrize(
+    ("source", "labels", "expected"),
+    [
+        ("goemotions", ["joy"], "positive"),
+        ("goemotions", ["joy", "love"], "positive"),
+        ("goemotions", ["anger", "neutral"], None),
+        ("goemotions", ["joy", "grief"], None),
+        ("goemotions", ["curiosity"], None),
+        ("goemotions", ["joy", "surprise"], None),
+        ("edos", ["devastated"], "negative"),
+        ("edos", ["questioning"], "neutral"),
+        ("edos", ["consoling"], None),
+        ("edos", ["a worker's own words"], None),
+        ("emotionlines", ["questioning"], None),
+        ("empathetic-dialogues", ["suggesting"], "neutral"),
+        ("goemotions", ["negative"], "negative"),
+        ("goemotions", [], None),
+    ],
+)
+def test_the_one_polarity_of_several_labels(source, labels, expected):
+    assert one_polarity(source, labels) == expected
+
+
+def test_a_dialogue_s_labels_are_mapped_and_who_gave_them_stays():
+    turns = (
+        Turn("speaker", "I won", Label("joyful", "machine", 0.8)),
+        Turn("listener", "I see", Label("acknowledging")),
+        Turn("speaker", "yes"),
+    )
+    found = by_polarity(Dialogue("d", turns, source="edos"))
+    assert [turn.label for turn in found.turns] == [Label("positive", "machine", 0.8), None, None]
+    assert [turn.text for turn in found.turns] == [turn.text for turn in turns]
+    assert by_polarity(found) == found
+
+
+def test_the_label_sets_have_ids_of_their_own():
+    assert set(LABEL_SETS) == set(get_args(label_maps.LabelSet))
+    assert LABEL_SETS["polarity"] == ("negative", "neutral", "positive")

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import torch
 
 from listenwell.dialogue import ROLES, Example, Turn
+from listenwell.label_maps import LABEL_SETS, LabelSet
 from listenwell.models.contract import ABSENT, Batch, Sequence
 from listenwell.taxonomy import EMOTION_ID, LABEL_ID
 from listenwell.text import Tokenizer
+from listenwell.text.chatml import LINE, chat_headers
 
 
 @dataclass
@@ -27,6 +30,9 @@ class EncodingConfig:
     """Tokens of a reply kept in training; evaluation never cuts a reply."""
     separators: bool = False
     """Put <s> and </s> around every utterance of the context (MEED2) instead of one <ctx> in front."""
+    turns: Literal["plain", "chatml"] = "plain"
+    """chatml: write every turn of the context as a chat model reads it, with a header that says whose it is; turns that
+    are too much are left out whole, the oldest first."""
 
     def __post_init__(self) -> None:
         if self.max_context < 2:
@@ -70,25 +76,37 @@ class Encoded:
 
 
 def encode(
-    items: Iterable[Example], tokenizer: Tokenizer, config: EncodingConfig, cut_replies: bool = False
+    items: Iterable[Example],
+    tokenizer: Tokenizer,
+    config: EncodingConfig,
+    cut_replies: bool = False,
+    labels: LabelSet = "emotion-intent",
 ) -> Encoded:
-    """Every example as ids. Equal turns are encoded once: a dialogue's contexts share theirs."""
+    """Every example as ids. Equal turns are encoded once: a dialogue's contexts share theirs.
+
+    The label of a reply is an id of the set `labels`; those of single positions are always of the 41.
+    """
     known: dict[str, list[int]] = {}
+    label_ids = {name: index for index, name in enumerate(LABEL_SETS[labels])}
 
     def ids(turn: Turn) -> list[int]:
         if turn.text not in known:
             known[turn.text] = tokenizer.encode(turn.text)
         return known[turn.text]
 
+    def context(turns: tuple[Turn, ...]) -> Side:
+        return _context(turns, ids, tokenizer, config) if headers is None else _chat(turns, ids, headers, config)
+
+    headers = _Headers(tokenizer) if config.turns == "chatml" else None
     encoded = Encoded()
     for item in items:
         encoded.ids.append(item.id)
-        encoded.contexts.append(_context(item.context, ids, tokenizer, config) if item.context else None)
+        encoded.contexts.append(context(item.context) if item.context else None)
         encoded.replies.append(_utterance(item.reply, ids, tokenizer, config.max_reply if cut_replies else None))
         encoded.followings.append(_utterance(item.following, ids, tokenizer, config.max_reply))
         encoded.emotions.append(EMOTION_ID.get(item.emotion.name, ABSENT) if item.emotion else ABSENT)
         reply_label = item.reply.label if item.reply else None
-        encoded.labels.append(LABEL_ID.get(reply_label.name, ABSENT) if reply_label else ABSENT)
+        encoded.labels.append(label_ids.get(reply_label.name, ABSENT) if reply_label else ABSENT)
     return encoded
 
 
@@ -112,6 +130,34 @@ def _context(turns: tuple[Turn, ...], ids, tokenizer: Tokenizer, config: Encodin
     if not config.separators:
         tokens, roles, labels = [tokenizer.ctx, *tokens], [0, *roles], [LABEL_ID["neutral"], *labels]
     return Side(np.array(tokens, np.int64), np.array(roles, np.int64), np.array(labels, np.int64))
+
+
+class _Headers:
+    """What stands before and behind a turn in ChatML."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        ids = chat_headers(tokenizer)
+        self.before = {role: ids[role] for role in ROLES}
+        self.behind = [tokenizer.end, *ids[LINE]]
+
+
+def _chat(turns: tuple[Turn, ...], ids, headers: _Headers, config: EncodingConfig) -> Side:
+    """The newest turns that have room, whole; of a last turn that is too long by itself, its end."""
+    kept: list[tuple[Turn, list[int]]] = []
+    room = config.max_context
+    for turn in reversed(turns):
+        text, around = ids(turn), len(headers.before[turn.speaker]) + len(headers.behind)
+        if around + len(text) > room:
+            if kept:
+                break
+            text = text[-max(room - around, 1) :]
+        room -= around + len(text)
+        kept.insert(0, (turn, [*headers.before[turn.speaker], *text, *headers.behind]))
+    columns = [
+        np.concatenate([np.full(len(piece), value(turn), np.int64) for turn, piece in kept])
+        for value in (lambda turn: ROLES.index(turn.speaker), _label)
+    ]
+    return Side(np.concatenate([np.array(piece, np.int64) for _, piece in kept]), *columns)
 
 
 def _utterance(turn: Turn | None, ids, tokenizer: Tokenizer, most: int | None) -> Side | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -131,6 +131,12 @@ def load_parts(folder: Path) -> dict[str, Checkpoint]:
             raise CheckpointError(f"{reference}: the key {BESIDE!r} is missing, which names a folder beside {folder}")
         parts[reference.stem] = load(folder.parent / told[BESIDE])
     return parts
+
+
+def same_training(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether the metas of two checkpoints tell of the very same training; in 8 bits it has other weights."""
+    known = bool(one.get("begun"))
+    return known and all(one.get(key) == other.get(key) for key in ("recipe", "seed", "data", "begun", "commit"))
 
 
 def load_weights(model: Model, path: Path) -> None:

@@ -12,7 +12,16 @@ from listenwell.taxonomy import unknown_name
 
 if TYPE_CHECKING:
     from listenwell.care import Cared
+    from listenwell.checkpoint import Checkpoint
+    from listenwell.house.system import House
+    from listenwell.remote import Endpoint
     from listenwell.system import Bot
+
+HOUSE = "house"
+"""The house system's name."""
+
+REMOTE = "openai:"
+"""What the name of a model behind a server begins with."""
 
 
 def cache_folder() -> Path:
@@ -40,6 +49,8 @@ def shipped() -> dict[str, Path]:
 
 def find(name_or_path: str | Path) -> Path:
     """The checkpoint folder that a name or path stands for; a run's folder stands for its best checkpoint."""
+    if is_remote(name_or_path):
+        raise ValueError(f"{name_or_path} is a model behind a server: it talks, but it has no checkpoint here")
     path = Path(name_or_path).expanduser()
     for place in (path, path / "best"):
         if (place / "config.json").is_file():
@@ -63,22 +74,65 @@ def card(place: Path) -> str:
     return "trained" + (f": {', '.join(parts)}" if parts else "")
 
 
-@overload
-def load(name_or_path: str | Path, care: Literal[True] = True) -> Cared: ...
+def is_remote(name_or_path: str | Path) -> bool:
+    """Whether this is openai:NAME, a model behind a server of that protocol."""
+    return str(name_or_path).startswith(REMOTE)
 
 
 @overload
-def load(name_or_path: str | Path, care: Literal[False]) -> Bot: ...
+def load(name_or_path: str | Path, care: Literal[True] = True, *, base_url: str | None = None) -> Cared: ...
 
 
-def load(name_or_path: str | Path, care: bool = True) -> Cared | Bot:
-    """A trained system, ready to talk. With care before it, for people; bare, to be measured."""
-    from listenwell import checkpoint
+@overload
+def load(name_or_path: str | Path, care: Literal[False], *, base_url: str | None = None) -> Bot | Endpoint | House: ...
+
+
+def load(name_or_path: str | Path, care: bool = True, *, base_url: str | None = None) -> Cared | Bot | Endpoint | House:
+    """A system, ready to talk: a trained one, or openai:NAME. With care before it, for people; bare, to be measured.
+
+    The base URL is that of the server which openai:NAME is behind; LISTENWELL_BASE_URL, if it is not given.
+    """
     from listenwell.care import Cared
-    from listenwell.system import Bot
+
+    system: Bot | Endpoint | House
+    if is_remote(name_or_path):
+        system = _remote(str(name_or_path), base_url)
+    elif base_url is not None:
+        raise ValueError(f"--base-url is where the model {REMOTE}NAME is; {name_or_path} is no such name")
+    else:
+        system = _trained(name_or_path)
+    return Cared(system) if care else system
+
+
+def _trained(name_or_path: str | Path) -> Bot | House:
+    from listenwell import checkpoint
 
     made = checkpoint.load(find(name_or_path))
     if not made.model.talks:
-        raise ValueError(f"{name_or_path}: {made.name} labels texts and does not talk; see listenwell data label")
-    bot = Bot(made)
-    return Cared(bot) if care else bot
+        raise ValueError(f"{name_or_path}: {made.name} reads and does not talk; listenwell evaluate measures it")
+    return made_to_talk(made)
+
+
+def made_to_talk(made: Checkpoint) -> Bot | House:
+    """The system that a checkpoint of a model that talks is: alone, or with the parts that make it the house system."""
+    from listenwell.hearing import HOUSE_PARTS
+    from listenwell.system import Bot
+
+    if set(HOUSE_PARTS) <= set(made.parts):
+        from listenwell.house.system import House
+
+        return House.of(made)
+    return Bot(made)
+
+
+def _remote(name: str, base_url: str | None) -> Endpoint | House:
+    """An endpoint; where the house system is at hand, with its ears and its plan before it."""
+    from listenwell.remote import endpoint
+
+    writer = endpoint(name, base_url)
+    if HOUSE not in shipped():
+        return writer
+    from listenwell.checkpoint import load_parts
+    from listenwell.house.system import House
+
+    return House(load_parts(shipped()[HOUSE]), writer)

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 LABELLER = "labeller"
 """What the part of a checkpoint is called that labels turns."""
 
+LISTENER, SENTIMENT = "listener", "sentiment"
+HOUSE_PARTS = (LISTENER, LABELLER, SENTIMENT)
+"""What the house system has beside its writer: what hears the dialogue, its turns, and how positive a reply is."""
+
 CHUNK = 1024
 """Texts that are labelled before they are written down and told of."""
 

@@ -21,6 +21,10 @@ LICENCES = {
         "The weights were trained on lines of EmpatheticDialogues (CC BY-NC 4.0): for non-commercial use. They start "
         "from all-MiniLM-L6-v2 (Apache 2.0)."
     ),
+    "goemotions": (
+        "The weights were trained on GoEmotions (Apache 2.0) and lie above those of all-MiniLM-L6-v2 (Apache 2.0)."
+    ),
+    "edos": "The weights were trained on EDOS (CC BY 4.0) and start from all-MiniLM-L6-v2 (Apache 2.0).",
     "shipped": "The weights were trained on the corpus that listenwell wrote itself (MIT).",
 }
 
@@ -42,6 +46,26 @@ research on empathetic dialogue: it labels utterances with emotions and intents.
 it learned from short English lines of crowd workers, and reads one utterance at a time, without
   what was said before it. Many of the 32 emotions are near to one another.""",
     "steps": "`listenwell train {recipe}`, `listenwell calibrate` and `listenwell evaluate`",
+}
+
+LISTENS = {
+    "purpose": """\
+research on empathetic dialogue: it hears which emotion a dialogue is about, and what people would
+  reply with. It can be wrong, and must not be taken for knowledge of how a person is.""",
+    "limits": """\
+it learned from short English conversations between crowd workers. Many of the 32 emotions are near
+  to one another, and the labels of replies that it learned from are a machine's.""",
+    "steps": LABELS["steps"],
+}
+
+POLARITY = {
+    "purpose": """\
+research on empathetic dialogue: it tells whether an utterance is negative, neutral or positive.
+  It can be wrong, and must not be taken for knowledge of how a person is.""",
+    "limits": """\
+it learned from short English texts, and reads one utterance at a time, without what was said
+  before it. Kind words about something sad may count as negative.""",
+    "steps": LABELS["steps"],
 }
 
 CARD = """\
@@ -78,7 +102,7 @@ def pack(run: Path, target: Path) -> Path:
     def card(place: Path) -> None:
         (place / "CARD.md").write_text(_card(whole, scores), encoding="utf-8")
 
-    shared = {name: part.name for name, part in whole.parts.items() if _is_beside(part, target)}
+    shared = {name: beside for name, part in whole.parts.items() if (beside := _beside(part, target))}
     whole.parts = {name: part for name, part in whole.parts.items() if name not in shared}
 
     def fill(place: Path) -> None:
@@ -94,13 +118,19 @@ def pack(run: Path, target: Path) -> Path:
     return target
 
 
-def _is_beside(part: checkpoint.Checkpoint, target: Path) -> bool:
-    """Whether the very same training is packed as a system of its own, next to the target: it need not ship twice."""
-    packed = target.parent / part.name / "meta.json"
-    if not packed.is_file():
-        return False
-    theirs = checkpoint.read_json(packed)
-    return all(theirs.get(key) == part.meta.get(key) for key in ("recipe", "seed", "data", "begun", "commit"))
+def _beside(part: checkpoint.Checkpoint, target: Path) -> str | None:
+    """The system next to the target that is the very same training, packed: it need not ship twice."""
+    packed = (file for file in sorted(target.parent.glob("*/meta.json")) if file.parent != target)
+    same = (file for file in packed if checkpoint.same_training(checkpoint.read_json(file), part.meta))
+    return next((file.parent.name for file in same), None)
+
+
+def _told(whole: checkpoint.Checkpoint) -> dict[str, str]:
+    if whole.model.talks:
+        return TALKS
+    if hasattr(whole.model, "hear"):
+        return LISTENS
+    return POLARITY if whole.model.label_set == "polarity" else LABELS
 
 
 def _card(whole: checkpoint.Checkpoint, scores: dict[str, Any]) -> str:
@@ -112,7 +142,7 @@ def _card(whole: checkpoint.Checkpoint, scores: dict[str, Any]) -> str:
         if lines
         else "not scored"
     )
-    told = TALKS if whole.model.talks else LABELS
+    told = _told(whole)
     return CARD.format(
         purpose=told["purpose"],
         limits=told["limits"],

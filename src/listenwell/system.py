@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -117,9 +117,13 @@ class Bot:
                 done(len(batch))
         return [found[index] for index in range(len(items))]
 
-    def stream(self, talk: Talk, controls: Controls | None = None) -> Iterator[str]:
-        """The reply as it grows: each item is the whole text so far, since words join as more come."""
-        (batch,) = self._batches(self._heard([Example("0", as_context(talk))]))
+    def stream(self, talk: Talk, controls: Controls | None = None) -> Generator[str, None, Reply]:
+        """The reply as it grows: each item is the whole text so far, since words join as more come.
+
+        What the generator returns at its end is the reply, explained; without candidates, as no other was considered.
+        """
+        (item,) = self._heard([Example("0", as_context(talk))])
+        (batch,) = self._batches([item])
         options = replace(self.decoding, candidates=1)
         if options.method == "beam":
             options = replace(options, method="greedy")
@@ -129,6 +133,8 @@ class Bot:
         for token in stream(self.model, state, options, **self._ends()):
             tokens.append(token)
             yield self.tokenizer.decode(tokens)
+        written = Hypothesis(tokens, score=0.0, logprob=0.0, finished=len(tokens) < options.max_length)
+        return replace(self._explain([written], state, 0, item.context), candidates=())
 
     def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
         generator = torch.Generator().manual_seed(0)

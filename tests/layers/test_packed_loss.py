@@ -88,3 +88,17 @@ def test_no_positions_lose_nothing():
     loss.backward()
     assert (loss.item(), len(nll)) == (0.0, 0)
     assert not table.grad.any()
+
+
+def test_a_table_that_stands_still_and_has_no_bias_gives_the_same_gradient_to_what_is_below():
+    torch.manual_seed(0)
+    hidden, table = torch.randn(7, 5, requires_grad=True), torch.randn(11, 5)
+    targets = torch.randint(0, 11, (7,))
+    loss, nll = packed_cross_entropy(hidden, table, None, targets)
+    loss.backward()
+    again = hidden.detach().clone().requires_grad_()
+    expected = torch.nn.functional.cross_entropy(again @ table.T, targets, reduction="sum")
+    expected.backward()
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(nll.sum(), expected.detach())
+    torch.testing.assert_close(hidden.grad, again.grad)

@@ -7,7 +7,7 @@ from listenwell.configuration import ConfigError
 from listenwell.dialogue import examples
 from listenwell.sources import jsonl, shipped
 from listenwell.training import data
-from listenwell.training.recipe import Stream
+from listenwell.training.recipe import DataConfig, Stream, load_recipe
 
 
 @pytest.fixture
@@ -192,3 +192,41 @@ def test_words_of_the_context_are_forgotten_at_the_rate_asked_and_nothing_else(t
         forgotten += int(changed.sum())
         kept += int((whole.context.mask & ~changed).sum())
     assert forgotten / (kept + forgotten) == pytest.approx(0.3, abs=0.05)
+
+
+def test_dialogues_are_left_out_by_name_and_examples_without_a_label_if_so_asked(small_corpus):
+    every = list(data.read_examples(DataConfig(source=str(small_corpus)), "train"))
+    first = every[0].id.split("#")[0]
+    kept = list(data.read_examples(DataConfig(source=str(small_corpus), leave_out=[first]), "train"))
+    assert [item for item in every if not item.id.startswith(f"{first}#")] == kept
+    both = {"replies_by": ["speaker", "listener"], "sides": ["reply"], "source": str(small_corpus)}
+    found = list(data.read_examples(DataConfig(**both, labelled=True), "train"))
+    assert found == [i for i in data.read_examples(DataConfig(**both), "train") if i.reply.label is not None]
+    assert 0 < len(found) < len(list(data.read_examples(DataConfig(**both), "train")))
+    polar = list(data.read_examples(DataConfig(**both, labelled=True, labels="polarity"), "train"))
+    assert {item.reply.label.name for item in polar} <= {"negative", "neutral", "positive"}
+
+
+def test_a_stream_without_a_source_reads_all_of_the_recipe_s_corpus(tiny_recipe):
+    corpus = {"source": "edos", "part": "mturk", "labels": "polarity", "labelled": True, "leave_out": ["x"]}
+    recipe = tiny_recipe(data=corpus)
+    stream = data.with_corpus(recipe, Stream(sides=["reply"]))
+    assert {key: getattr(stream, key) for key in corpus} == corpus
+    other = Stream(source="goemotions")
+    assert data.with_corpus(recipe, other) == other
+
+
+@pytest.mark.data
+def test_the_recipes_of_everyday_talk_leave_out_what_stands_in_edos():
+    from listenwell import sources
+    from listenwell.sources.dirt import fingerprint
+
+    try:
+        for name in ("edos", "xdailydialog", "emotionlines"):
+            sources.find_data(name)
+    except FileNotFoundError as error:
+        pytest.skip(f"the real corpus is not on this machine: {error}")
+    there = {fingerprint(dialogue) for dialogue in sources.read("edos")}
+    for name in ("meed2-os-cpu", "meed2-plain-os-cpu"):
+        recipe = load_recipe(name)
+        assert not any(fingerprint(dialogue) in there for dialogue in data.read_dialogues(recipe.data, "train"))

@@ -14,6 +14,7 @@ def compare(
     runs: list[str],
     published: list[str] | None = None,
     split: str = "test",
+    data: str | None = None,
     baseline: str | None = None,
     scores: list[str] | None = None,
     samples: int = 300,
@@ -29,6 +30,7 @@ def compare(
         runs: Folders of evaluated runs, folders that `listenwell evaluate --out` wrote, or names of trained systems.
         published: A table of a paper, such as mime/2 or meed2/3/ed; may be given several times.
         split: Which split's evaluation of a run.
+        data: The corpus of the evaluation, where that was named: `listenwell evaluate --data` or `--items`.
         baseline: The one of the runs that the others are tested against; the first if not given.
         scores: A score to show instead of all; may be given several times.
         samples: How many items the page shows the replies to, drawn evenly over the emotions.
@@ -47,7 +49,7 @@ def compare(
     from listenwell.evaluation.markdown import markdown
     from listenwell.evaluation.page import page
 
-    systems = read_all(runs, split)
+    systems = read_all(runs, split, data)
     if baseline in runs:
         baseline = systems[runs.index(baseline)].name
     with tracked() as progress:

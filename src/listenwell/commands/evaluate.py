@@ -15,8 +15,12 @@ def evaluate(
     out: Path | None = None,
     decoding: Decoding | None = None,
     limit: int = 0,
+    items: int = 0,
+    judge: str | None = None,
+    labeller: str | None = None,
     resamples: int = 1000,
     json: bool = False,
+    base_url: str | None = None,
 ) -> None:
     """Score a system on a split: perplexity, emotion accuracy, BLEU, Distinct, bland replies and more.
 
@@ -26,17 +30,26 @@ def evaluate(
     what it would be given in use: the turns so far, never the emotion, the label or the situation.
 
     Args:
-        system: A trained system by name (`listenwell models`), or the folder of a run.
+        system: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
+            server of that protocol. That one tells no likelihoods: it gets all scores but perplexity.
         data: A source by name (`listenwell data`) or a .jsonl file; EmpatheticDialogues if not given, and for a
             classifier what it was trained on.
         split: Which split; all for all of them together.
         path: Where the source lies, if not in LISTENWELL_DATA.
         part: Which part of a source that has parts, such as edos's mturk.
-        out: Folder for scores.json and replies.jsonl; evaluation/SPLIT within a run's folder if that is the system.
+        out: Folder for scores.json and replies.jsonl. In the folder of a run it is evaluation/SPLIT if not given, and
+            evaluation/DATA-SPLIT with --items or on other data than EmpatheticDialogues (a classifier: than its own).
         decoding: How to write replies; the system's own way if not given.
         limit: Only the first so many items; 0 for all.
+        items: So many items, drawn from the split, the same ones for every system; 0 for all.
+        judge: A classifier of polarity, by name or folder, that says how positive the replies are; the trained system
+            called judge if there is one. It must not be what the system itself chooses its replies by.
+        labeller: A classifier of emotions and intents, by name or folder, that labels the replies and the references,
+            also into labels.png; the trained system called emotion-intent if there is one.
         resamples: Of the bootstrap that gives the intervals; 0 for none.
         json: Print scores.json instead of a table.
+        base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
+            OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
     """
     import json as encoder
     from itertools import islice
@@ -45,53 +58,87 @@ def evaluate(
 
     from listenwell import checkpoint, sources
     from listenwell.commands.display import table, tracked
+    from listenwell.commands.listening import evaluate_listener
     from listenwell.dialogue import examples
+    from listenwell.evaluation.evaluate import check_judge, drawn, write
     from listenwell.evaluation.evaluate import evaluate as measure
-    from listenwell.evaluation.evaluate import write
-    from listenwell.finding import find
-    from listenwell.system import Bot
+    from listenwell.evaluation.evaluated import folder_name
+    from listenwell.finding import find, is_remote, load, made_to_talk
+    from listenwell.house.listening import listens
 
-    made = checkpoint.load(find(system))
+    remote = load(system, care=False, base_url=base_url) if is_remote(system) or base_url else None
+    made = checkpoint.load(find(system)) if remote is None else None
+    talks = made is None or made.model.talks
+    meta = {} if made is None else made.meta
     wanted = None if split == "all" else split
-    options = {} if part is None else {"part": part}
-    trained_on = made.meta.get("data", {}).get("source")
-    data = data or (None if made.model.talks else trained_on) or "empathetic-dialogues"
+    trained_on, trained_part = (meta.get("data", {}).get(key) for key in ("source", "part"))
+    if data is None and not talks:
+        part = part or trained_part
+    options: dict[str, Any] = {} if part is None else {"part": part}
+    data = data or (None if talks else trained_on) or "empathetic-dialogues"
     about: dict[str, Any] = {
         "data": data,
         "split": split,
         **options,
         "data hash": sources.data_hash(sources.data_files(data, path, wanted, **options)),
-        **{key: made.meta[key] for key in ("commit", "seed", "examples", "seconds", "parameters") if key in made.meta},
+        **{key: meta[key] for key in ("commit", "seed", "examples", "seconds", "parameters") if key in meta},
     }
+    if made is not None:
+        options["labels"] = made.model.label_set
     dialogues = sources.read(data, path, wanted, **options)
-    if not made.model.talks:
-        if decoding is not None:
-            raise ValueError(f"{system} labels texts and writes no replies; leave --decoding out")
+    if made is not None and not talks:
+        given = {"--decoding": decoding, "--items": items, "--judge": judge, "--labeller": labeller}
+        if needless := [name for name, value in given.items() if value]:
+            raise ValueError(f"{system} labels texts and writes no replies; leave {', '.join(needless)} out")
         if out is None and Path(system).is_dir():
-            own = data == trained_on and part is None
-            out = Path(system) / "evaluation" / (split if own else "-".join(filter(None, (data, part, split))))
+            own = (data, part) == (trained_on, trained_part)
+            out = Path(system) / "evaluation" / (split if own else folder_name(split, data, part))
+        if listens(made):
+            return evaluate_listener(system, made, dialogues, about, out, limit, resamples, json)
         return _labels(system, made, dialogues, about, out, limit, resamples, json)
-    bot = Bot(made)
+    bot = made_to_talk(made) if made is not None else remote
+    assert bot is not None
+    about |= getattr(bot, "about", {})
     if decoding is not None:
         bot.decoding = decoding
-    items = (item for dialogue in dialogues for item in examples(dialogue))
-    chosen = list(islice(items, limit or None))
+    if items and limit:
+        raise ValueError("--limit takes the first items and --items draws some; give one of them")
+    readers = {"labeller": reading(labeller, "emotion-intent"), "judge": reading(judge, "judge", "polarity")}
+    if made is not None and readers["judge"] is not None:
+        check_judge(readers["judge"].checkpoint, made)
+    every = (item for dialogue in dialogues for item in examples(dialogue))
+    chosen = list(islice(every, limit or None))
+    if items:
+        about["drawn"] = f"{min(items, len(chosen)):,} of {len(chosen):,}, seed 0"
+        chosen = drawn(chosen, items)
     with tracked() as progress:
-        found = measure(bot, chosen, about, progress, resamples)
+        found = measure(bot, chosen, about, progress, resamples, **readers)
     if out is None and Path(system).is_dir():
-        out = Path(system) / "evaluation" / split
+        own = (data, part, items) == ("empathetic-dialogues", None, 0)
+        out = Path(system) / "evaluation" / (split if own else folder_name(split, data, part))
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         write(found, out)
     if json:
         print(encoder.dumps({"system": system, "about": found.about, "scores": [s.to_json() for s in found.scores]}))
         return
-    rows = [(s.name, f"{s.value:.2f}{s.unit and ' ' + s.unit}", _interval(s), str(s.signature)) for s in found.scores]
+    rows = [(s.name, _value(s), _interval(s), str(s.signature)) for s in found.scores]
     title = f"{system} on {data}, {split}: {len(chosen):,} items, {found.about['decoding']}"
     console = Console(width=None if Console().is_terminal else 160)
     console.print(table(title, ("score", "value", "95 % interval", "signature"), rows, right=("value",)))
     if out is not None:
-        console.print(f"written to {out}: scores.json, replies.jsonl", highlight=False)
+        drawing = ", labels.png" if found.labels else ""
+        console.print(f"written to {out}: scores.json, replies.jsonl{drawing}", highlight=False)
+
+
+def reading(named: str | None, usual: str, labels: Any = "emotion-intent") -> Any:
+    """A classifier that reads replies: the one named, else the trained system that is usual, if there is one."""
+    from listenwell.finding import shipped
+    from listenwell.labelling import Labeller
+
+    if named is None and usual not in shipped():
+        return None
+    return Labeller.load(named or usual, labels)
 
 
 def _labels(
@@ -108,7 +155,7 @@ def _labels(
 
     items = labelled_turns(dialogues)[: limit or None]
     with tracked() as progress:
-        found = evaluate_labels(Labeller(made), items, about, progress, resamples)
+        found = evaluate_labels(Labeller(made, made.model.label_set), items, about, progress, resamples)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         write(found, out)
@@ -118,7 +165,7 @@ def _labels(
         return
     console = Console(width=None if Console().is_terminal else 160)
     title = f"{system} on {', '.join(str(about[key]) for key in ('data', 'part', 'split') if key in about)}"
-    rows = [(s.name, f"{s.value:.2f}{s.unit and ' ' + s.unit}", _interval(s), str(s.signature)) for s in found.scores]
+    rows = [(s.name, _value(s), _interval(s), str(s.signature)) for s in found.scores]
     columns = ("score", "value", "95 % interval", "signature")
     console.print(table(f"{title}: {found.about['items']:,} turns", columns, rows, right=("value",)))
     each = [
@@ -131,5 +178,16 @@ def _labels(
         console.print(f"written to {out}: scores.json, labels.jsonl, confusion.png", highlight=False)
 
 
-def _interval(score) -> str:
-    return "" if score.low is None else f"{score.low:.2f} to {score.high:.2f}"
+def _value(score: Any) -> str:
+    return f"{score.value:.{_digits(score)}f}{score.unit and ' ' + score.unit}"
+
+
+def _interval(score: Any) -> str:
+    digits = _digits(score)
+    return "" if score.low is None else f"{score.low:.{digits}f} to {score.high:.{digits}f}"
+
+
+def _digits(score: Any) -> int:
+    from listenwell.evaluation.compare import digits
+
+    return max(2, digits([score]))

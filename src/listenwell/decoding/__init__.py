@@ -2,6 +2,12 @@
 
 from listenwell.decoding.decode import decode, stream
 from listenwell.decoding.hypotheses import Hypothesis
-from listenwell.decoding.options import Decoding
+from listenwell.decoding.options import Decoding, Rerank
 
-__all__ = ["Decoding", "Hypothesis", "decode", "stream"]
+__all__ = [
+    "Decoding",
+    "Hypothesis",
+    "Rerank",
+    "decode",
+    "stream",
+]

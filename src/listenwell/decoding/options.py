@@ -2,11 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from math import isfinite
 from typing import Any, Literal, get_args
 
 Method = Literal["greedy", "sample", "beam"]
+
+
+@dataclass(frozen=True)
+class Rerank:
+    """How much each term counts in choosing among candidates; with all at 0 the decoder's own order stays.
+
+    What the terms are: listenwell.house.reranking.
+    """
+
+    likelihood: float = 0.0
+    """Of the reply, by the model that wrote it."""
+    plan: float = 0.0
+    """Does the reply do what was planned?"""
+    consensus: float = 0.0
+    """Would the reply call forth what was said?"""
+    positivity: float = 0.0
+    """Does it lift the mood?"""
+    fresh: float = 0.0
+    """Against stock phrases."""
+    new: float = 0.0
+    """Against saying again what was said."""
+
+    def __post_init__(self) -> None:
+        for name, weight in asdict(self).items():
+            if not _is_number(weight):
+                raise ValueError(f"Rerank.{name} is {weight!r}, expected a finite number")
+
+    def __bool__(self) -> bool:
+        return any(asdict(self).values())
+
+    def total(self, terms: Mapping[str, float]) -> float:
+        """The score of a candidate; what an endpoint does not tell, such as its likelihood, is left out."""
+        return sum(weight * terms[name] for name, weight in asdict(self).items() if weight and name in terms)
+
+    def signature(self) -> str:
+        return ",".join(f"{name}{_short(weight)}" for name, weight in asdict(self).items() if weight)
 
 
 @dataclass(frozen=True)  # no slots: jsonargparse reads the __dict__ of an instance that is a default
@@ -33,6 +70,8 @@ class Decoding:
     """No run of this many tokens comes twice in one reply; 0 for off."""
     candidates: int = 1
     """How many replies to return for each context: samples, or the best of the beams."""
+    rerank: Rerank = field(default_factory=Rerank)
+    """How the house system chooses among its candidates."""
     seed: int = 0
     """Sampling: the same seed gives the same replies."""
 
@@ -75,6 +114,7 @@ class Decoding:
         parts += [f"min{self.min_length}"] if self.min_length != 1 else []
         parts += [f"max{self.max_length}"]
         parts += [f"of{self.candidates}"] if self.candidates > 1 else []
+        parts += [f"rerank({self.rerank.signature()})"] if self.rerank else []
         return "+".join(parts)
 
     def _wrong(self, name: str, expected: str) -> ValueError:

@@ -102,6 +102,25 @@ MODELS: dict[str, Entry] = {
         "classifier of 32 emotions, 8 intents and neutral, by which utterances are labelled",
         "Welivita and Pu 2020; Xie and Pu 2021",
     ),
+    "polarity": Entry(
+        "listenwell.models.classifier",
+        "Classifier",
+        "classifier of negative, neutral and positive utterances, by which replies are chosen or measured",
+        "after the sentiment evaluator of strategy memory",
+        {"labels": "polarity"},
+    ),
+    "house-listener": Entry(
+        "listenwell.models.listener",
+        "Listener",
+        "the house system's ears: the emotion of a dialogue, and the label that people would reply with",
+        "joins BERT (JT)'s emotion side and MEED2's predictor",
+    ),
+    "house-writer": Entry(
+        "listenwell.models.writer",
+        "Writer",
+        "the house system's voice: a pretrained language model with adapters that is told what to do",
+        "joins MEED2's control and Dual-Emp's two directions",
+    ),
     "bert-joint": Entry(
         "listenwell.models.bert_joint",
         "BertJoint",

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import torch
 from torch import Tensor, nn
 
+from listenwell.label_maps import LabelSet
 from listenwell.taxonomy import unknown_name
 
 ABSENT = -100
@@ -194,6 +195,9 @@ class Model(nn.Module):
 
     takes_label: bool = False
     """Whether `Controls.label` says how it replies."""
+
+    label_set: LabelSet = "emotion-intent"
+    """The set that the ids of `Batch.label` are of."""
 
     def understand(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +26,20 @@ class NothingThereError(ConfigError):
 
 
 def read_dialogues(data: DataConfig, split: str, report: sources.Report | None = None) -> Iterator[Dialogue]:
-    options = {"clean": True} if data.clean else {}
-    return sources.read(data.source, data.path, split, report=report, **options)
+    options = {**({"clean": True} if data.clean else {}), **_part(data)}
+    found = sources.read(data.source, data.path, split, labels=data.labels, report=report, **options)
+    return (dialogue for dialogue in found if dialogue.id not in data.leave_out) if data.leave_out else found
+
+
+def _part(data: DataConfig) -> dict[str, str]:
+    return {} if data.part is None else {"part": data.part}
 
 
 def read_examples(data: DataConfig, split: str, report: sources.Report | None = None) -> Iterator[Example]:
     for dialogue in read_dialogues(data, split, report):
-        yield from examples(dialogue, data.replies_by, data.sides)
+        for item in examples(dialogue, data.replies_by, data.sides):
+            if not data.labelled or (item.reply is not None and item.reply.label is not None):
+                yield item
 
 
 def learn_tokenizer(recipe: Recipe) -> Tokenizer:
@@ -46,7 +53,8 @@ def learn_tokenizer(recipe: Recipe) -> Tokenizer:
 
 def training_hash(recipe: Recipe) -> str:
     """Of the training file's bytes: the same weights come only from the same data."""
-    return sources.data_hash(sources.data_files(recipe.data.source, recipe.data.path, recipe.data.split))
+    data = recipe.data
+    return sources.data_hash(sources.data_files(data.source, data.path, data.split, **_part(data)))
 
 
 def encode_split(
@@ -61,7 +69,7 @@ def encode_split(
     items: Iterable[Example] = read_examples(data, split)
     if labeller is not None:
         items = label_all(items, labeller)
-    encoded = encode(items, tokenizer, recipe.encoding, cut_replies)
+    encoded = encode(items, tokenizer, recipe.encoding, cut_replies, data.labels)
     if not len(encoded):
         raise NothingThereError(f"{data.source}, split {split}: there is no example with {' and '.join(data.sides)}")
     return encoded
@@ -226,6 +234,23 @@ def encode_valid(
     return _encoded(recipe, stream, tokenizer, ready, False, labeller)
 
 
+def with_corpus(recipe: Recipe, stream: Stream) -> Stream:
+    """The stream with the recipe's own corpus, where it names none."""
+    if stream.source:
+        return stream
+    own = recipe.data
+    return replace(
+        stream,
+        source=own.source,
+        path=own.path,
+        clean=stream.clean or own.clean,
+        part=own.part,
+        labels=own.labels,
+        labelled=stream.labelled or own.labelled,
+        leave_out=own.leave_out,
+    )
+
+
 def _encoded(
     recipe: Recipe,
     stream: Stream,
@@ -234,10 +259,8 @@ def _encoded(
     cut: bool,
     labeller: Labels | None,
 ) -> Encoded:
-    if not stream.source:
-        own = recipe.data
-        stream = replace(stream, source=own.source, path=own.path, clean=stream.clean or own.clean)
-    key = f"{stream.source}|{stream.path}|{stream.split}|{stream.replies_by}|{stream.sides}|{stream.clean}|{cut}"
+    stream = with_corpus(recipe, stream)
+    key = "|".join(str(getattr(stream, f.name)) for f in fields(DataConfig)) + f"|{cut}"
     if key not in ready:
         ready[key] = encode_split(recipe, stream, stream.split, tokenizer, cut_replies=cut, labeller=labeller)
     return ready[key]

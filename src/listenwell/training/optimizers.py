@@ -10,13 +10,16 @@ import torch
 from torch import Tensor, nn
 
 from listenwell.configuration import ConfigError
+from listenwell.models.contract import Model
 from listenwell.training.recipe import Optimizer
 from listenwell.training.schedule import rate
 
 
 def learned(model: nn.Module, options: Optimizer) -> dict[str, nn.Parameter]:
-    """The parameters that an optimizer moves, by name."""
-    chosen = {name: p for name, p in model.named_parameters() if _like(name, options.learns)}
+    """The parameters that an optimizer moves, by name. What a model borrows is not its own to move."""
+    borrowed = model.borrowed() if isinstance(model, Model) else frozenset()
+    named = ((name, p) for name, p in model.named_parameters() if name not in borrowed)
+    chosen = {name: p for name, p in named if _like(name, options.learns)}
     if not chosen:
         raise ConfigError(f"no parameter of the model is named like {', '.join(options.learns)}")
     for pattern in options.factors:

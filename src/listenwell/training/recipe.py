@@ -19,6 +19,7 @@ from listenwell.batching import EncodingConfig
 from listenwell.configuration import ConfigError, instantiate
 from listenwell.decoding import Decoding
 from listenwell.dialogue import Role, Side
+from listenwell.label_maps import LabelSet
 from listenwell.taxonomy import unknown_name
 from listenwell.text import TextConfig
 
@@ -40,6 +41,14 @@ class DataConfig:
     place of the context."""
     clean: bool = False
     """Cut dialogues at junk turns and leave out duplicates."""
+    part: str | None = None
+    """Only this part, of a source that has parts, such as edos's mturk."""
+    labels: LabelSet = "emotion-intent"
+    """What the label of a reply is: one of the 41, or its polarity, for a classifier that learns that."""
+    labelled: bool = False
+    """Only examples whose reply has a label."""
+    leave_out: list[str] = field(default_factory=list)
+    """The ids of dialogues that are not read."""
 
     def __post_init__(self) -> None:
         if "situation" in self.sides and len(self.sides) > 1:

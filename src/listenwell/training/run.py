@@ -117,7 +117,12 @@ def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, proce
     meta = {
         "recipe": recipe.to_dict(),
         "seed": recipe.seed,
-        "data": {"source": recipe.data.source, "hash": data_hash, "examples": len(encoded)},
+        "data": {
+            "source": recipe.data.source,
+            **({} if recipe.data.part is None else {"part": recipe.data.part}),
+            "hash": data_hash,
+            "examples": len(encoded),
+        },
         "parameters": size,
         "listenwell": __version__,
         "commit": _commit(),
@@ -155,6 +160,7 @@ def _start(recipe: Recipe, folder: Path) -> Checkpoint | None:
 
 
 def _take_weights(model: Model, start: Checkpoint, recipe: Recipe) -> None:
+    model.borrow()
     try:
         model.load_state_dict(start.model.state_dict())
     except RuntimeError as problem:

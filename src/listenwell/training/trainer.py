@@ -20,11 +20,11 @@ from listenwell.configuration import ConfigError
 from listenwell.hearing import LABELLER, remembered
 from listenwell.models.contract import Batch, Moment, Term
 from listenwell.taxonomy import unknown_name
-from listenwell.training.data import Feed, encode_valid, feeds
+from listenwell.training.data import Feed, encode_valid, feeds, with_corpus
 from listenwell.training.display import Display, Journal, describe
 from listenwell.training.optimizers import Learners, learned
 from listenwell.training.processes import Processes, TrainingError
-from listenwell.training.recipe import Move, Recipe, Stage
+from listenwell.training.recipe import Move, Recipe, Stage, Stream
 from listenwell.training.resuming import Place, read_state, write_state
 from listenwell.training.stopping import Interrupted, stop_on_signal
 
@@ -121,6 +121,8 @@ class Trainer:
                 self._check_objective(stage, objective, options)
             for optimizer in stage.optimizers.values():
                 learned(self.model, optimizer)
+            for stream in (*stage.streams.values(), stage.valid or Stream()):
+                self._check_labels(stage, with_corpus(self.recipe, stream))
 
     def _check_objective(self, stage: Stage, name: str, options: dict[str, Any]) -> None:
         objectives = self.model.objectives
@@ -131,6 +133,12 @@ class Trainer:
         for option in options:
             if option not in known:
                 raise ConfigError(f"stage {stage.name}: {unknown_name('option', option, known)}")
+
+    def _check_labels(self, stage: Stage, stream: Stream) -> None:
+        known = self.model.label_set
+        if stream.labels != known:
+            place = f"stage {stage.name}, {stream.source}"
+            raise ConfigError(f"{place}: its labels are {stream.labels}, but {self.made.name} knows labels: {known}")
 
     # One stage
 

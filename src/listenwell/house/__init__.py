@@ -1,0 +1,1 @@
+"""The house system: it listens, plans what to do, and replies."""

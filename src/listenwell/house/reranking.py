@@ -1,0 +1,38 @@
+"""Which of several candidates is said: a weighted sum of terms, each of them higher where a reply is better.
+
+| term | what it is | found by |
+|---|---|---|
+| likelihood | mean log-probability of a token of the reply, given the context and the plan | the writer |
+| plan | log-probability that the reply does what was planned | the labeller of turns |
+| consensus | mean log-probability of a token of the last turn, given the reply (Dual-Emp) | the writer, backwards |
+| positivity | p(positive) − p(negative), of the reply less of the last turn, times the plan's positivity | sentiment |
+| fresh | 0, or −1 for a stock phrase ("I'm sorry to hear that") | the list that the metric counts by |
+| new | less the share of its pairs of words that the listener has said before, or that the reply says twice | |
+
+A term whose weight is 0 is not computed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from listenwell.metrics.stock import is_bland
+from listenwell.text.words import words
+
+
+def fresh(reply: str) -> float:
+    return -float(is_bland(reply))
+
+
+def new(reply: str, earlier: Sequence[str]) -> float:
+    """Less the share of the reply's pairs of words that stand in an earlier reply, or come again in this one."""
+    said = Counter(_pairs(reply))
+    before = {pair for text in earlier for pair in _pairs(text)}
+    again = sum(count if pair in before else count - 1 for pair, count in said.items())
+    return -again / max(1, said.total())
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    return list(pairwise(words(text)))

@@ -1,0 +1,219 @@
+"""The house system: it listens, plans what to do, writes several replies and says the one that fits best.
+
+context ─ listener ─▶ emotion, what people would do ─┐
+        ─ labeller ─▶ what each turn expresses ──────┴─ planner ─▶ plan ─ writer ─▶ candidates ─ rerank ─▶ reply
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from listenwell.checkpoint import Checkpoint
+from listenwell.decoding import Decoding
+from listenwell.dialogue import Example, Turn
+from listenwell.hearing import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT
+from listenwell.house.listening import Heard, Listening
+from listenwell.house.planning import Plan, Planner, PlanOptions
+from listenwell.house.reranking import fresh, new
+from listenwell.house.voice import Voice
+from listenwell.labelling import Labeller
+from listenwell.metrics.positivity import leaning
+from listenwell.models.contract import Controls
+from listenwell.reply import Candidate, Reply
+from listenwell.system import Likelihoods, Talk, as_context
+from listenwell.taxonomy import LABEL_ID
+
+if TYPE_CHECKING:
+    from listenwell.remote import Endpoint
+
+LEAST = float(np.log(0.01))
+"""The log-probability below which a reply simply does not do what was planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A dialogue with what was heard in it and what is to be done."""
+
+    context: tuple[Turn, ...]
+    heard: Heard
+    labels: tuple[str, ...]
+    """What each turn was heard as."""
+    plan: Plan
+
+    @property
+    def last(self) -> str:
+        return self.context[-1].text
+
+    def earlier_replies(self) -> list[str]:
+        return [turn.text for turn in self.context if turn.speaker == "listener"]
+
+
+class House:
+    """Listens, plans, replies. With an endpoint, that writes the candidates; listening and planning stay ours."""
+
+    takes_label = True
+    takes_positivity = True
+
+    def __init__(
+        self, parts: Mapping[str, Checkpoint], writer: Voice | Endpoint, options: PlanOptions | None = None
+    ) -> None:
+        if lacking := [name for name in HOUSE_PARTS if name not in parts]:
+            raise ValueError(f"the house system lacks {', '.join(lacking)} among the parts of its checkpoint")
+        self.listening = Listening(parts[LISTENER])
+        self.labeller = Labeller(parts[LABELLER])
+        self.sentiment = Labeller(parts[SENTIMENT], "polarity")
+        self.planner = Planner(options)
+        self.writer = writer
+        self.name = "house" if isinstance(writer, Voice) else writer.name
+
+    @classmethod
+    def of(cls, made: Checkpoint) -> House:
+        return cls(made.parts, Voice(made))
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What an evaluation notes of an endpoint."""
+        return {} if isinstance(self.writer, Voice) else self.writer.about
+
+    @property
+    def decoding(self) -> Decoding:
+        return self.writer.decoding
+
+    @decoding.setter
+    def decoding(self, decoding: Decoding) -> None:
+        self.writer.decoding = decoding
+
+    def with_decoding(self, **changes: object) -> House:
+        """The same system, speaking another way."""
+        other = copy(self)
+        other.writer = self.writer.with_decoding(**changes)  # type: ignore[assignment]
+        return other
+
+    # Listen and plan
+
+    def plan(self, talks: Sequence[Talk], controls: Controls | None = None) -> list[Planned]:
+        """What is heard in each dialogue, and what is to be done."""
+        contexts = [as_context(talk) for talk in talks]
+        said = self.labeller.label([turn.text for context in contexts for turn in context])
+        ends = accumulate((len(context) for context in contexts), initial=0)
+        labels = [tuple(label.name for label in said[begin:end]) for begin, end in pairwise(ends)]
+        return [
+            Planned(context, heard, turns, self.planner.plan(heard, context, turns, controls))
+            for context, heard, turns in zip(contexts, self.listening.hear(contexts), labels, strict=True)
+        ]
+
+    # Reply
+
+    def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
+        return self.replies([talk], controls)[0]
+
+    def replies(
+        self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
+    ) -> list[Reply]:
+        planned = self.plan(talks, controls)
+        ranked = self.rerank(planned, self._write(planned, done))
+        return [self._explain(one, candidates) for one, candidates in zip(planned, ranked, strict=True)]
+
+    def stream(self, talk: Talk, controls: Controls | None = None) -> Generator[str, None, Reply]:
+        """One candidate as it grows: sooner there, and not the best of several."""
+        (one,) = self.plan([talk], controls)
+        text = ""
+        growing = (
+            self.writer.say(_item(0, one), _plans([one]))
+            if isinstance(self.writer, Voice)
+            else self.writer.stream(talk, Controls(label=one.plan.label))
+        )
+        for text in growing:
+            yield text
+        return replace(self._explain(one, [Candidate(text, 0.0)]), candidates=())
+
+    def _write(self, planned: Sequence[Planned], done: Callable[[int], None] | None) -> list[list[Candidate]]:
+        if isinstance(self.writer, Voice):
+            return self.writer.write([_item(row, one) for row, one in enumerate(planned)], _plans(planned), done)
+        asked = [(one.context, Controls(label=one.plan.label)) for one in planned]
+        return self.writer.many_candidates(asked, done)
+
+    # Choose
+
+    def rerank(self, planned: Sequence[Planned], written: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
+        """The candidates of each dialogue, best first, with what each was weighed by."""
+        weights = self.decoding.rerank
+        if not weights:
+            return [list(candidates) for candidates in written]
+        pairs = [(one, candidate) for one, candidates in zip(planned, written, strict=True) for candidate in candidates]
+        columns = {name: values for name, values in self._terms(pairs) if getattr(weights, name)}
+        weighed = []
+        for row, (_, candidate) in enumerate(pairs):
+            terms = {name: float(values[row]) for name, values in columns.items()}
+            weighed.append(replace(candidate, score=weights.total(terms), terms=terms))
+        ends = accumulate((len(candidates) for candidates in written), initial=0)
+        return [
+            sorted(weighed[begin:end], key=lambda candidate: candidate.score, reverse=True)
+            for begin, end in pairwise(ends)
+        ]
+
+    def _terms(self, pairs: Sequence[tuple[Planned, Candidate]]) -> Iterable[tuple[str, np.ndarray | list[float]]]:
+        """Each term of `reranking` for all candidates together; those without weight are not computed."""
+        weights = self.decoding.rerank
+        texts = [candidate.text for _, candidate in pairs]
+        if weights.likelihood and isinstance(self.writer, Voice):
+            yield "likelihood", [candidate.score for _, candidate in pairs]
+        if weights.plan:
+            wanted = [LABEL_ID[one.plan.label] for one, _ in pairs]
+            yield "plan", self.labeller.log_probs(texts)[np.arange(len(texts)), wanted].clip(LEAST)
+        if weights.consensus and isinstance(self.writer, Voice):
+            yield "consensus", self.writer.consensus([one.last for one, _ in pairs], texts)
+        if weights.positivity:
+            turns = [one.last for one, _ in pairs]
+            gain = leaning(self.sentiment.distribution(texts)) - leaning(self.sentiment.distribution(turns))
+            yield "positivity", gain * [one.plan.positivity for one, _ in pairs]
+        yield "fresh", [fresh(text) for text in texts]
+        yield "new", [new(text, one.earlier_replies()) for (one, _), text in zip(pairs, texts, strict=True)]
+
+    def _explain(self, one: Planned, candidates: Sequence[Candidate]) -> Reply:
+        plan = one.plan
+        reasons = {
+            "heard": list(one.labels),
+            "plan": plan.reason,
+            "positivity": plan.positivity,
+            "probability": plan.chances[plan.label],
+            "likeliest": dict(list(plan.expected.items())[:3]),
+        }
+        return Reply(
+            text=candidates[0].text,
+            emotion=one.heard.emotion,
+            emotions=one.heard.emotions,
+            label=plan.label,
+            reasons=reasons,
+            candidates=tuple(candidates),
+            system=self.name,
+        )
+
+    # Measure
+
+    def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
+        """The plan is summed out by what people would do, without the lean: that is a choice in use."""
+        if not isinstance(self.writer, Voice):
+            return None
+        chances = self.listening.log_probs([item.context for item in items])["label"]
+        return self.writer.likelihoods_by(items, torch.from_numpy(chances), done)
+
+    def oracle_likelihoods(
+        self, items: Sequence[Example], done: Callable[[int], None] | None = None
+    ) -> Likelihoods | None:
+        return self.writer.oracle_likelihoods(items, done) if isinstance(self.writer, Voice) else None
+
+
+def _item(row: int, one: Planned) -> Example:
+    return Example(str(row), one.context)
+
+
+def _plans(planned: Sequence[Planned]) -> torch.Tensor:
+    return torch.tensor([LABEL_ID[one.plan.label] for one in planned])

@@ -1,0 +1,133 @@
+"""The voice of the house system: its writer with a tokenizer, an engine and a way of decoding.
+
+What is learned is read by transformers, with adapters; what is said while somebody waits is written by the lean
+engine, with the adapters merged, where the backbone is of its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from listenwell.backbones.engine import Cache, LeanLlama, half
+from listenwell.checkpoint import Checkpoint
+from listenwell.decoding import decode, stream
+from listenwell.dialogue import Example, Turn
+from listenwell.models.contract import Batch, State, Steps
+from listenwell.models.writer import Text, Writer
+from listenwell.reply import Candidate
+from listenwell.system import Bot, Likelihoods
+
+
+class Lean:
+    """The lean engine under the step() contract.
+
+    There is one memory, which every step moves on: a state only says which of its rows go on, and in which order.
+    """
+
+    def __init__(self, engine: LeanLlama, cache: Cache, first: Tensor, words: int) -> None:
+        self.engine, self.cache, self.first, self.words = engine, cache, first, words
+
+    def begin(self) -> State:
+        return State(moving=torch.arange(len(self.first)))
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        rows: Tensor = state.moving
+        if state.length == 0:
+            tokens = self.first[rows]  # the header has a token left where other models have the start token
+        usual = torch.arange(len(rows))
+        if len(rows) != len(self.cache.positions) or not torch.equal(rows, usual):
+            self.cache = self.cache.select(rows)
+        logits = self.engine.step(tokens, self.cache)[:, : self.words]
+        return logits, State(state.beliefs, None, usual, state.length + 1)
+
+
+class Voice(Bot):
+    """A writer that is told, for every reply, what to do."""
+
+    model: Writer
+
+    def __init__(self, made: Checkpoint) -> None:
+        if not isinstance(made.model, Writer):
+            raise ValueError(f"{made.name} does not write by a plan; house-writer does")
+        super().__init__(replace(made, parts={}))
+        self._engine: LeanLlama | None = None
+        self._engine_failed = False
+
+    def write(
+        self, items: Sequence[Example], plans: Tensor, done: Callable[[int], None] | None = None
+    ) -> list[list[Candidate]]:
+        """Candidates for the context of each item, by its plan (a label's id): the likeliest first, no text twice."""
+        found: dict[int, list[Candidate]] = {}
+        for batch in self._batches(items, tokens=4_000, examples=32):
+            with torch.inference_mode():
+                steps, state = self._begin(batch, plans[list(batch.rows)])
+                written = decode(steps, state, self.decoding, items=batch.rows, **self._ends())
+            for row, hypotheses in zip(batch.rows, written, strict=True):
+                texts: dict[str, float] = {}
+                for hypothesis in hypotheses:
+                    texts.setdefault(self.tokenizer.decode(hypothesis.tokens), hypothesis.score)
+                found[row] = [Candidate(text, score) for text, score in texts.items()]
+            if done is not None:
+                done(len(batch))
+        return [found[row] for row in range(len(items))]
+
+    def say(self, item: Example, plan: Tensor) -> Iterator[str]:
+        """One reply as it grows, each time the whole text so far."""
+        (batch,) = self._batches([item])
+        options = replace(self.decoding, candidates=1)
+        if options.method == "beam":
+            options = replace(options, method="greedy")
+        with torch.inference_mode():
+            steps, state = self._begin(batch, plan)
+        tokens: list[int] = []
+        for token in stream(steps, state, options, **self._ends()):
+            tokens.append(token)
+            yield self.tokenizer.decode(tokens)
+
+    def likelihoods_by(
+        self, items: Sequence[Example], chances: Tensor, done: Callable[[int], None] | None = None
+    ) -> Likelihoods:
+        """Of the replies, the plan summed out by a planner's log-chances of all labels (items, 41)."""
+        return self._likelihoods(
+            items, lambda batch: self.model.score(batch, chances=chances[list(batch.rows)].float()), done
+        )
+
+    def consensus(self, turns: Sequence[str], replies: Sequence[str]) -> np.ndarray:
+        """Mean log-probability of a token of each turn, its end too, given the reply alone."""
+        pairs = zip(turns, replies, strict=True)
+        items = [
+            Example(str(row), (Turn("speaker", turn),), Turn("listener", reply))
+            for row, (turn, reply) in enumerate(pairs)
+        ]
+        found = np.zeros(len(items))
+        for batch in self._batches(items, tokens=4_000):
+            assert batch.context is not None
+            assert batch.reply is not None
+            with torch.inference_mode():
+                last = self.model.last_turn(batch.context)
+                nll = self.model.backward_scores(batch.reply, last)
+            found[list(batch.rows)] = (-nll / last.mask.sum(dim=1)).numpy()
+        return found
+
+    def _begin(self, batch: Batch, plans: Tensor) -> tuple[Steps, State]:
+        engine = self._lean()
+        if engine is None:
+            return self.model, self.model.plan(batch, plans[:, None])
+        text, first = self.model.opening(Text.joined(self.model.context(batch), self.model.header(plans)))
+        cache, _ = engine.prefill(text.tokens, text.mask, self.decoding.max_length + 1)
+        lean = Lean(engine, cache, first, self.model.vocabulary.size)
+        return lean, lean.begin()
+
+    def _lean(self) -> LeanLlama | None:
+        """The engine, made at the first reply; None where the backbone is of another kind."""
+        if self._engine is None and not self._engine_failed:
+            try:
+                self._engine = LeanLlama(self.model.config.architecture, self.model.merged(), half)
+            except ValueError:
+                self._engine_failed = True
+        return self._engine

@@ -1,0 +1,175 @@
+"""The ears of the house system (`house-listener`): what a speaker feels, and what people would reply with.
+
+A pretrained encoder, fine-tuned as a whole, reads the dialogue so far; an embedding added to each word says who speaks.
+Two heads read its positions, each with weights of its own: the feeling stands mostly in the first turn, what is asked
+for in the last.
+
+    α = softmax_t(v·h_t / √width),   p(emotion | context) = softmax(W Σ α_t h_t / temperature)
+    the same with another v, W and temperature: p(label of the reply | context)
+
+The emotion is the dialogue's, one of 32; the label is what the next reply does, one of 41, learned from what people
+did. The temperatures are 1 while it learns; `listenwell calibrate` sets them on validation data, so that a system can
+sum over what was heard. It does not talk: `listenwell.house.listening` is what uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from listenwell.backbones.encoder import PretrainedEncoder, read_architecture
+from listenwell.dialogue import ROLES
+from listenwell.layers.dropout import Dropout
+from listenwell.models.contract import (
+    Batch,
+    Controls,
+    Model,
+    Moment,
+    Sequence,
+    State,
+    Term,
+    Vocabulary,
+    WordPrior,
+    map_tensors,
+)
+from listenwell.models.terms import classification_terms
+from listenwell.taxonomy import EMOTIONS, LABELS
+
+HEADS: tuple[str, str] = ("emotion", "label")
+"""What is heard in a dialogue: the names of the heads and of their beliefs."""
+
+
+@dataclass
+class ListenerConfig:
+    """Which encoder, and how firmly its heads are held back from learning the dialogues by heart."""
+
+    backbone: str = "minilm"
+    """The pretrained encoder to start from: a folder, or a name such as minilm. Its tokens are to be read too: the
+    recipe's text has kind backbone and the same name."""
+    architecture: dict[str, Any] = field(default_factory=dict)
+    """The encoder's sizes; those of the backbone if not given."""
+    dropout: float = 0.1
+    """On what each head classifies. Inside the encoder it is the architecture's own."""
+
+
+class Head(nn.Module):
+    """One question about a dialogue: where to look, and the classes to choose from."""
+
+    temperature: Tensor
+
+    def __init__(self, width: int, classes: int, dropout: float) -> None:
+        super().__init__()
+        self.attention = nn.Parameter(torch.zeros(width))  # all positions count alike at first
+        self.dropout = Dropout(dropout)
+        self.out = nn.Linear(width, classes)
+        nn.init.normal_(self.out.weight, std=0.02)
+        nn.init.zeros_(self.out.bias)
+        self.register_buffer("temperature", torch.ones(()))
+
+    def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """The positions' mean, each weighed by exp(v·h / √width): (batch, time, width) to (batch, width)."""
+        scores = hidden @ self.attention * hidden.shape[-1] ** -0.5
+        weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+        return (weights[:, None] @ hidden)[:, 0]
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """Logits (batch, classes), not calibrated."""
+        return self.out(self.dropout(self.pool(hidden, mask)))
+
+
+class Listener(Model):
+    """p(emotion | context) and p(label of the reply | context)."""
+
+    Config = ListenerConfig
+    objectives: ClassVar[Mapping[str, str]] = {"listen": "listen", "situation": "situation"}
+    talks = False
+
+    def __init__(self, config: ListenerConfig, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        # Kept whole in the config, so that a checkpoint needs no file of the backbone.
+        self.config = replace(config, architecture=config.architecture or read_architecture(config.backbone))
+        self.vocabulary = vocabulary
+        self.backbone = PretrainedEncoder(self.config.architecture)
+        if vocabulary.size > self.backbone.vocabulary:
+            raise ValueError(
+                f"the text has {vocabulary.size:,} tokens, but the backbone knows {self.backbone.vocabulary:,}; "
+                f"write text: {{kind: backbone, backbone: {config.backbone}}}"
+            )
+        self.speakers = nn.Embedding(len(ROLES), self.backbone.width)
+        nn.init.zeros_(self.speakers.weight)  # it starts as the encoder that was pretrained
+        self.heads = nn.ModuleDict(
+            {
+                name: Head(self.backbone.width, len(classes), config.dropout)
+                for name, classes in zip(HEADS, (EMOTIONS, LABELS), strict=True)
+            }
+        )
+
+    def initialise(self, prior: WordPrior) -> None:
+        self.backbone.load_pretrained(self.config.backbone)
+
+    def head(self, name: str) -> Head:
+        """One of HEADS."""
+        found = self.heads[name]
+        assert isinstance(found, Head)
+        return found
+
+    def read(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """What the encoder makes of each position of the context, and which are real."""
+        if batch.context is None:
+            raise ValueError("there is no dialogue to listen to: an example holds it as its context")
+        context = latest(batch.context, self.backbone.longest)
+        return self.backbone(context.tokens, context.mask, self.speakers(context.roles)), context.mask
+
+    def logits(self, batch: Batch) -> dict[str, Tensor]:
+        """Of both heads, not calibrated."""
+        hidden, mask = self.read(batch)
+        return {name: self.head(name)(hidden, mask) for name in HEADS}
+
+    def hear(self, batch: Batch) -> dict[str, Tensor]:
+        """log p(emotion | context) (batch, 32) and log p(label of the reply | context) (batch, 41), calibrated."""
+        logits = self.logits(batch)
+        return {name: (logits[name] / self.head(name).temperature).log_softmax(dim=-1) for name in HEADS}
+
+    def understand(
+        self,
+        batch: Batch,
+        controls: Controls | None = None,
+        direction: Literal["forward", "backward"] = "forward",
+        generator: torch.Generator | None = None,
+    ) -> State:
+        return State(self.hear(batch))
+
+    def listen(
+        self, batch: Batch, moment: Moment, smoothing: float = 0.0, label_smoothing: float = 0.0
+    ) -> dict[str, Term]:
+        """The negative log-likelihoods of the dialogue's emotion and of the reply's label, each with label smoothing.
+
+        Not weighed by class: what is summed over in use must be as probable as it is frequent.
+        """
+        assert batch.emotion is not None
+        assert batch.label is not None
+        logits = self.logits(batch)
+        return {
+            **classification_terms("emotion", logits["emotion"].log_softmax(dim=-1), batch.emotion, smoothing),
+            **classification_terms("label", logits["label"].log_softmax(dim=-1), batch.label, label_smoothing),
+        }
+
+    def situation(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
+        """The emotion's negative log-likelihood alone: for texts that nobody answers, such as situations."""
+        assert batch.emotion is not None
+        hidden, mask = self.read(batch)
+        believed = self.head("emotion")(hidden, mask).log_softmax(dim=-1)
+        return classification_terms("situation", believed, batch.emotion, smoothing)
+
+
+def latest(side: Sequence, most: int) -> Sequence:
+    """The last `most` real positions of each row: the oldest go."""
+    if side.tokens.shape[1] <= most:
+        return side
+    first = (side.mask.sum(dim=1) - most).clamp_min(0)
+    kept = first[:, None] + torch.arange(most, device=first.device)
+    return map_tensors(side, lambda tensor: tensor.gather(1, kept))

@@ -1,0 +1,448 @@
+"""The house system's voice (`house-writer`): a pretrained language model that writes what it is told to do.
+
+A causal language model, which stays as it is, with low-rank adapters on all its projections, which learn. The dialogue
+is in ChatML, as a chat model knows it, and the plan stands in the header of the reply, behind the context: what was
+read of the context serves every plan and every candidate.
+
+    <|im_start|>user
+    I lost my job.<|im_end|>
+    <|im_start|>assistant (consoling)            p(reply | context, plan); without a plan the header is plain
+    I am so sorry.<|im_end|>
+
+The same weights also go the other way, as Dual-Emp's backward model does: from a reply to the turn that it answers.
+
+    <|im_start|>assistant
+    I am so sorry.<|im_end|>
+    <|im_start|>answers
+    I lost my job.<|im_end|>                     p(last turn | reply)
+
+The plan is one of the 41 labels. Who makes it is no part of this model; where nobody does, the header is plain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, TypeVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from listenwell.backbones.adapted import (
+    Layout,
+    Memory,
+    Reading,
+    fill,
+    language_architecture,
+    make_adapted,
+    merged_weights,
+    own_names,
+)
+from listenwell.dialogue import ROLES
+from listenwell.layers.loss import packed_cross_entropy
+from listenwell.models.contract import (
+    ABSENT,
+    Batch,
+    Controls,
+    Model,
+    Moment,
+    Sequence,
+    State,
+    Term,
+    Vocabulary,
+    WordPrior,
+    map_tensors,
+)
+from listenwell.models.meed2 import likeliest
+from listenwell.models.terms import sum_by_row
+from listenwell.taxonomy import LABELS, label_id
+from listenwell.text import backbone_tokenizer
+from listenwell.text.chatml import ANSWERED, LINE, LISTENER, chat_headers
+
+Tree = TypeVar("Tree")
+
+PLAIN = len(LABELS)
+"""In the place of a plan: no plan, a plain header."""
+
+READ, REPLY, INNER = range(3)
+"""What a position is to the loss: only read, a word of the reply, a word of an earlier reply."""
+
+AT_ONCE = 64
+"""For scores under many plans: rows that are read together. Each has a copy of its context's keys and values."""
+
+
+@dataclass
+class WriterConfig:
+    """Which language model, how wide its adapters are, and how the plan is summed out."""
+
+    backbone: str = "smollm2"
+    """The pretrained language model: a folder, or a name such as smollm2. Its tokens are to be read too: the recipe's
+    text has kind backbone and the same name, and its encoding has turns: chatml."""
+    architecture: dict[str, Any] = field(default_factory=dict)
+    """The language model's sizes; those of the backbone if not given."""
+    headers: dict[str, list[int]] = field(default_factory=dict)
+    """The token ids of the headers by what they stand for, as `listenwell.text.chatml` writes them; with the
+    backbone's tokenizer if not given."""
+    rank: int = 16
+    """Width of the adapters."""
+    scale: float = 2.0
+    """What an adapter's part of a sum is multiplied by: alpha / rank in the words of LoRA."""
+    score_mass: float = 0.95
+    """For the likelihood under a planner: so much of its probability is summed over, the likeliest labels first."""
+    score_most: int = 8
+    """For the likelihood under a planner: over at most so many labels."""
+
+
+@dataclass(slots=True)
+class Text:
+    """Token ids (batch, time) with their masks, and what each position is to the loss."""
+
+    tokens: Tensor
+    mask: Tensor
+    use: Tensor
+
+    @classmethod
+    def of(cls, side: Sequence, use: int | Tensor = READ) -> Text:
+        return cls(side.tokens, side.mask, use if isinstance(use, Tensor) else torch.full_like(side.tokens, use))
+
+    @classmethod
+    def same(cls, ids: list[int], like: Tensor) -> Text:
+        """The same tokens in every row."""
+        tokens = torch.tensor(ids, device=like.device).expand(len(like), -1)
+        return cls(tokens, torch.ones_like(tokens, dtype=torch.bool), torch.full_like(tokens, READ))
+
+    @classmethod
+    def joined(cls, *parts: Text) -> Text:
+        """The parts of each row one behind the other, without gaps; what is padding comes last."""
+        mask = torch.cat([part.mask for part in parts], dim=1)
+        # Stable: what is real keeps its order.
+        order = (~mask).byte().sort(dim=1, stable=True).indices[:, : int(mask.sum(dim=1).max())]
+        tokens, use = (torch.cat([getattr(part, name) for part in parts], dim=1) for name in ("tokens", "use"))
+        return cls(tokens.gather(1, order), mask.gather(1, order), use.gather(1, order))
+
+
+@dataclass(slots=True)
+class Read:
+    """What was read before the reply begins. Every tensor has the batch first."""
+
+    memory: Memory
+    """Keys and values of each layer."""
+    mask: Tensor
+    """(batch, time), True at real positions."""
+    first: Tensor
+    """(batch,) the last token of the header: not yet read, it takes the place of the start token."""
+    plan: Tensor
+    """(batch,) the label told, PLAIN where none is."""
+
+
+class Writer(Model):
+    """p(reply | context, plan) and p(last turn | reply)."""
+
+    Config = WriterConfig
+    config: WriterConfig
+    objectives: ClassVar[Mapping[str, str]] = {"likelihood": "likelihood", "backward": "backward"}
+    takes_label = True
+    plan_tokens: Tensor
+    plan_mask: Tensor
+
+    def __init__(self, config: WriterConfig, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        if config.rank < 1:
+            raise ValueError(f"rank is {config.rank}, expected at least 1")
+        if not 0 < config.score_mass <= 1:
+            raise ValueError(f"score_mass is {config.score_mass}, expected a share above 0 and at most 1")
+        if not 1 <= config.score_most <= len(LABELS):
+            raise ValueError(f"score_most is {config.score_most}, expected 1 to {len(LABELS)} labels")
+        # Kept whole in the config: a checkpoint says what it was trained with, whatever the backbone's files say later.
+        self.config = replace(
+            config,
+            architecture=config.architecture or language_architecture(config.backbone),
+            headers=config.headers or chat_headers(backbone_tokenizer(config.backbone)),
+        )
+        self.vocabulary = vocabulary
+        self.backbone = make_adapted(self.config.architecture, config.rank, config.scale)
+        if vocabulary.size > len(self._table):
+            raise ValueError(
+                f"the text has {vocabulary.size:,} tokens, but the backbone knows {len(self._table):,}; "
+                f"write text: {{kind: backbone, backbone: {config.backbone}}}"
+            )
+        self._tabulate()
+
+    def _tabulate(self) -> None:
+        """The headers of a reply as one table, a row a label and the plain one last."""
+        headers = [self.config.headers[name] for name in (*LABELS, LISTENER)]
+        longest = max(map(len, headers))
+        tokens = torch.tensor([header + [0] * (longest - len(header)) for header in headers])
+        mask = torch.arange(longest) < torch.tensor([[len(header)] for header in headers])
+        self.register_buffer("plan_tokens", tokens, persistent=False)
+        self.register_buffer("plan_mask", mask, persistent=False)
+
+    # What is the backbone's
+
+    def initialise(self, prior: WordPrior) -> None:
+        if self.config.headers[LISTENER][0] != self.vocabulary.start:
+            wanted = f"{{kind: backbone, backbone: {self.config.backbone}}}"
+            raise ValueError(f"the text is not that of the backbone: write text: {wanted}")
+        self.borrow()
+
+    def borrowed(self) -> frozenset[str]:
+        return frozenset(f"backbone.{name}" for name in own_names(self.backbone))
+
+    def borrow(self) -> None:
+        fill(self.backbone, self.config.backbone)
+
+    def merged(self) -> dict[str, Tensor]:
+        """The weights of a plain language model that writes the same, for an engine that knows no adapters."""
+        return merged_weights(self.backbone)
+
+    @property
+    def _table(self) -> Tensor:
+        """By which words are chosen. A backbone may have more rows than it has words."""
+        return self.backbone.get_output_embeddings().weight[: self.vocabulary.size]
+
+    @property
+    def _bias(self) -> Tensor | None:
+        bias = self.backbone.get_output_embeddings().bias
+        return None if bias is None else bias[: self.vocabulary.size]
+
+    # The text
+
+    def header(self, plan: Tensor) -> Text:
+        """The header of a reply with each row's plan (batch,): a label id, or PLAIN."""
+        tokens = self.plan_tokens[plan]
+        return Text(tokens, self.plan_mask[plan], torch.full_like(tokens, READ))
+
+    def context(self, batch: Batch, inner: bool = False) -> Text:
+        """The context, whose earlier replies are learned too if `inner`."""
+        side = batch.context
+        assert side is not None
+        if side.tokens[0, :2].tolist() not in [self.config.headers[role][:2] for role in ROLES]:
+            raise ValueError("the context's turns have no headers: write encoding: {turns: chatml}")
+        return Text.of(side, self._earlier_replies(side) if inner else READ)
+
+    def _earlier_replies(self, side: Sequence) -> Tensor:
+        """INNER at the words and ends of the listener's turns, their headers and line breaks left out."""
+        # A turn is its header, its words, the end, and a line: the marks and how far they reach tell all but the words.
+        starts, ends = (side.tokens == mark for mark in (self.vocabulary.start, self.vocabulary.end))
+        around = torch.zeros_like(side.mask)
+        reaches = [(starts, step) for step in range(len(self.config.headers[LISTENER]))]
+        reaches += [(ends, step + 1) for step in range(len(self.config.headers[LINE]))]
+        for found, step in reaches:
+            around[:, step:] |= found[:, : found.shape[1] - step]
+        return torch.where(side.mask & (side.roles == ROLES.index("listener")) & ~around, INNER, READ)
+
+    def last_turn(self, context: Sequence) -> Sequence:
+        """The words and the end of each context's last turn, without header and line break."""
+        places = torch.arange(context.tokens.shape[1], device=context.tokens.device)
+        begins = torch.where(context.tokens == self.vocabulary.start, places, 0).amax(dim=1, keepdim=True)
+        headers = torch.tensor([len(self.config.headers[role]) for role in ROLES], device=places.device)
+        begins = begins + headers[context.roles.gather(1, begins)]
+        ends = context.mask.sum(dim=1, keepdim=True) - len(self.config.headers[LINE])
+        longest = int((ends - begins).max())
+        index = (begins + torch.arange(longest, device=places.device)).clamp_max(len(places) - 1)
+        kept = map_tensors(context, lambda tensor: tensor.gather(1, index))
+        return replace(kept, mask=kept.mask & (index < ends))
+
+    def _answered(self, reply: Sequence) -> Text:
+        """A reply, and the header of the turn that it answers."""
+        before, line, behind = (
+            Text.same(self.config.headers[name], reply.tokens) for name in (LISTENER, LINE, ANSWERED)
+        )
+        return Text.joined(before, Text.of(reply), line, behind)
+
+    # Reading without memory: learning and scoring
+
+    def _hidden(self, text: Text) -> Tensor:
+        """What the backbone makes of every real position, (positions, width), texts one behind the other."""
+        places = torch.arange(text.mask.shape[1], device=text.mask.device).expand_as(text.mask)[text.mask]
+        found = self.backbone.base_model(
+            input_ids=text.tokens[text.mask][None],
+            position_ids=places[None],
+            layout=Layout(text.mask),
+            use_cache=False,
+        )
+        return found.last_hidden_state[0]
+
+    def _costs(self, hidden: Tensor, text: Text, use: int) -> tuple[Tensor, Tensor]:
+        """The summed −log p of the positions of one use, and each one's, from the positions before them."""
+        index = (text.use[text.mask] == use).nonzero()[:, 0]
+        targets = text.tokens[text.mask][index]
+        return packed_cross_entropy(hidden[index - 1], self._table, self._bias, targets)
+
+    def _term(self, hidden: Tensor, text: Text, use: int) -> Term:
+        loss, nll = self._costs(hidden, text, use)
+        return Term(loss, len(nll))
+
+    def _score(self, text: Text) -> Tensor:
+        """−log p (batch,) of the words of the reply."""
+        _, nll = self._costs(self._hidden(text), text, REPLY)
+        return sum_by_row(nll, text.mask & (text.use == REPLY))
+
+    def likelihood(self, batch: Batch, moment: Moment, plan: float = 0.7, inner: bool = True) -> dict[str, Term]:
+        """The reply's negative log-likelihood; `plan` is how often its label is told, `inner` whether the earlier
+        replies of the context are learned with it.
+
+        In validation nothing is told: who replies in use does not know the label of what people said.
+        """
+        assert batch.reply is not None
+        told = self._told(batch, moment, plan if self.training else 0.0)
+        text = Text.joined(self.context(batch, inner), self.header(told), Text.of(batch.reply, REPLY))
+        hidden = self._hidden(text)
+        terms = {"reply": self._term(hidden, text, REPLY)}
+        return terms | ({"inner": self._term(hidden, text, INNER)} if inner else {})
+
+    def _told(self, batch: Batch, moment: Moment, share: float) -> Tensor:
+        """The labels told (batch,), by a draw that a run which goes on repeats: of the rows and the moment alone."""
+        gold = self._gold(batch)
+        first = batch.rows[0] if batch.rows else 0
+        noise = torch.Generator().manual_seed(1_000_003 * moment.step + first)
+        kept = torch.rand(len(batch), generator=noise).to(gold.device) < share
+        return torch.where(kept, gold, PLAIN)
+
+    def _gold(self, batch: Batch) -> Tensor:
+        assert batch.label is not None
+        return torch.where(batch.label == ABSENT, PLAIN, batch.label)
+
+    def backward(self, batch: Batch, moment: Moment) -> dict[str, Term]:
+        """The negative log-likelihood of the context's last turn, given the reply alone."""
+        assert batch.context is not None
+        assert batch.reply is not None
+        text = Text.joined(self._answered(batch.reply), Text.of(self.last_turn(batch.context), REPLY))
+        return {"backward": self._term(self._hidden(text), text, REPLY)}
+
+    def score(self, batch: Batch, generator: torch.Generator | None = None, chances: Tensor | None = None) -> Tensor:
+        """−log p(reply | context), the end counted; with the log-chances of all labels (batch, 41) that a planner
+        gives, −log Σ p(plan | context) p(reply | context, plan) over the likeliest.
+
+        As in MEED2, what the others would add is left out and nothing is renormalised.
+        """
+        assert batch.reply is not None
+        if chances is None:
+            return self._score_told(batch, torch.full_like(batch.reply.tokens[:, 0], PLAIN))
+        rows, ranks, labels, logs = likeliest(chances, self.config.score_mass, self.config.score_most)
+        both = logs.new_full((len(batch), self.config.score_most), -torch.inf)
+        both[rows, ranks] = logs - self._many_scores(batch, rows, labels)
+        return -both.logsumexp(dim=1)
+
+    def oracle_score(self, batch: Batch) -> Tensor:
+        """−log p(reply | context, plan) with the *true* label: not to be had in use, only to stand beside a score."""
+        return self._score_told(batch, self._gold(batch))
+
+    def _score_told(self, batch: Batch, plan: Tensor) -> Tensor:
+        assert batch.reply is not None
+        return self._score(Text.joined(self.context(batch), self.header(plan), Text.of(batch.reply, REPLY)))
+
+    def plan_scores(self, batch: Batch, labels: Tensor) -> Tensor:
+        """−log p(reply | context, plan) of each plan (batch, k): ids of labels, or PLAIN. The context is read once."""
+        rows = torch.arange(len(batch), device=labels.device).repeat_interleave(labels.shape[1])
+        return self._many_scores(batch, rows, labels.flatten()).view(labels.shape)
+
+    def backward_scores(self, replies: Sequence, turns: Sequence) -> Tensor:
+        """−log p(turn | reply) of each row; both end with the end token. Of a context, `last_turn` gives the turns."""
+        return self._score(Text.joined(self._answered(replies), Text.of(turns, REPLY)))
+
+    # Reading with memory: many plans, and writing
+
+    def _read(self, text: Text, before: Read | None = None, own: Memory | None = None) -> tuple[Tensor, Memory]:
+        """What the backbone makes of the text behind what was read `before` and of its `own`: (batch, time, width),
+        and the keys and values of all that is its own."""
+        known = text.mask.new_zeros(len(text.mask), 0) if before is None else before.mask
+        if own:
+            known = torch.cat([known, known.new_ones(len(known), own[0][0].shape[2])], dim=1)
+        length = text.tokens.shape[1]
+        places = known.sum(dim=1, keepdim=True) + torch.arange(length, device=known.device)
+        reading = Reading([] if before is None else before.memory, own or [])
+        found = self.backbone.base_model(
+            input_ids=text.tokens,
+            attention_mask=self._seen(known, length),
+            position_ids=places,
+            past_key_values=reading,
+            use_cache=True,
+        )
+        return found.last_hidden_state, reading.own
+
+    @staticmethod
+    def _seen(known: Tensor, length: int) -> Tensor | None:
+        """What each of `length` new positions may look at (batch, 1, length, all); None where that is usual."""
+        if not known.shape[1] or (length == 1 and bool(known.all())):
+            return None
+        causal = known.new_ones(length, length).tril().expand(len(known), -1, -1)
+        return torch.cat([known[:, None].expand(-1, length, -1), causal], dim=2)[:, None]
+
+    def read(self, batch: Batch) -> Read:
+        """The context alone, for many plans."""
+        text = Text.joined(self.context(batch))
+        _, memory = self._read(text)
+        nothing = torch.full_like(text.tokens[:, 0], PLAIN)
+        return Read(memory, text.mask, nothing, nothing)
+
+    def _many_scores(self, batch: Batch, rows: Tensor, labels: Tensor) -> Tensor:
+        """−log p(reply | context, label) of rows of the batch, each with a label of its own."""
+        assert batch.reply is not None
+        context = self.read(batch)
+        scores = []
+        for some, plans in zip(rows.split(AT_ONCE), labels.split(AT_ONCE), strict=True):
+            text = Text.joined(self.header(plans), Text.of(chosen(batch.reply, some), REPLY))
+            hidden, _ = self._read(text, chosen(context, some))
+            _, nll = self._costs(hidden[text.mask], text, REPLY)
+            scores.append(sum_by_row(nll, text.mask & (text.use == REPLY)))
+        return torch.cat(scores)
+
+    def plan(self, batch: Batch, labels: Tensor) -> State:
+        """A state for each plan (batch, k) of each row, next to each other, from one reading of the context."""
+        rows = torch.arange(len(batch), device=labels.device).repeat_interleave(labels.shape[1])
+        before = chosen(self.read(batch), rows)
+        text, first = self.opening(self.header(labels.flatten()))
+        _, own = self._read(text, before)
+        memory = [
+            (torch.cat([k, new_k], dim=2), torch.cat([v, new_v], dim=2))
+            for (k, v), (new_k, new_v) in zip(before.memory, own, strict=True)
+        ]
+        return State(fixed=Read(memory, torch.cat([before.mask, text.mask], dim=1), first, labels.flatten()))
+
+    def understand(
+        self,
+        batch: Batch,
+        controls: Controls | None = None,
+        direction: Literal["forward", "backward"] = "forward",
+        generator: torch.Generator | None = None,
+    ) -> State:
+        """Replies with the label asked for, else without a plan. Backward it reads the reply and writes the turn."""
+        plan = torch.full((len(batch),), PLAIN, device=self.plan_tokens.device)
+        if direction == "backward":
+            assert batch.reply is not None
+            text = self._answered(batch.reply)
+        else:
+            if controls is not None and controls.label is not None:
+                plan = torch.full_like(plan, label_id(controls.label))
+            text = Text.joined(self.context(batch), self.header(plan))
+        text, first = self.opening(text)
+        _, memory = self._read(text)
+        return State(fixed=Read(memory, text.mask, first, plan))
+
+    @staticmethod
+    def opening(text: Text) -> tuple[Text, Tensor]:
+        """What is read before writing begins: the text without the last token of each row; and those tokens."""
+        last = text.mask.sum(dim=1, keepdim=True) - 1
+        places = torch.arange(text.mask.shape[1], device=last.device)
+        shorter = replace(text, mask=text.mask & (places < last))
+        return map_tensors(shorter, lambda tensor: tensor[:, :-1]), text.tokens.gather(1, last)[:, 0]
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        # The header has a token left where other models have the start token.
+        tokens = (state.fixed.first if state.length == 0 else tokens)[:, None]
+        text = Text(tokens, torch.ones_like(tokens, dtype=torch.bool), tokens)
+        hidden, own = self._read(text, state.fixed, state.moving)
+        logits = F.linear(hidden[:, 0], self._table, self._bias)
+        return logits, State(state.beliefs, state.fixed, own, state.length + 1)
+
+    def reasons(self, state: State, row: int) -> dict[str, Any]:
+        """What it was told to do, if anything."""
+        plan = int(state.fixed.plan[row])
+        return {} if plan == PLAIN else {"told": LABELS[plan]}
+
+
+def chosen(tree: Tree, rows: Tensor) -> Tree:
+    """Only these rows, in this order."""
+    return map_tensors(tree, lambda tensor: tensor.index_select(0, rows))

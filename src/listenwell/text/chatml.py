@@ -1,0 +1,32 @@
+"""ChatML, the form in which chat models are told who speaks: every turn has a header, an end and a new line.
+
+    <|im_start|>user
+    I lost my job.<|im_end|>
+    <|im_start|>assistant (consoling)
+    I am so sorry.<|im_end|>
+
+The header of a reply may say in brackets what the reply is to do. `answers` heads a turn that stands *behind* its own
+reply: what the speaker must have said, to be answered so.
+"""
+
+from __future__ import annotations
+
+from listenwell.taxonomy import LABELS
+from listenwell.text.tokenizer import Tokenizer
+
+START, END = "<|im_start|>", "<|im_end|>"
+
+SPEAKER, LISTENER, ANSWERED, LINE = "speaker", "listener", "answers", "line"
+"""What the parts of the form are called that are no label: three headers, and what follows an end."""
+
+NAMES = {SPEAKER: "user", LISTENER: "assistant", ANSWERED: "answers"}
+"""How the text calls those that have the word; `answers` is one token, as `user` is."""
+
+
+def chat_headers(tokenizer: Tokenizer) -> dict[str, list[int]]:
+    """The ids of every header by what it stands for: the roles, `answers`, a reply with each label; and of a line."""
+    if (tokenizer.token(tokenizer.start), tokenizer.token(tokenizer.end)) != (START, END):
+        raise ValueError(f"this tokenizer is not of a chat model in ChatML: its turns do not begin with {START}")
+    texts = {**NAMES, **{label: f"{NAMES[LISTENER]} ({label})" for label in LABELS}}
+    headers = {key: [tokenizer.start, *tokenizer.encode(f"{text}\n")] for key, text in texts.items()}
+    return {**headers, LINE: tokenizer.encode("\n")}

@@ -1,0 +1,261 @@
+"""The house system whole: what it hears, plans, writes and chooses, and what it is never shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from listenwell import checkpoint
+from listenwell.backbones.engine import single
+from listenwell.decoding import Decoding, Rerank
+from listenwell.dialogue import Dialogue, Example, Label, Turn
+from listenwell.finding import load, made_to_talk
+from listenwell.house.planning import PlanOptions
+from listenwell.house.reranking import fresh, new
+from listenwell.house.system import House
+from listenwell.house.voice import Voice
+from listenwell.models.contract import Controls
+from listenwell.taxonomy import EMOTIONS, LABELS
+
+pytest.importorskip("transformers")
+pytest.importorskip("peft")
+
+WEIGHTS = Rerank(likelihood=1.0, plan=0.5, consensus=0.7, positivity=0.3, fresh=0.9, new=0.4)
+TALKS = [
+    ["I lost my job today"],
+    ["My dog died", "Oh no, I am sorry", "I cannot stop crying"],
+    ["We won the cup!"],
+]
+
+
+@pytest.fixture
+def whole(tiny_writer, tiny_listener, tiny_classifier):
+    """The checkpoint of a house system, all of it tiny."""
+    spoken = Decoding(method="sample", candidates=3, max_length=8, rerank=WEIGHTS)
+    sentiment = replace(tiny_classifier(labels="polarity"), name="polarity")
+    parts = {"listener": tiny_listener(), "labeller": tiny_classifier(), "sentiment": sentiment}
+    return replace(tiny_writer(spoken), parts=parts)
+
+
+@pytest.fixture
+def house(whole):
+    return House.of(whole)
+
+
+# A reply
+
+
+def test_a_reply_tells_what_was_heard_planned_and_considered(house):
+    reply = house.reply(TALKS[1])
+    assert reply.system == "house"
+    assert set(reply.emotions) == set(EMOTIONS)
+    assert reply.emotion == next(iter(reply.emotions))
+    assert reply.label in LABELS
+    assert len(reply.reasons["heard"]) == 3
+    assert "feeling" in reply.reasons["plan"]
+    assert reply.text == reply.candidates[0].text
+    assert set(reply.candidates[0].terms) == {"likelihood", "plan", "consensus", "positivity", "fresh", "new"}
+    assert reply.to_json()["candidates"][0]["terms"].keys() == reply.candidates[0].terms.keys()
+
+
+def test_a_reply_does_not_depend_on_its_batch_but_for_its_draw(house):
+    greedy = house.with_decoding(method="greedy", candidates=1)
+    together = greedy.replies(TALKS)
+    assert [reply.text for reply in together] == [greedy.reply(talk).text for talk in TALKS]
+    assert [reply.label for reply in together] == [greedy.reply(talk).label for talk in TALKS]
+
+
+def test_the_same_seed_writes_the_same(house):
+    assert house.reply(TALKS[0]) == house.reply(TALKS[0])
+
+
+def test_an_intent_and_a_positivity_may_be_asked_for(house):
+    reply = house.reply(TALKS[0], Controls(label="questioning"))
+    assert reply.label == "questioning"
+    assert reply.reasons["plan"] == "asked for: questioning"
+    assert house.reply(TALKS[0], Controls(positivity=0.25)).reasons["positivity"] == 0.25
+
+
+def test_what_is_gold_is_never_read(house):
+    plain = Dialogue("a", (Turn("speaker", "I lost my job today"),))
+    turns = tuple(replace(turn, label=Label("joyful")) for turn in plain.turns)
+    told = replace(plain, turns=turns, emotion=Label("proud"), situation="We won the cup")
+    assert house.reply(told) == house.reply(plain)
+
+
+def test_tokens_come_one_by_one_and_end_in_a_reply(house):
+    growing = house.stream(TALKS[0])
+    seen = []
+    while True:
+        try:
+            seen.append(next(growing))
+        except StopIteration as end:
+            reply = end.value
+            break
+    assert seen
+    assert reply.text == seen[-1]
+    assert reply.label in LABELS
+    assert not reply.candidates
+
+
+# What is weighed
+
+
+def test_the_best_candidate_is_the_one_with_the_highest_sum(house):
+    for reply in house.replies(TALKS):
+        scores = [candidate.score for candidate in reply.candidates]
+        assert scores == sorted(scores, reverse=True)
+        for candidate in reply.candidates:
+            assert candidate.score == pytest.approx(WEIGHTS.total(candidate.terms))
+
+
+def test_every_term_is_what_it_is_said_to_be(house, whole):
+    (planned,) = house.plan([TALKS[1]])
+    reply = house.reply(TALKS[1])
+    voice, last = Voice(whole), TALKS[1][-1]
+    for candidate in reply.candidates:
+        terms = candidate.terms
+        assert terms["fresh"] == fresh(candidate.text)
+        assert terms["new"] == pytest.approx(new(candidate.text, [TALKS[1][1]]))
+        chance = house.labeller.distribution([candidate.text])[0, LABELS.index(planned.plan.label)]
+        assert terms["plan"] == pytest.approx(np.log(max(chance, 0.01)), abs=1e-4)
+        says, said = house.sentiment.distribution([candidate.text, last])
+        gain = (says[2] - says[0]) - (said[2] - said[0])
+        assert terms["positivity"] == pytest.approx(planned.plan.positivity * gain, abs=1e-5)
+        assert terms["consensus"] == pytest.approx(voice.consensus([last], [candidate.text])[0], abs=1e-4)
+
+
+def test_consensus_is_the_writers_other_direction(whole):
+    voice = Voice(whole)
+    tokens = voice.tokenizer
+    headers = voice.model.config.headers
+    reply, turn = "Oh no.", "I lost my job."
+    before = [*headers["listener"], *tokens.encode(reply), tokens.end, *headers["line"], *headers["answers"]]
+    after = [*tokens.encode(turn), tokens.end]
+    ids = torch.tensor([before + after])
+    plain = voice.model.merged()
+    import transformers
+
+    config = transformers.AutoConfig.for_model(**voice.model.config.architecture)
+    slow = transformers.AutoModelForCausalLM.from_config(config).eval()
+    slow.load_state_dict(plain, strict=False)
+    with torch.inference_mode():
+        log_probs = slow(ids).logits[0, :, : len(tokens)].log_softmax(dim=-1)
+    wanted = [log_probs[len(before) + place - 1, token] for place, token in enumerate(after)]
+    assert voice.consensus([turn], [reply])[0] == pytest.approx(float(sum(wanted)) / len(after), abs=1e-4)
+
+
+def test_what_has_no_weight_is_not_computed(house, monkeypatch):
+    monkeypatch.setattr(Voice, "consensus", None)
+    monkeypatch.setattr(house, "sentiment", None)
+    reply = house.with_decoding(rerank=Rerank(likelihood=1.0, plan=0.5)).reply(TALKS[0])
+    assert set(reply.candidates[0].terms) == {"likelihood", "plan"}
+
+
+def test_without_weights_the_likeliest_is_said(house):
+    reply = house.with_decoding(rerank=Rerank()).reply(TALKS[0])
+    scores = [candidate.score for candidate in reply.candidates]
+    assert scores == sorted(scores, reverse=True)
+    assert not reply.candidates[0].terms
+
+
+# The engine
+
+
+def test_the_lean_engine_writes_what_the_writer_would(whole, monkeypatch):
+    options = {"method": "greedy", "candidates": 1}
+    lean = House.of(whole).with_decoding(**options).replies(TALKS)
+    monkeypatch.setattr(Voice, "_lean", lambda self: None)
+    slow = House.of(whole).with_decoding(**options).replies(TALKS)
+    assert [reply.text for reply in lean] == [reply.text for reply in slow]
+
+
+def test_beams_move_in_the_lean_engines_memory(whole, monkeypatch):
+    options = {"method": "beam", "beams": 3, "candidates": 2, "rerank": Rerank()}
+    monkeypatch.setattr("listenwell.house.voice.half", single)  # half precision may swap near equals
+    lean = House.of(whole).with_decoding(**options).replies(TALKS)
+    monkeypatch.setattr(Voice, "_lean", lambda self: None)
+    slow = House.of(whole).with_decoding(**options).replies(TALKS)
+    assert [[c.text for c in reply.candidates] for reply in lean] == [
+        [c.text for c in reply.candidates] for reply in slow
+    ]
+    for one, other in zip(lean, slow, strict=True):
+        assert one.candidates[0].score == pytest.approx(other.candidates[0].score, abs=1e-4)
+
+
+# Likelihood
+
+
+def test_the_plan_is_summed_out_by_what_people_would_do(house):
+    items = [
+        Example(str(row), Dialogue.from_texts(talk).turns, Turn("listener", "Oh no, why?"))
+        for row, talk in enumerate(TALKS)
+    ]
+    voice = house.writer
+    found = house.likelihoods(items)
+    for row, item in enumerate(items):
+        chances = house.listening.hear([item.context])[0].labels
+        mass, summed = 0.0, 0.0
+        for name in list(chances)[: voice.model.config.score_most]:
+            told = torch.tensor([[LABELS.index(name)]])
+            nll = voice._likelihoods([item], lambda batch, told=told: voice.model.plan_scores(batch, told)[:, 0], None)
+            summed += chances[name] * np.exp(-nll.nll[0])
+            mass += chances[name]
+            if mass >= voice.model.config.score_mass:
+                break
+        assert found.nll[row] == pytest.approx(-np.log(summed), abs=1e-3)
+
+
+# Saved and loaded
+
+
+def test_it_is_loaded_from_its_checkpoint(whole, tmp_path):
+    checkpoint.save(whole, tmp_path / "house")
+    found = load(tmp_path / "house", care=False)
+    assert isinstance(found, House)
+    assert found.reply(TALKS[0]) == House.of(whole).reply(TALKS[0])
+
+
+def test_a_writer_without_ears_talks_without_a_plan(whole):
+    alone = made_to_talk(replace(whole, parts={}))
+    assert not isinstance(alone, House)
+    assert alone.reply(TALKS[0]).label is None
+
+
+def test_a_missing_part_is_named(whole):
+    with pytest.raises(ValueError, match="lacks labeller among the parts"):
+        House({name: part for name, part in whole.parts.items() if name != "labeller"}, Voice(whole))
+
+
+# Behind an endpoint
+
+
+class Server:
+    """Writes what it is told to, as an endpoint does."""
+
+    name = "openai:far"
+    about = {"server": "far away"}  # noqa: RUF012
+    decoding = Decoding(method="sample", candidates=2, rerank=WEIGHTS)
+
+    def __init__(self):
+        self.asked = []
+
+    def many_candidates(self, asked, done=None):
+        from listenwell.reply import Candidate
+
+        self.asked += asked
+        return [[Candidate("I'm sorry to hear that.", 0.0), Candidate(f"So, {c[-1].text}?", 0.0)] for c, _ in asked]
+
+
+def test_an_endpoint_writes_what_was_planned_here(whole):
+    server = Server()
+    house = House(whole.parts, server, PlanOptions(positivity=0.0))
+    reply = house.reply(TALKS[0])
+    assert reply.system == "openai:far"
+    assert server.asked[0][1].label == reply.label
+    assert set(reply.candidates[0].terms) == {"plan", "positivity", "fresh", "new"}
+    assert house.likelihoods([]) is None
+    assert house.about == {"server": "far away"}

@@ -1,0 +1,44 @@
+"""What is weighed among candidates."""
+
+import pytest
+
+from listenwell.decoding import Rerank
+from listenwell.house.reranking import fresh, new
+
+
+def test_the_total_is_the_weighted_sum_and_leaves_out_what_has_no_weight():
+    weights = Rerank(likelihood=1.0, plan=0.5)
+    assert weights.total({"likelihood": -2.0, "plan": -1.0}) == pytest.approx(-2.5)
+    assert weights
+    assert not Rerank()
+    assert Rerank().total({}) == 0
+
+
+def test_its_signature_names_what_was_weighed():
+    assert Rerank(likelihood=1.0, fresh=0.25).signature() == "likelihood1,fresh0.25"
+
+
+def test_a_stock_phrase_is_not_fresh():
+    assert fresh("I'm sorry to hear that.") == -1
+    assert fresh("Did the vet say what it was?") == 0
+
+
+@pytest.mark.parametrize(
+    ("reply", "earlier", "share"),
+    [
+        ("that is hard", [], 0),
+        ("that is hard", ["I know that is hard"], 1),
+        ("that is good news", ["that is hard"], 1 / 3),
+        ("no no no", [], 1 / 2),
+        ("", ["that is hard"], 0),
+        ("oh", ["oh"], 0),
+    ],
+)
+def test_what_was_said_before_is_not_new(reply, earlier, share):
+    assert new(reply, earlier) == pytest.approx(-share)
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), "much", True])
+def test_a_weight_is_a_number(weight):
+    with pytest.raises(ValueError, match=r"Rerank\.plan is .*, expected a finite number"):
+        Rerank(plan=weight)
