@@ -152,7 +152,7 @@ def test_the_command_takes_readers_by_folder(runs, small_corpus, tiny_classifier
     scores = {s["name"]: s for s in json.loads((tmp_path / "out" / "scores.json").read_text())["scores"]}
     assert {"ses", "positivity", "positivity-gain", "reply-emotion@1"} <= set(scores)
     with pytest.raises(SystemExit, match="writes no replies; leave --items, --judge out"):
-        main(["evaluate", str(tmp_path / "labeller"), "--items", "3", "--judge", str(tmp_path / "judge")])
+        main(["evaluate", str(tmp_path / "labeller"), *data, "--items", "3", "--judge", str(tmp_path / "judge")])
     with pytest.raises(SystemExit, match="labels texts by emotion-intent, where polarity is asked for"):
         main(["evaluate", runs[0], *data, "--judge", str(tmp_path / "labeller")])
 
