@@ -13,7 +13,7 @@ from listenwell.configuration import ConfigError
 from listenwell.dialogue import Example, Turn, examples
 from listenwell.models import build
 from listenwell.models.contract import Controls, Moment, Sequence, WordPrior
-from listenwell.models.empdg import JUDGES, Heard, soft_draw, to_the_left
+from listenwell.models.empdg import JUDGES, LONGEST, Heard, soft_draw, to_the_left
 from listenwell.sources import jsonl
 from listenwell.system import Bot
 from listenwell.taxonomy import EMOTIONS
@@ -276,12 +276,12 @@ def test_a_drawn_reply_depends_on_seed_and_item(model, answered):
 
 
 @torch.no_grad()
-def test_a_drawn_reply_has_words_alone_and_is_no_longer_than_the_longest(model, answered):
+def test_a_drawn_reply_has_words_alone_and_its_length_is_not_the_batchs(model, answered):
     drawn = model.generator.draw(answered, model.understand(answered), 0)
     ids = model.vocabulary
     assert not torch.isin(drawn.tokens[drawn.mask], torch.tensor([ids.pad, ids.start, ids.end, ids.ctx])).any()
     assert drawn.mask.any(dim=1).all()
-    assert drawn.tokens.shape[1] <= answered.reply.tokens.shape[1]
+    assert answered.reply.tokens.shape[1] < drawn.tokens.shape[1] <= LONGEST  # untrained, it hardly ever ends
     lengths = drawn.mask.sum(dim=1, keepdim=True)
     assert torch.equal(drawn.mask, torch.arange(drawn.mask.shape[1]) < lengths)
 
@@ -443,6 +443,27 @@ def test_a_judges_verdict_reaches_the_generator(model, answered, judge):
         if name.startswith("generator.") and parameter.grad is not None and parameter.grad.abs().sum() > 0
     }
     assert reached == {"words", "speakers", "encoder", "emotional_encoder", "decoder"}
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+def test_a_verdict_does_not_move_what_the_judges_never_hear(model, answered, judge):
+    model.objective("adversarial", answered, Moment())[judge].total.backward()
+    ids, slope = model.vocabulary, model.generator.words.bias.grad
+    assert not slope[[ids.pad, ids.start, ids.end, ids.ctx]].any()
+    assert slope.abs().sum() > 0
+
+
+def test_both_moves_hear_the_generator_as_in_use(model, answered, monkeypatch):
+    """The same words at the same moment, although the generator learns in one of them and drops units there."""
+    heard = []
+    draw = model.generator.draw
+    monkeypatch.setattr(model.generator, "draw", lambda *given: heard.append(draw(*given)) or heard[-1])
+    for objective, learner in (("discriminate", model.judges), ("adversarial", model.generator)):
+        model.eval()
+        learner.train()
+        model.objective(objective, answered, Moment(step=3))
+        assert learner.training
+    assert torch.equal(heard[0].tokens, heard[1].tokens)
 
 
 def test_steps_along_the_gradient_make_replies_pass_for_real(make, answered):

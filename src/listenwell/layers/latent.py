@@ -10,6 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+LOGS = 10.0
+"""How far a log-variance may be from 0."""
+
 
 @dataclass(slots=True)
 class Gaussian:
@@ -34,6 +37,11 @@ class Gaussian:
         return 0.5 * (ratio + distance - 1 - self.log_variance + other.log_variance).sum(dim=-1)
 
 
+def bounded(log_variance: Tensor) -> Tensor:
+    """Within LOGS of 0: a variance that shrinks without end makes a KL that no number holds."""
+    return log_variance.clamp(-LOGS, LOGS)
+
+
 class GaussianLayer(nn.Module):
     """A normal distribution from a representation: one hidden layer, then mean and log-variance."""
 
@@ -45,7 +53,7 @@ class GaussianLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Gaussian:
         hidden = F.relu(self.hidden(x))
-        return Gaussian(self.mean(hidden), self.log_variance(hidden))
+        return Gaussian(self.mean(hidden), bounded(self.log_variance(hidden)))
 
 
 def row_noise(

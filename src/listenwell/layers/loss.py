@@ -81,6 +81,8 @@ def packed_cross_entropy(
     not learn costs a third less.
     weights (positions,) count positions differently, as a policy gradient counts them by their reward.
     """
+    if not torch.is_grad_enabled():  # a parameter asks for its gradient all the same
+        table, bias = table.detach(), None if bias is None else bias.detach()
     # In full precision also where the layers below are not: a sum over 24,000 words forgives no rounding.
     with torch.autocast(hidden.device.type, enabled=False):
         return _PackedCrossEntropy.apply(hidden.to(table.dtype), table, bias, targets, smoothing, weights)

@@ -41,6 +41,10 @@ from listenwell.models.trs import LISTENER, Trs, TrsConfig
 from listenwell.taxonomy import EMOTIONS
 
 JUDGES = ("semantic", "emotional")
+LONGEST = 40
+"""Words of a drawn reply at most, as in use."""
+UNHEARD = -1e4
+"""The logit of what the judges never hear: its probability is 0, and its logarithm still a number."""
 
 
 @dataclass
@@ -154,15 +158,18 @@ class Generator(Trs):
         return terms
 
     def draw(self, batch: Batch, state: State, seed: int) -> Sequence:
-        """A reply drawn for each row, word by word as in use, without its end; no longer than the batch's longest."""
-        assert batch.reply is not None
+        """A reply drawn for each row, word by word as in use, without its end.
+
+        How long it may be has nothing to do with the batch, whose replies are of like length: who hears a reply cut
+        there would know it by that.
+        """
         ids = self.vocabulary
-        options = Decoding(method="sample", max_length=batch.reply.tokens.shape[1], seed=seed)
+        options = Decoding(method="sample", max_length=LONGEST, seed=seed)
         # Unknown words are not banned: the real replies have them too.
         banned = (ids.pad, ids.start, ids.ctx)
         found = decode(self, state, options, start=ids.start, end=ids.end, banned=banned, items=batch.rows or None)
         rows = [torch.tensor(drawn.tokens, dtype=torch.long) for [drawn] in found]
-        tokens = pad_sequence(rows, batch_first=True, padding_value=ids.pad).to(batch.reply.tokens.device)
+        tokens = pad_sequence(rows, batch_first=True, padding_value=ids.pad).to(self.words.table.device)
         # No padding is drawn, so that what is no padding was.
         return Sequence(tokens, tokens != ids.pad, torch.full_like(tokens, LISTENER))
 
@@ -286,8 +293,7 @@ class Empdg(Model):
     def discriminate(self, batch: Batch, moment: Moment) -> dict[str, Term]:
         """The judges' cross-entropy on the real replies and on as many drawn from the generator, and their accuracy."""
         real, following = self._heard(batch)
-        with torch.no_grad():
-            drawn = self.generator.draw(batch, self.generator.understand(batch), moment.step)
+        drawn = self._drawn(batch, moment)
         on_real = self.judges(real, following, self.generator.emotional)
         on_drawn = self.judges(self.judges.hear(drawn), following, self.generator.emotional)
         terms = {}
@@ -313,12 +319,24 @@ class Empdg(Model):
         _, following = self._heard(batch)
         state = self.generator.understand(batch)
         terms = self.generator.losses(batch, state, smoothing, emotion_smoothing)
-        drawn = self.generator.draw(batch, state, moment.step)
+        drawn = self._drawn(batch, moment)
         hidden, words = self.generator.teach(replace(batch, reply=drawn), state)
-        log_p = F.linear(hidden, self.generator.words.choices, self.generator.words.bias).log_softmax(dim=-1)
+        logits = F.linear(hidden, self.generator.words.choices, self.generator.words.bias)
+        # What the judges never hear, the end above all, is not to be moved by them.
+        ids = self.vocabulary
+        log_p = logits.index_fill(1, words.new_tensor([ids.pad, ids.start, ids.end, ids.ctx]), UNHEARD).log_softmax(1)
         heard = self.judges.hear_softly(drawn, soft_draw(log_p, words, temperature))
         verdicts = self.judges(heard, following, self.generator.emotional)
         return terms | {judge: Term(F.softplus(-verdicts[judge]).sum(), len(batch)) for judge in JUDGES}
+
+    def _drawn(self, batch: Batch, moment: Moment) -> Sequence:
+        """Replies of the generator as in use, with no dropout: so both moves hear the same generator."""
+        learns = self.generator.training
+        self.generator.eval()
+        with torch.no_grad():
+            drawn = self.generator.draw(batch, self.generator.understand(batch), moment.step)
+        self.generator.train(learns)
+        return drawn
 
     def _heard(self, batch: Batch) -> tuple[Heard, Heard]:
         """The real reply without its end, as a drawn one is, and the turn that follows it."""

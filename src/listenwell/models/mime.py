@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from listenwell.layers.dropout import dropout
-from listenwell.layers.latent import Gaussian, GaussianLayer, row_noise
+from listenwell.layers.latent import Gaussian, GaussianLayer, bounded, row_noise
 from listenwell.layers.latent import anneal as annealed
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Encoder, mean_over
@@ -91,9 +91,9 @@ class EmotionGroup(nn.Module):
     def prior(self, hidden: Tensor) -> Gaussian:
         """P(z_g | C) from c′ (Eqs 7, 12, 13). Without noise it is a point: a normal distribution of no width."""
         mean = self.mean(hidden)
-        return Gaussian(
-            mean, torch.full_like(mean, -math.inf) if self.log_variance is None else self.log_variance(hidden)
-        )
+        if self.log_variance is None:
+            return Gaussian(mean, torch.full_like(mean, -math.inf))
+        return Gaussian(mean, bounded(self.log_variance(hidden)))
 
     def mixture(self, latent: Tensor, table: Tensor) -> tuple[Tensor, Tensor]:
         """log d_g (batch, emotions of the group) and e_g (batch, width): Eqs 9 and 10."""
