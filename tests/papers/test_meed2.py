@@ -282,6 +282,23 @@ def test_beams_without_4_grams_that_come_twice_are_scored_as_the_model_scores_th
         assert found[0].logprob == pytest.approx(logs.gather(2, tokens[..., None]).sum().item(), rel=1e-4)
 
 
+@torch.no_grad()
+def test_a_rarer_label_may_be_preferred(make, batch):
+    """By log p(l | x) − choice_prior · log p(l), where p(l) is how often people reply so, one more than counted."""
+    model = make(choice_prior=0.4)
+    assert list(model.on_epoch_start("predictor", 0, lambda: [batch, batch])) == ["shares"]
+    gold = batch.label.tolist()
+    counts = [1 + 2 * gold.count(label) for label in range(len(LABELS))]
+    expected = model.predict(batch)
+    state = model.understand(batch)
+    for row in range(len(batch)):
+        worth = [expected[row, label].item() - 0.4 * math.log(n / sum(counts)) for label, n in enumerate(counts)]
+        assert int(state.fixed.label[row]) == max(range(len(LABELS)), key=worth.__getitem__)
+        assert int(state.beliefs["label"][row].argmax()) == int(state.fixed.label[row])
+    assert torch.equal(state.fixed.expected, expected)
+    assert list(model.on_epoch_start("predictor", 1, lambda: [batch])) == []  # counted once
+
+
 # Likelihood
 
 
@@ -301,7 +318,7 @@ def test_the_score_sums_the_label_out(make, batch, mass, most):
     with torch.no_grad():
         model.predictor.out.weight *= 20  # labels that differ in probability
     costs = torch.stack([told(model, batch, label) for label in LABELS], dim=1)  # (batch, 41)
-    believed = model.understand(batch).beliefs["label"].exp()
+    believed = model.predict(batch).exp()
     scores = model.score(batch)
     for row in range(6):
         total, held = 0.0, 0.0
@@ -430,6 +447,7 @@ def test_what_is_loaded_scores_bit_for_bit_as_what_was_saved(model, batch, token
     [
         ({"score_mass": 0.0}, "model meed2: score_mass is 0.0, expected a share above 0 and at most 1"),
         ({"score_most": 42}, "model meed2: score_most is 42, expected 1 to 41 labels"),
+        ({"choice_prior": 1.5}, "model meed2: choice_prior is 1.5, expected 0 to 1"),
         ({"heads": 7}, "model meed2: width 300 does not divide into 7 heads"),
     ],
 )

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from listenwell.label_maps import LabelSet
 from listenwell.taxonomy import unknown_name
+
+Tree = TypeVar("Tree")
 
 ABSENT = -100
 """The id of a label that a row does not have; cross-entropy ignores it."""
@@ -37,6 +39,11 @@ def map_tensors(tree: Any, function: Callable[[Tensor], Tensor]) -> Any:
         return tree
     # Passed through, its rows would stay where they are while all others move.
     raise TypeError(f"a state holds tensors, dicts, lists, tuples and dataclasses, found {type(tree).__name__}")
+
+
+def chosen(tree: Tree, rows: Tensor) -> Tree:
+    """Only these rows of each tensor, in this order."""
+    return map_tensors(tree, lambda tensor: tensor.index_select(0, rows))
 
 
 @dataclass(frozen=True, slots=True)

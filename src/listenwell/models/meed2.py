@@ -14,7 +14,7 @@ The labels of the context's turns come from a classifier that is no part of this
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -38,7 +38,7 @@ from listenwell.models.contract import (
     Term,
     Vocabulary,
     WordPrior,
-    map_tensors,
+    chosen,
 )
 from listenwell.models.terms import classification_terms, sum_by_row
 from listenwell.taxonomy import LABEL_ID, LABELS, NEUTRAL, label_id
@@ -69,9 +69,12 @@ class Meed2Config:
     """Width of the word tables; 0 means the model's. A narrower one goes through a projection."""
     labels: bool = True
     """Read the utterances' labels and choose the reply's; without them it is the plain transformer of Table 3."""
-    score_mass: float = 0.95
+    choice_prior: float = 0.0
+    """How far a label is preferred for being rarer: it is chosen by log p(l | x) − choice_prior · log p(l). The usual
+    ones, to ask and to acknowledge, are the likeliest far more often than they are right."""
+    score_mass: float = 1.0
     """For the likelihood: so much of the predictor's probability is summed over, the likeliest labels first."""
-    score_most: int = 8
+    score_most: int = 41
     """For the likelihood: over at most so many labels."""
 
 
@@ -160,6 +163,9 @@ class Told:
 class Meed2(Model):
     """p(label | context) and p(reply | context, label)."""
 
+    shares: Tensor
+    """How often people reply with each label, (41,)."""
+
     Config = Meed2Config
     objectives: ClassVar[Mapping[str, str]] = {
         "likelihood": "likelihood",
@@ -173,6 +179,8 @@ class Meed2(Model):
             raise ValueError(f"score_mass is {config.score_mass}, expected a share above 0 and at most 1")
         if not 1 <= config.score_most <= len(LABELS):
             raise ValueError(f"score_most is {config.score_most}, expected 1 to {len(LABELS)} labels")
+        if not 0 <= config.choice_prior <= 1:
+            raise ValueError(f"choice_prior is {config.choice_prior}, expected 0 to 1")
         self.config = config
         self.vocabulary = vocabulary
         sizes = (config.width, config.heads, config.feed_forward, config.dropout, F.gelu)
@@ -181,6 +189,8 @@ class Meed2(Model):
         self.decoder = Decoder(config.decoder_layers, *sizes)
         self.predictor = Predictor(config, vocabulary) if config.labels else None
         self.takes_label = config.labels
+        if config.labels:
+            self.register_buffer("shares", torch.full((len(LABELS),), 1 / len(LABELS)))
 
     @property
     def words(self) -> WordEmbedding:
@@ -189,6 +199,15 @@ class Meed2(Model):
 
     def initialise(self, prior: WordPrior) -> None:
         self.words.start_frequencies(prior.counts)
+
+    def on_epoch_start(self, stage: str, epoch: int, batches: Callable[[], Iterable[Batch]]) -> Iterable[str]:
+        """Counts the labels of the replies it is about to learn; each one more, so that none has a share of 0."""
+        if self.predictor is None or epoch:
+            return ()
+        found = [batch.label[batch.label != ABSENT] for batch in batches() if batch.label is not None]
+        counts = 1 + torch.cat(found or [self.shares.new_zeros(0, dtype=torch.long)]).bincount(minlength=len(LABELS))
+        self.shares.copy_(counts / counts.sum())
+        return ("shares",)
 
     def remember(self, batch: Batch) -> Memory:
         """The context, encoded and projected for the decoder."""
@@ -209,15 +228,17 @@ class Meed2(Model):
         direction: Literal["forward", "backward"] = "forward",
         generator: torch.Generator | None = None,
     ) -> State:
-        """Replies with the label asked for, else with the predictor's likeliest.
+        """Replies with the label asked for, else with the one that the predictor chooses.
 
-        The belief "label" is of the label that the reply will have: the predictor's, or certain where one is asked for.
+        The belief "label" is of the label that the reply will have: as the choice is made, or certain where one is
+        asked for.
         """
         memory = self.remember(batch)
         if self.predictor is None:
             return State(fixed=Told(memory))
-        expected = believed = self.predict(batch)
-        label = expected.argmax(dim=-1)
+        expected = self.predict(batch)
+        believed = (expected - self.config.choice_prior * self.shares.log()).log_softmax(dim=-1)
+        label = believed.argmax(dim=-1)
         if controls is not None and controls.label is not None:
             label = torch.full_like(label, label_id(controls.label))
             believed = F.one_hot(label, len(LABELS)).to(expected.dtype).log()
@@ -281,7 +302,7 @@ class Meed2(Model):
         return sum_by_row(nll, reply.mask)
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
-        """−log Σ p(l | x) p(y | x, l) over the predictor's likeliest labels.
+        """−log Σ p(l | x) p(y | x, l) over all labels, or the likeliest.
 
         Those are as many as hold `score_mass` of the probability, at most `score_most`. What the others would add is
         left out and nothing is renormalised, so that the likelihood is, if anything, too low and a perplexity too high.
@@ -291,10 +312,11 @@ class Meed2(Model):
         if self.predictor is None:
             return self._nll(batch.reply, state.fixed)
         rows, ranks, labels, chances = likeliest(state.fixed.expected, self.config.score_mass, self.config.score_most)
-        told = replace(state.select(rows).fixed, label=labels)  # every row once for each of its labels
-        nll = self._nll(map_tensors(batch.reply, lambda tensor: tensor.index_select(0, rows)), told)
-        both = nll.new_full((len(batch), self.config.score_most), -torch.inf)
-        both[rows, ranks] = chances - nll
+        both = chances.new_full((len(batch), self.config.score_most), -torch.inf)
+        for rank in range(int(ranks.max()) + 1):  # a batch's memory is large: not a copy for every label at once
+            at = ranks == rank
+            told = replace(chosen(state.fixed, rows[at]), label=labels[at])
+            both[rows[at], rank] = chances[at] - self._nll(chosen(batch.reply, rows[at]), told)
         return -both.logsumexp(dim=1)
 
     def oracle_score(self, batch: Batch) -> Tensor:

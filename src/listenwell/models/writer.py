@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -52,6 +52,7 @@ from listenwell.models.contract import (
     Term,
     Vocabulary,
     WordPrior,
+    chosen,
     map_tensors,
 )
 from listenwell.models.meed2 import likeliest
@@ -59,8 +60,6 @@ from listenwell.models.terms import sum_by_row
 from listenwell.taxonomy import LABELS, label_id
 from listenwell.text import backbone_tokenizer
 from listenwell.text.chatml import ANSWERED, LINE, LISTENER, chat_headers
-
-Tree = TypeVar("Tree")
 
 PLAIN = len(LABELS)
 """In the place of a plan: no plan, a plain header."""
@@ -441,8 +440,3 @@ class Writer(Model):
         """What it was told to do, if anything."""
         plan = int(state.fixed.plan[row])
         return {} if plan == PLAIN else {"told": LABELS[plan]}
-
-
-def chosen(tree: Tree, rows: Tensor) -> Tree:
-    """Only these rows, in this order."""
-    return map_tensors(tree, lambda tensor: tensor.index_select(0, rows))
