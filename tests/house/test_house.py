@@ -18,6 +18,7 @@ from listenwell.house.reranking import fresh, new
 from listenwell.house.system import House
 from listenwell.house.voice import Voice
 from listenwell.models.contract import Controls
+from listenwell.models.writer import PLAIN
 from listenwell.taxonomy import EMOTIONS, LABELS
 
 pytest.importorskip("transformers")
@@ -198,14 +199,17 @@ def test_the_plan_is_summed_out_by_what_people_would_do(house):
     found = house.likelihoods(items)
     for row, item in enumerate(items):
         chances = house.listening.hear([item.context])[0].labels
-        mass, summed = 0.0, 0.0
+        mass, weighed = 0.0, {}
         for name in list(chances)[: voice.model.config.score_most]:
-            told = torch.tensor([[LABELS.index(name)]])
-            nll = voice._likelihoods([item], lambda batch, told=told: voice.model.plan_scores(batch, told)[:, 0], None)
-            summed += chances[name] * np.exp(-nll.nll[0])
+            weighed[LABELS.index(name)] = chances[name]
             mass += chances[name]
             if mass >= voice.model.config.score_mass:
                 break
+        summed = 0.0
+        for plan, weight in (weighed | {PLAIN: 1 - mass}).items():
+            told = torch.tensor([[plan]])
+            nll = voice._likelihoods([item], lambda batch, told=told: voice.model.plan_scores(batch, told)[:, 0], None)
+            summed += weight * np.exp(-nll.nll[0])
         assert found.nll[row] == pytest.approx(-np.log(summed), abs=1e-3)
 
 

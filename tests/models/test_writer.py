@@ -219,12 +219,12 @@ def test_a_planners_chances_are_summed_out(make, batch):
     torch.testing.assert_close(model.score(batch, chances=chances).double(), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_only_the_likeliest_plans_are_summed_over_and_nothing_is_renormalised(make, batch):
+def test_what_the_likeliest_plans_leave_goes_to_a_reply_without_a_plan(make, batch):
     model = make(score_mass=0.6, score_most=2)
     chances = torch.full((len(ITEMS), len(LABELS)), 1e-6)
     chances[:, 5], chances[:, 9], chances[:, 11] = 0.5, 0.3, 0.19
-    each = model.plan_scores(batch, torch.tensor([[5, 9]] * len(ITEMS)))
-    expected = -(torch.tensor([0.5, 0.3]) * (-each.double()).exp()).sum(1).log()
+    each = model.plan_scores(batch, torch.tensor([[5, 9, PLAIN]] * len(ITEMS)))
+    expected = -(torch.tensor([0.5, 0.3, 0.2]) * (-each.double()).exp()).sum(1).log()
     torch.testing.assert_close(model.score(batch, chances=chances.log()).double(), expected, rtol=1e-4, atol=1e-4)
 
 
@@ -244,15 +244,17 @@ def test_the_backward_score_is_of_the_last_turn_behind_the_reply(make, pieces, b
 
 def test_the_loss_is_the_score_and_earlier_replies_are_learned_inside(make, pieces, batch):
     model = make()
-    terms = model.objective("likelihood", batch, Moment())
-    assert terms["reply"].count == int(batch.reply.mask.sum())
-    torch.testing.assert_close(terms["reply"].total, model.score(batch).sum(), rtol=1e-4, atol=1e-3)
+    looked = model.objective("likelihood", batch, Moment())["reply"]
+    assert looked.count == int(batch.reply.mask.sum())
+    torch.testing.assert_close(looked.total, model.score(batch).sum(), rtol=1e-4, atol=1e-3)
+    learned = model.train().objective("likelihood", batch, Moment(), plan=0.0)["reply"]
     read = "<|im_start|>user\nHi!<|im_end|>\n<|im_start|>assistant\n"
     said = raw(pieces, "Hello, how are you?<|im_end|>")
-    assert terms["inner"].count == len(said)
-    expected = torch.tensor(sum(slow_nll(model, raw(pieces, read), said)))
-    torch.testing.assert_close(terms["inner"].total.detach(), expected, rtol=1e-4, atol=1e-3)
-    assert set(model.objective("likelihood", batch, Moment(), inner=False)) == {"reply"}
+    assert learned.count == looked.count + len(said)
+    expected = looked.total + sum(slow_nll(model, raw(pieces, read), said))
+    torch.testing.assert_close(learned.total, expected, rtol=1e-4, atol=1e-3)
+    alone = model.objective("likelihood", batch, Moment(), plan=0.0, inner=False)["reply"]
+    torch.testing.assert_close(alone.total, looked.total, rtol=1e-4, atol=1e-3)
 
 
 def test_the_last_turn_is_told_from_its_header_whoever_speaks(make, pieces):
@@ -263,17 +265,11 @@ def test_the_last_turn_is_told_from_its_header_whoever_speaks(make, pieces):
     assert said == [raw(pieces, f"{text}<|im_end|>") for text in ("Oh, hello there.", "Hi!")]
 
 
-def test_no_earlier_reply_is_a_term_of_nothing(make, data, pieces):
-    alone = collate(data, [0, 2], pieces.pad)
-    term = make().objective("likelihood", alone, Moment())["inner"]
-    assert (term.total.item(), term.count) == (0.0, 0)
-
-
 def test_the_plan_is_told_so_often_and_the_same_way_when_a_run_goes_on(make, batch):
     model = make().train()
-    told = model.objective("likelihood", batch, Moment(3), plan=1.0)["reply"].total
+    told = model.objective("likelihood", batch, Moment(3), plan=1.0, inner=False)["reply"].total
     torch.testing.assert_close(told, model.oracle_score(batch).sum(), rtol=1e-4, atol=1e-3)
-    untold = model.objective("likelihood", batch, Moment(3), plan=0.0)["reply"].total
+    untold = model.objective("likelihood", batch, Moment(3), plan=0.0, inner=False)["reply"].total
     torch.testing.assert_close(untold, model.score(batch).sum(), rtol=1e-4, atol=1e-3)
     many = replace(batch.select(torch.tensor([0, 1] * 200)), rows=tuple(range(400)))
     drawn = model._told(many, Moment(5), 0.7)
@@ -294,7 +290,7 @@ def test_gradients_are_those_of_the_plain_layers(make, batch):
     """The lean product, the lean norm and the packed text against peft's and transformers' own layers, row by row."""
     model = make().train()
     terms = model.objective("likelihood", batch, Moment(), plan=1.0)
-    (terms["reply"].total + terms["inner"].total).backward()
+    terms["reply"].total.backward()
     lean = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
     assert lean
     assert all("lora_" in name for name in lean)
@@ -303,7 +299,7 @@ def test_gradients_are_those_of_the_plain_layers(make, batch):
         vars(layer).pop("forward", None)
     for row in range(len(ITEMS)):
         terms = model.objective("likelihood", batch.select(torch.tensor([row])), Moment(), plan=1.0)
-        (terms["reply"].total + terms["inner"].total).backward()
+        terms["reply"].total.backward()
     for name, parameter in model.named_parameters():
         if name in lean:
             torch.testing.assert_close(lean[name], parameter.grad, rtol=1e-3, atol=1e-4)

@@ -64,8 +64,8 @@ from listenwell.text.chatml import ANSWERED, LINE, LISTENER, chat_headers
 PLAIN = len(LABELS)
 """In the place of a plan: no plan, a plain header."""
 
-READ, REPLY, INNER = range(3)
-"""What a position is to the loss: only read, a word of the reply, a word of an earlier reply."""
+READ, REPLY = range(2)
+"""What a position is to the loss: only read, or a word of a reply."""
 
 AT_ONCE = 64
 """For scores under many plans: rows that are read together. Each has a copy of its context's keys and values."""
@@ -89,8 +89,8 @@ class WriterConfig:
     """What an adapter's part of a sum is multiplied by: alpha / rank in the words of LoRA."""
     score_mass: float = 0.95
     """For the likelihood under a planner: so much of its probability is summed over, the likeliest labels first."""
-    score_most: int = 8
-    """For the likelihood under a planner: over at most so many labels."""
+    score_most: int = 6
+    """For the likelihood under a planner: over at most so many labels. The rest goes to a reply without a plan."""
 
 
 @dataclass(slots=True)
@@ -221,7 +221,7 @@ class Writer(Model):
         return Text.of(side, self._earlier_replies(side) if inner else READ)
 
     def _earlier_replies(self, side: Sequence) -> Tensor:
-        """INNER at the words and ends of the listener's turns, their headers and line breaks left out."""
+        """REPLY at the words and ends of the listener's turns, their headers and line breaks left out."""
         # A turn is its header, its words, the end, and a line: the marks and how far they reach tell all but the words.
         starts, ends = (side.tokens == mark for mark in (self.vocabulary.start, self.vocabulary.end))
         around = torch.zeros_like(side.mask)
@@ -229,7 +229,7 @@ class Writer(Model):
         reaches += [(ends, step + 1) for step in range(len(self.config.headers[LINE]))]
         for found, step in reaches:
             around[:, step:] |= found[:, : found.shape[1] - step]
-        return torch.where(side.mask & (side.roles == ROLES.index("listener")) & ~around, INNER, READ)
+        return torch.where(side.mask & (side.roles == ROLES.index("listener")) & ~around, REPLY, READ)
 
     def last_turn(self, context: Sequence) -> Sequence:
         """The words and the end of each context's last turn, without header and line break."""
@@ -263,33 +263,33 @@ class Writer(Model):
         )
         return found.last_hidden_state[0]
 
-    def _costs(self, hidden: Tensor, text: Text, use: int) -> tuple[Tensor, Tensor]:
-        """The summed −log p of the positions of one use, and each one's, from the positions before them."""
-        index = (text.use[text.mask] == use).nonzero()[:, 0]
+    def _costs(self, hidden: Tensor, text: Text) -> tuple[Tensor, Tensor]:
+        """The summed −log p of the words of replies, and each one's, from the positions before them."""
+        index = (text.use[text.mask] == REPLY).nonzero()[:, 0]
         targets = text.tokens[text.mask][index]
         return packed_cross_entropy(hidden[index - 1], self._table, self._bias, targets)
 
-    def _term(self, hidden: Tensor, text: Text, use: int) -> Term:
-        loss, nll = self._costs(hidden, text, use)
+    def _term(self, text: Text) -> Term:
+        loss, nll = self._costs(self._hidden(text), text)
         return Term(loss, len(nll))
 
     def _score(self, text: Text) -> Tensor:
         """−log p (batch,) of the words of the reply."""
-        _, nll = self._costs(self._hidden(text), text, REPLY)
+        _, nll = self._costs(self._hidden(text), text)
         return sum_by_row(nll, text.mask & (text.use == REPLY))
 
     def likelihood(self, batch: Batch, moment: Moment, plan: float = 0.7, inner: bool = True) -> dict[str, Term]:
         """The reply's negative log-likelihood; `plan` is how often its label is told, `inner` whether the earlier
-        replies of the context are learned with it.
+        replies of the context are learned with it, every word alike.
 
-        In validation nothing is told: who replies in use does not know the label of what people said.
+        In validation nothing is told, for who replies in use does not know the label of what people said, and the
+        earlier replies are left out: they are the replies of other examples.
         """
         assert batch.reply is not None
         told = self._told(batch, moment, plan if self.training else 0.0)
-        text = Text.joined(self.context(batch, inner), self.header(told), Text.of(batch.reply, REPLY))
-        hidden = self._hidden(text)
-        terms = {"reply": self._term(hidden, text, REPLY)}
-        return terms | ({"inner": self._term(hidden, text, INNER)} if inner else {})
+        context = self.context(batch, inner and self.training)
+        text = Text.joined(context, self.header(told), Text.of(batch.reply, REPLY))
+        return {"reply": self._term(text)}
 
     def _told(self, batch: Batch, moment: Moment, share: float) -> Tensor:
         """The labels told (batch,), by a draw that a run which goes on repeats: of the rows and the moment alone."""
@@ -308,20 +308,25 @@ class Writer(Model):
         assert batch.context is not None
         assert batch.reply is not None
         text = Text.joined(self._answered(batch.reply), Text.of(self.last_turn(batch.context), REPLY))
-        return {"backward": self._term(self._hidden(text), text, REPLY)}
+        return {"backward": self._term(text)}
 
     def score(self, batch: Batch, generator: torch.Generator | None = None, chances: Tensor | None = None) -> Tensor:
         """−log p(reply | context), the end counted; with the log-chances of all labels (batch, 41) that a planner
-        gives, −log Σ p(plan | context) p(reply | context, plan) over the likeliest.
-
-        As in MEED2, what the others would add is left out and nothing is renormalised.
+        gives, −log of Σ p(plan | context) p(reply | context, plan) over the likeliest plans, with what is left of the
+        planner's probability on a reply without a plan.
         """
         assert batch.reply is not None
+        plain = torch.full_like(batch.reply.tokens[:, 0], PLAIN)
         if chances is None:
-            return self._score_told(batch, torch.full_like(batch.reply.tokens[:, 0], PLAIN))
+            return self._score_told(batch, plain)
         rows, ranks, labels, logs = likeliest(chances, self.config.score_mass, self.config.score_most)
-        both = logs.new_full((len(batch), self.config.score_most), -torch.inf)
-        both[rows, ranks] = logs - self._many_scores(batch, rows, labels)
+        every = torch.arange(len(batch), device=rows.device)
+        costs = self._many_scores(batch, torch.cat([rows, every]), torch.cat([labels, plain]))
+        both = logs.new_full((len(batch), self.config.score_most + 1), -torch.inf)
+        both[rows, ranks] = logs
+        rest = 1 - both.exp().sum(dim=1)
+        both[rows, ranks] -= costs[: len(rows)]
+        both[:, -1] = rest.clamp_min(0).log() - costs[len(rows) :]
         return -both.logsumexp(dim=1)
 
     def oracle_score(self, batch: Batch) -> Tensor:
@@ -384,7 +389,7 @@ class Writer(Model):
         for some, plans in zip(rows.split(AT_ONCE), labels.split(AT_ONCE), strict=True):
             text = Text.joined(self.header(plans), Text.of(chosen(batch.reply, some), REPLY))
             hidden, _ = self._read(text, chosen(context, some))
-            _, nll = self._costs(hidden[text.mask], text, REPLY)
+            _, nll = self._costs(hidden[text.mask], text)
             scores.append(sum_by_row(nll, text.mask & (text.use == REPLY)))
         return torch.cat(scores)
 

@@ -190,7 +190,8 @@ class Feed:
         if self.stream.forget_words > 0 and batch.context is not None:
             tokens = batch.context.tokens
             chance = torch.rand(tokens.shape, generator=noise)
-            tokens.masked_fill_((tokens > self.tokenizer.ctx) & (chance < self.stream.forget_words), self.tokenizer.unk)
+            words = (tokens > self.tokenizer.ctx) & (tokens != self.tokenizer.end)  # ends may be anywhere in a backbone
+            tokens.masked_fill_(words & (chance < self.stream.forget_words), self.tokenizer.unk)
         return batch
 
     def _forget_rare(self, batch: Batch, noise: torch.Generator) -> None:
