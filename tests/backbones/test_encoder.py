@@ -118,7 +118,7 @@ def test_weights_that_lack_a_layer_are_named(tiny_backbone, copied):
 
 def test_a_backbone_that_is_not_installed_says_what_to_install(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr(finding, "_carried", lambda name: None)
+    monkeypatch.setattr(finding, "carried", lambda name: None)
     monkeypatch.setitem(finding.SHORT, "minilm", "no-such/model")
     monkeypatch.setitem(finding.CARRIERS, "no-such/model", (("a_carrier", "weights"),))
     with pytest.raises(
@@ -128,7 +128,7 @@ def test_a_backbone_that_is_not_installed_says_what_to_install(monkeypatch):
 
 
 def test_the_packaged_minilm_finds_like_sentences_alike():
-    if not finding._carried(finding.SHORT["minilm"]):
+    if not finding.carried(finding.SHORT["minilm"]):
         pytest.skip("no installed package carries MiniLM")
     encoder, tokenizer = PretrainedEncoder(read_architecture("minilm")), backbone_tokenizer("minilm")
     encoder.load_pretrained("minilm")

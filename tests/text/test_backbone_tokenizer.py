@@ -121,7 +121,7 @@ def test_an_installed_package_is_found_by_the_model_s_name(tmp_path, monkeypatch
 
 
 def test_minilm_from_an_installed_package():
-    if not finding._carried(finding.SHORT["minilm"]):
+    if not finding.carried(finding.SHORT["minilm"]):
         pytest.skip("no installed package carries MiniLM")
     tokenizer = backbone_tokenizer("minilm")
     assert len(tokenizer) == 30_522

@@ -34,14 +34,14 @@ def find_backbone(name: str) -> Path:
             raise BackboneError(f"{path}: no config.json or tokenizer.json in this folder")
         return path
     hub_name = SHORT.get(name, name)
-    return _carried(hub_name) or _downloaded(name, hub_name)
+    return carried(hub_name) or _downloaded(name, hub_name)
 
 
 def _holds_model(folder: Path) -> bool:
     return any((folder / name).is_file() for name in ("config.json", "tokenizer.json"))
 
 
-def _carried(hub_name: str) -> Path | None:
+def carried(hub_name: str) -> Path | None:
     for package, inside in CARRIERS.get(hub_name, ()):
         spec = importlib.util.find_spec(package)  # finds without importing
         for place in (spec.submodule_search_locations or ()) if spec else ():

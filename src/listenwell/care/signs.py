@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
 from listenwell.care.normal import Chinese, English
+
+if TYPE_CHECKING:
+    from listenwell.care.ear import Heard
 
 Kind = Literal["self-harm", "danger", "harm-to-others"]
 Directness = Literal["direct", "indirect"]
@@ -24,6 +27,11 @@ LanguageCode = Literal["en", "zh"]
 
 CUT = "~"
 """Stands where an idiom was: no pattern reaches across."""
+ALONE = 1.5
+"""How sure the ear must be of a sign that no rule finds: the logarithm of its odds."""
+BACKED = -2.0
+"""How sure of one that a rule finds."""
+CHINESE = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff0c\uff01\uff1f]+")
 ENOUGH, TOGETHER = 3, 3
 """Points that make a sign of hints, and in how many neighbouring sentences."""
 
@@ -242,8 +250,27 @@ def rules(language: LanguageCode) -> Rules:
 
 def detect(text: str) -> Sign | None:
     """The most urgent sign in a message; None where there is none."""
-    found = [sign for language in _languages(text) if (sign := rules(language).look(text)) is not None]
+    found = [sign for language in _languages(text) if (sign := _look(text, language)) is not None]
     return min(found, key=lambda sign: sign.directness != "direct", default=None)
+
+
+def _look(text: str, language: LanguageCode) -> Sign | None:
+    sign = rules(language).look(text)
+    if language != "en":
+        return sign
+    from listenwell.care.ear import ear  # brings up tensors
+
+    hearing = ear(rules(language).normal)
+    return sign if hearing is None else decide(text, sign, hearing.hear(CHINESE.sub(" ", text)))
+
+
+def decide(text: str, sign: Sign | None, heard: Heard) -> Sign | None:
+    """What the rules and the ear say together of an English message."""
+    if sign is not None:
+        return sign if heard.odds > BACKED else None
+    if heard.odds <= ALONE:
+        return None
+    return Sign(heard.kind, heard.directness, "en", rules("en").normal(text), "learned: it sounds like a sign")
 
 
 def follows(text: str, sign: Sign) -> bool:
@@ -252,7 +279,7 @@ def follows(text: str, sign: Sign) -> bool:
 
 
 def _languages(text: str) -> Iterable[LanguageCode]:
-    if re.search("[\u4e00-\u9fff]", text):
+    if CHINESE.search(text):
         yield "zh"
     if re.search("[A-Za-z]{2}|[A-Za-z][^A-Za-z][A-Za-z]|[Ａ-Ｚａ-ｚ]", text):
         yield "en"
