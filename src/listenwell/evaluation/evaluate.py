@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,7 @@ def evaluate(
         "items": len(items),
         "seconds generating": round(seconds, 1),
         "decoding": decoding.signature() if decoding else None,
+        **({"rerank": asdict(decoding.rerank)} if decoding and decoding.rerank else {}),
     }
     return Evaluation(system.name, scores, items, replies, about, labels)
 
@@ -256,7 +257,7 @@ def write(evaluation: Evaluation, folder: Path) -> None:
     def fill(place: Path) -> None:
         with (place / "replies.jsonl").open("w", encoding="utf-8") as lines:
             for item, reply in zip(evaluation.items, evaluation.replies, strict=True):
-                record = {
+                record: dict[str, Any] = {
                     "id": item.id,
                     "context": [turn.text for turn in item.context],
                     "reference": item.reply.text if item.reply else None,
@@ -266,6 +267,8 @@ def write(evaluation: Evaluation, folder: Path) -> None:
                     "emotion": reply.emotion,
                     "label": reply.label,
                 }
+                if any(candidate.terms for candidate in reply.candidates):  # so that others may be chosen (`rerank`)
+                    record["candidates"] = [candidate.to_json() for candidate in reply.candidates]
                 lines.write(json.dumps(record, ensure_ascii=False) + "\n")
         summary = {"system": evaluation.system, "about": evaluation.about}
         if evaluation.labels:

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from listenwell.decoding import Rerank
+
+
+def rerank(
+    run: str,
+    split: str = "valid",
+    weights: Rerank | None = None,
+    judge: str | None = None,
+    ses: bool = True,
+    json: bool = False,
+) -> None:
+    """What each term is worth by which a system chooses among its candidates.
+
+    Takes the candidates that `listenwell evaluate` kept and chooses anew: by all terms, without each of them, by each
+    alone, and at random. Nothing is written anew, so that it takes moments; use it on the valid split to find weights
+    for the recipe (decoding.rerank), and on the test split to say what they brought.
+
+    Args:
+        run: The folder of a run that was evaluated, or a folder that `evaluate --out` wrote.
+        split: Which split of the run's evaluation.
+        weights: How much each term counts, such as --weights.plan 1.5; what the evaluation had if not given.
+        judge: A classifier of polarity, by name or folder; the trained system called judge if there is one.
+        ses: Whether to measure the similarity of sentence embeddings too, which takes longest.
+        json: Print the scores as JSON instead of a table.
+    """
+    import json as encoder
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from listenwell.commands.display import table, tracked
+    from listenwell.commands.evaluate import reading
+    from listenwell.evaluation.evaluated import read
+    from listenwell.evaluation.reranked import reranked
+    from listenwell.sentences import sentence_encoder
+
+    evaluated = read(run, split)
+    with tracked() as progress:
+        found = reranked(
+            evaluated, weights, progress, reading(judge, "judge", "polarity"), sentence_encoder() if ses else None
+        )
+    if json:
+        told = [
+            {
+                "choice": one.name,
+                "weights": None if one.weights is None else asdict(one.weights),
+                "changed": one.changed,
+                "scores": {name: score.value for name, score in one.scores.items()},
+            }
+            for one in found
+        ]
+        print(encoder.dumps(told))
+        return
+    shown = {
+        "bleu-4": ("BLEU", 2),
+        "distinct-1": ("Distinct-1", 2),
+        "distinct-2": ("Distinct-2", 2),
+        "unique-count": ("unique", 0),
+        "sorry-to-hear": ("sorry %", 1),
+        "bland": ("bland %", 1),
+        "length": ("words", 1),
+        "positivity": ("positivity", 3),
+        "vader": ("VADER", 3),
+        "ses": ("SES", 3),
+    }
+    names = [name for name in shown if name in found[0].scores]
+    rows = [
+        (
+            one.name,
+            f"{one.changed:.0f} %",
+            *(f"{one.scores[name].value:,.{shown[name][1]}f}" for name in names),
+        )
+        for one in found
+    ]
+    columns = ("chosen by", "changed", *(shown[name][0] for name in names))
+    by = found[0].weights
+    title = f"{evaluated.name}, {split}: {len(evaluated.records):,} items; all: {by.signature() if by else ''}"
+    console = Console(width=None if Console().is_terminal else 160)
+    console.print(table(title, columns, rows, right=columns[1:]))
