@@ -12,7 +12,7 @@ chat: $(VENV)/.ready
 	@$(BIN)/listenwell chat $(ARGS)
 
 test: $(VENV)/.ready-dev lint
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	LISTENWELL_INSTALLED=1 $(BIN)/python -m pytest -n 2 $(ARGS)
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check src tests bench

@@ -9,7 +9,7 @@ import pytest
 
 import listenwell
 from listenwell import checkpoint
-from listenwell.care import Cared, detect, is_care
+from listenwell.care import Cared, cared, detect, is_care
 from listenwell.care.resources import load_resources
 from listenwell.dialogue import Dialogue, Example, Turn
 from listenwell.reply import Reply
@@ -146,6 +146,14 @@ def test_care_ends_some_messages_after_the_sign():
     later = "we went to the lake with my cousins and ate far too much ice cream"
     conversation(Cared(echo), SIGN, later, later, later, "ok")
     assert echo.seen == [later, later, later, "ok"]
+
+
+def test_what_came_before_an_ordinary_message_is_not_heard_again(monkeypatch: pytest.MonkeyPatch):
+    heard: list[str] = []
+    monkeypatch.setattr(cared, "detect", lambda text: heard.append(text))
+    turns = Dialogue.from_texts(["I had toast", "Nice!", "And then I went for a long walk with my aunt"]).turns
+    assert cared.sign_in(turns) == (None, False)
+    assert heard == [turns[-1].text]
 
 
 def test_a_short_word_alone_is_no_follow_up():

@@ -43,7 +43,7 @@ def the_ear() -> hearing.Ear:
 
 @needs_backbone
 def test_its_layers_are_those_of_the_published_encoder(learner: learning.Learner):
-    """Before anything is learned, lower and upper layers say what transformers makes of the same files."""
+    """Before anything is learned, embeddings and layers say what transformers makes of the same files."""
     transformers = pytest.importorskip("transformers")
     theirs = transformers.AutoModel.from_pretrained(hearing.backbone(), local_files_only=True).eval()
     rows = [
@@ -51,8 +51,8 @@ def test_its_layers_are_those_of_the_published_encoder(learner: learning.Learner
     ]
     tokens, mask = hearing.padded(rows)
     with torch.inference_mode():
-        ours = learner.lower(tokens, mask)
-        for layer in hearing.Upper(learner.weights).eval().layers:
+        ours = learner.embed(tokens)
+        for layer in hearing.Reader(learner.weights).eval().layers:
             ours = layer(ours, mask)
         expected = theirs(input_ids=tokens, attention_mask=mask.long()).last_hidden_state
     torch.testing.assert_close(ours[mask], expected[mask], rtol=1e-4, atol=1e-5)
@@ -121,7 +121,7 @@ def test_both_views_of_a_message_count_alike():
         each = []
         for view in (text, NORMAL(text)):
             tokens, mask = hearing.padded(ear.words.pieces(view))
-            each.append(ear.upper(ear.lower(tokens, mask), mask).log_softmax(-1)[0])
+            each.append(ear.reader(ear.embed(tokens), mask).log_softmax(-1)[0])
     mean = (each[0] + each[1]) / 2
     heard = ear.hear(text)
     assert heard.odds == pytest.approx(float(mean[1:].exp().sum().log() - mean[0]), abs=1e-4)
@@ -146,7 +146,7 @@ def test_learning_twice_gives_the_same_ear(learner: learning.Learner):
     talk = ["I had toast for breakfast", "We went to the lake with my cousins", "My train was late again"]
     first, second = (learner.learn(cases, talk, epochs=1).state_dict() for _ in range(2))
     assert all(torch.equal(first[name], second[name]) for name in first)
-    untouched = hearing.Upper(learner.weights).state_dict()
+    untouched = hearing.Reader(learner.weights).state_dict()
     assert not torch.equal(first["layers.1.into.weight"], untouched["layers.1.into.weight"])
 
 

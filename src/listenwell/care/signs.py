@@ -273,9 +273,13 @@ def decide(text: str, sign: Sign | None, heard: Heard) -> Sign | None:
     return Sign(heard.kind, heard.directness, "en", rules("en").normal(text), "learned: it sounds like a sign")
 
 
-def follows(text: str, sign: Sign) -> bool:
-    """Whether a message that shows no sign itself still belongs to the sign of a message shortly before it."""
-    return all(rules(language).follows(text) for language in list(_languages(text)) or [sign.language])
+def follows(text: str, sign: Sign | None = None) -> bool:
+    """Whether a message that shows no sign itself still belongs to the sign of a message shortly before it.
+
+    Without a sign, whether it could belong to any.
+    """
+    languages = list(_languages(text)) or ([] if sign is None else [sign.language])
+    return all(rules(language).follows(text) for language in languages)
 
 
 def _languages(text: str) -> Iterable[LanguageCode]:

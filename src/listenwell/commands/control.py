@@ -36,10 +36,8 @@ def control(
     """
     import json as encoder
 
-    from rich.console import Console
-
     from listenwell import checkpoint, sources
-    from listenwell.commands.display import table, tracked
+    from listenwell.commands.display import report, scores_table, tracked
     from listenwell.dialogue import examples
     from listenwell.evaluation.control import control as measure
     from listenwell.evaluation.control import write
@@ -66,6 +64,5 @@ def control(
     if json:
         print(encoder.dumps({"about": found.about, "scores": [score.to_json() for score in found.scores]}))
         return
-    rows = [(s.name, f"{s.value:.1f} %", "" if s.low is None else f"{s.low:.1f} to {s.high:.1f}") for s in found.scores]
     title = f"{system} on {len(chosen):,} contexts of {data}, {split}; {found.about['decoding']}"
-    Console().print(table(title, ("score", "value", "95 % interval"), rows, right=("value",)))
+    report().print(scores_table(title, found.scores))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from listenwell.metrics import Score
 
 
 @contextmanager
@@ -32,3 +36,22 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], rig
     for row in rows:
         made.add_row(*row)
     return made
+
+
+def scores_table(title: str, scores: Iterable[Score]) -> Table:
+    """A row for each score: its value, its 95 % interval, and how it was computed."""
+    columns = ("score", "value", "95 % interval", "signature")
+    return table(title, columns, map(_score_row, scores), right=("value",))
+
+
+def _score_row(score: Score) -> tuple[str, str, str, str]:
+    from listenwell.evaluation.compare import digits
+
+    shown = max(2, digits([score]))
+    interval = "" if score.low is None else f"{score.low:.{shown}f} to {score.high:.{shown}f}"
+    return score.name, f"{score.value:.{shown}f}{score.unit and ' ' + score.unit}", interval, str(score.signature)
+
+
+def report() -> Console:
+    """Where a table of scores is printed: as wide as the terminal, or wide enough for all of it."""
+    return Console(width=None if Console().is_terminal else 160)

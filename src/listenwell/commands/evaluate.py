@@ -54,10 +54,8 @@ def evaluate(
     import json as encoder
     from itertools import islice
 
-    from rich.console import Console
-
     from listenwell import checkpoint, sources
-    from listenwell.commands.display import table, tracked
+    from listenwell.commands.display import report, scores_table, tracked
     from listenwell.commands.listening import evaluate_listener
     from listenwell.dialogue import examples
     from listenwell.evaluation.evaluate import check_judge, drawn, write
@@ -122,10 +120,9 @@ def evaluate(
     if json:
         print(encoder.dumps({"system": system, "about": found.about, "scores": [s.to_json() for s in found.scores]}))
         return
-    rows = [(s.name, _value(s), _interval(s), str(s.signature)) for s in found.scores]
     title = f"{system} on {data}, {split}: {len(chosen):,} items, {found.about['decoding']}"
-    console = Console(width=None if Console().is_terminal else 160)
-    console.print(table(title, ("score", "value", "95 % interval", "signature"), rows, right=("value",)))
+    console = report()
+    console.print(scores_table(title, found.scores))
     if out is not None:
         drawing = ", labels.png" if found.labels else ""
         console.print(f"written to {out}: scores.json, replies.jsonl{drawing}", highlight=False)
@@ -147,9 +144,7 @@ def _labels(
     import json as encoder
     from dataclasses import asdict
 
-    from rich.console import Console
-
-    from listenwell.commands.display import table, tracked
+    from listenwell.commands.display import report, scores_table, table, tracked
     from listenwell.evaluation.labels import evaluate_labels, labelled_turns, write
     from listenwell.labelling import Labeller
 
@@ -163,11 +158,9 @@ def _labels(
         scores = {"scores": [s.to_json() for s in found.scores], "classes": [asdict(one) for one in found.classes]}
         print(encoder.dumps({"system": system, "about": found.about, **scores}))
         return
-    console = Console(width=None if Console().is_terminal else 160)
+    console = report()
     title = f"{system} on {', '.join(str(about[key]) for key in ('data', 'part', 'split') if key in about)}"
-    rows = [(s.name, _value(s), _interval(s), str(s.signature)) for s in found.scores]
-    columns = ("score", "value", "95 % interval", "signature")
-    console.print(table(f"{title}: {found.about['items']:,} turns", columns, rows, right=("value",)))
+    console.print(scores_table(f"{title}: {found.about['items']:,} turns", found.scores))
     each = [
         (c.label, f"{c.gold:,}", f"{c.given:,}", f"{c.precision:.1f}", f"{c.recall:.1f}", f"{c.f1:.1f}")
         for c in found.classes
@@ -176,18 +169,3 @@ def _labels(
     console.print(table("Each label", heads, each, right=heads[1:]))
     if out is not None:
         console.print(f"written to {out}: scores.json, labels.jsonl, confusion.png", highlight=False)
-
-
-def _value(score: Any) -> str:
-    return f"{score.value:.{_digits(score)}f}{score.unit and ' ' + score.unit}"
-
-
-def _interval(score: Any) -> str:
-    digits = _digits(score)
-    return "" if score.low is None else f"{score.low:.{digits}f} to {score.high:.{digits}f}"
-
-
-def _digits(score: Any) -> int:
-    from listenwell.evaluation.compare import digits
-
-    return max(2, digits([score]))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from listenwell.checkpoint import Checkpoint
     from listenwell.dialogue import Dialogue
-    from listenwell.metrics import Score
 
 
 def evaluate_listener(
@@ -26,9 +25,7 @@ def evaluate_listener(
     import json as encoder
     from itertools import islice
 
-    from rich.console import Console
-
-    from listenwell.commands.display import table, tracked
+    from listenwell.commands.display import report, scores_table, tracked
     from listenwell.dialogue import examples
     from listenwell.evaluation.listening import evaluate_listening, write
     from listenwell.house.listening import Listening
@@ -42,14 +39,8 @@ def evaluate_listener(
     if json:
         print(encoder.dumps({"system": system, "about": found.about, "scores": [s.to_json() for s in found.scores]}))
         return
-    console = Console(width=None if Console().is_terminal else 160)
+    console = report()
     title = f"{system} on {', '.join(str(about[key]) for key in ('data', 'part', 'split') if key in about)}"
-    rows = [(s.name, f"{s.value:.2f}{s.unit and ' ' + s.unit}", _interval(s), str(s.signature)) for s in found.scores]
-    columns = ("score", "value", "95 % interval", "signature")
-    console.print(table(f"{title}: {len(items):,} contexts", columns, rows, right=("value",)))
+    console.print(scores_table(f"{title}: {len(items):,} contexts", found.scores))
     if out is not None:
         console.print(f"written to {out}: scores.json, heard.jsonl, confusion.png", highlight=False)
-
-
-def _interval(score: Score) -> str:
-    return "" if score.low is None else f"{score.low:.2f} to {score.high:.2f}"

@@ -59,11 +59,7 @@ def make_backbone(config: EmotionSideConfig, vocabulary: Vocabulary) -> Pretrain
     if config.emotion_from != "backbone":
         return None
     made = PretrainedEncoder(config.architecture)
-    if vocabulary.size > made.vocabulary:
-        raise ValueError(
-            f"the text has {vocabulary.size:,} tokens, but the backbone knows {made.vocabulary:,}; "
-            f"write text: {{kind: backbone, backbone: {config.backbone}}}"
-        )
+    vocabulary.check_known(made.vocabulary, config.backbone)
     return made
 
 

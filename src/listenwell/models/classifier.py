@@ -63,11 +63,7 @@ class Classifier(Model):
         self.config = replace(config, architecture=config.architecture or read_architecture(config.backbone))
         self.vocabulary = vocabulary
         self.backbone = PretrainedEncoder(self.config.architecture)
-        if vocabulary.size > self.backbone.vocabulary:
-            raise ValueError(
-                f"the text has {vocabulary.size:,} tokens, but the backbone knows {self.backbone.vocabulary:,}; "
-                f"write text: {{kind: backbone, backbone: {config.backbone}}}"
-            )
+        vocabulary.check_known(self.backbone.vocabulary, config.backbone)
         self.label_set = config.labels
         self.lower = frozenset() if config.upper is None else self.backbone.below(config.upper)
         self.dropout = Dropout(config.dropout)

@@ -57,6 +57,14 @@ class Vocabulary:
     end: int = 3
     ctx: int = 4
 
+    def check_known(self, known: int, backbone: str) -> None:
+        """Stops where a backbone, which knows so many tokens, is not the one that the text is cut for."""
+        if self.size > known:
+            raise ValueError(
+                f"the text has {self.size:,} tokens, but the backbone knows {known:,}; "
+                f"write text: {{kind: backbone, backbone: {backbone}}}"
+            )
+
 
 @dataclass(slots=True)
 class WordPrior:

@@ -94,11 +94,7 @@ class Listener(Model):
         self.config = replace(config, architecture=config.architecture or read_architecture(config.backbone))
         self.vocabulary = vocabulary
         self.backbone = PretrainedEncoder(self.config.architecture)
-        if vocabulary.size > self.backbone.vocabulary:
-            raise ValueError(
-                f"the text has {vocabulary.size:,} tokens, but the backbone knows {self.backbone.vocabulary:,}; "
-                f"write text: {{kind: backbone, backbone: {config.backbone}}}"
-            )
+        vocabulary.check_known(self.backbone.vocabulary, config.backbone)
         self.speakers = nn.Embedding(len(ROLES), self.backbone.width)
         nn.init.zeros_(self.speakers.weight)  # it starts as the encoder that was pretrained
         self.heads = nn.ModuleDict(

@@ -175,10 +175,7 @@ class Meed2(Model):
 
     def __init__(self, config: Meed2Config, vocabulary: Vocabulary) -> None:
         super().__init__()
-        if not 0 < config.score_mass <= 1:
-            raise ValueError(f"score_mass is {config.score_mass}, expected a share above 0 and at most 1")
-        if not 1 <= config.score_most <= len(LABELS):
-            raise ValueError(f"score_most is {config.score_most}, expected 1 to {len(LABELS)} labels")
+        check_summed(config.score_mass, config.score_most)
         if not 0 <= config.choice_prior <= 1:
             raise ValueError(f"choice_prior is {config.choice_prior}, expected 0 to 1")
         self.config = config
@@ -337,6 +334,14 @@ class Meed2(Model):
             "probability": round(chances[chosen].item(), 4),
             "likeliest": {LABELS[index]: round(chance, 4) for index, chance in likely},
         }
+
+
+def check_summed(score_mass: float, score_most: int) -> None:
+    """Whether these can say which labels a likelihood is summed over."""
+    if not 0 < score_mass <= 1:
+        raise ValueError(f"score_mass is {score_mass}, expected a share above 0 and at most 1")
+    if not 1 <= score_most <= len(LABELS):
+        raise ValueError(f"score_most is {score_most}, expected 1 to {len(LABELS)} labels")
 
 
 def likeliest(expected: Tensor, mass: float, most: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -55,7 +55,7 @@ from listenwell.models.contract import (
     chosen,
     map_tensors,
 )
-from listenwell.models.meed2 import likeliest
+from listenwell.models.meed2 import check_summed, likeliest
 from listenwell.models.terms import sum_by_row
 from listenwell.taxonomy import LABELS, label_id
 from listenwell.text import backbone_tokenizer
@@ -149,10 +149,7 @@ class Writer(Model):
         super().__init__()
         if config.rank < 1:
             raise ValueError(f"rank is {config.rank}, expected at least 1")
-        if not 0 < config.score_mass <= 1:
-            raise ValueError(f"score_mass is {config.score_mass}, expected a share above 0 and at most 1")
-        if not 1 <= config.score_most <= len(LABELS):
-            raise ValueError(f"score_most is {config.score_most}, expected 1 to {len(LABELS)} labels")
+        check_summed(config.score_mass, config.score_most)
         # Kept whole in the config: a checkpoint says what it was trained with, whatever the backbone's files say later.
         self.config = replace(
             config,
@@ -161,11 +158,7 @@ class Writer(Model):
         )
         self.vocabulary = vocabulary
         self.backbone = make_adapted(self.config.architecture, config.rank, config.scale)
-        if vocabulary.size > len(self._table):
-            raise ValueError(
-                f"the text has {vocabulary.size:,} tokens, but the backbone knows {len(self._table):,}; "
-                f"write text: {{kind: backbone, backbone: {config.backbone}}}"
-            )
+        vocabulary.check_known(len(self._table), config.backbone)
         self._tabulate()
 
     def _tabulate(self) -> None:
