@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "evaluate": ("listenwell.commands.evaluate:evaluate", "score a system on a corpus"),
     "calibrate": ("listenwell.commands.calibrate:calibrate", "make a classifier as sure as it is right"),
     "control": ("listenwell.commands.control:control", "measure whether a system replies as it is asked to"),
+    "variety": ("listenwell.commands.variety:variety", "measure how differently a system replies to the same"),
     "rerank": ("listenwell.commands.rerank:rerank", "weigh the terms by which a system chooses among candidates"),
     "compare": ("listenwell.commands.compare:compare", "put evaluated systems beside each other and the papers"),
     "embeddings": ("listenwell.commands.embeddings:embeddings", "draw the emotion embeddings of trained systems"),

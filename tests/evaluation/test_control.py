@@ -8,7 +8,8 @@ import pytest
 from test_evaluate import made_items, parrot, quiet
 
 from listenwell.dialogue import Label
-from listenwell.evaluation.control import control, write
+from listenwell.evaluation.control import control
+from listenwell.evaluation.measured import write
 from listenwell.reply import Reply
 from listenwell.taxonomy import INTENTS
 

@@ -34,13 +34,10 @@ def control(
         resamples: Of the bootstrap that gives the intervals; 0 for none.
         json: Print scores.json instead of a table.
     """
-    import json as encoder
-
-    from listenwell import checkpoint, sources
-    from listenwell.commands.display import report, scores_table, tracked
-    from listenwell.dialogue import examples
+    from listenwell import checkpoint
+    from listenwell.commands.display import tracked
+    from listenwell.commands.studies import some_items, tell
     from listenwell.evaluation.control import control as measure
-    from listenwell.evaluation.control import write
     from listenwell.finding import find, load
     from listenwell.hearing import load_labeller
 
@@ -50,19 +47,9 @@ def control(
     recogniser = bot.labeller if labeller is None else load_labeller(checkpoint.load(find(labeller)))
     if recogniser is None:
         raise ValueError(f"{system} has no classifier of its own that could recognise an intent; name one: --labeller")
-    items = [item for dialogue in sources.read(data, path, split) for item in examples(dialogue)]
-    chosen = items[:: max(1, len(items) // limit)][:limit] if limit else items
+    chosen = some_items(data, split, path, limit)
     with tracked() as progress:
         found = measure(bot, chosen, recogniser, progress, resamples=resamples)
     found.about = {"system": system, "data": data, "split": split, "items": len(chosen)}
     found.about["decoding"] = bot.decoding.signature()
-    if out is None and Path(system).is_dir():
-        out = Path(system) / "evaluation" / "control"
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write(found, out)
-    if json:
-        print(encoder.dumps({"about": found.about, "scores": [score.to_json() for score in found.scores]}))
-        return
-    title = f"{system} on {len(chosen):,} contexts of {data}, {split}; {found.about['decoding']}"
-    report().print(scores_table(title, found.scores))
+    tell("control", found, out, json)

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from listenwell.checkpoint import write_folder, write_json
-from listenwell.dialogue import Dialogue, Example, as_heard
+from listenwell.dialogue import Example
 from listenwell.evaluation.evaluate import Progress
+from listenwell.evaluation.measured import Measured, contexts_of
 from listenwell.hearing import Labels
 from listenwell.metrics import Score, Signature
 from listenwell.metrics.bootstrap import measured
 from listenwell.metrics.sums import Statistics
 from listenwell.models.contract import Controls
-from listenwell.sources.jsonl import write_lines
 from listenwell.system import System
 from listenwell.taxonomy import INTENTS, label_id
-
-
-@dataclass
-class Control:
-    """The scores, and every reply that they were computed from."""
-
-    scores: list[Score]
-    records: list[dict[str, Any]]
-    about: dict[str, Any] = field(default_factory=dict)
 
 
 def control(
@@ -38,15 +26,13 @@ def control(
     progress: Progress,
     intents: Sequence[str] = INTENTS,
     resamples: int = 1000,
-) -> Control:
+) -> Measured:
     """Every context is answered once for each intent; nothing is chosen among replies by what the classifier says."""
-    if not items:
-        raise ValueError("there is nothing to reply to: no reply with a context in the data")
     if not getattr(system, "takes_label", False):
         raise ValueError(f"{system.name} cannot be asked for an intent; meed2 can")
     for intent in intents:
         label_id(intent)
-    contexts = [Dialogue(item.id, as_heard(item).context) for item in items]
+    contexts = contexts_of(items)
     records: list[dict[str, Any]] = []
     hits = np.zeros((len(items), len(intents)))
     for column, intent in enumerate(intents):
@@ -57,7 +43,7 @@ def control(
             {"id": context.id, "asked": intent, "reply": reply.text, "recognised": label.name}
             for context, reply, label in zip(contexts, replies, found, strict=True)
         ]
-    return Control(control_scores(hits, intents, resamples), records)
+    return Measured(control_scores(hits, intents, resamples), records)
 
 
 def control_scores(hits: np.ndarray, intents: Sequence[str], resamples: int) -> list[Score]:
@@ -75,13 +61,3 @@ def control_scores(hits: np.ndarray, intents: Sequence[str], resamples: int) -> 
     mean, *each = scores
     least = min(score.value for score in each)
     return [mean, Score("control-least", least, signature=signature.plus(ci="none"), unit="%"), *each]
-
-
-def write(found: Control, folder: Path) -> None:
-    """scores.json and replies.jsonl: the numbers, and a record for each reply."""
-
-    def fill(place: Path) -> None:
-        write_lines(found.records, place / "replies.jsonl")
-        write_json(place / "scores.json", {"about": found.about, "scores": [s.to_json() for s in found.scores]})
-
-    write_folder(folder, fill)

@@ -1,0 +1,42 @@
+"""What the commands that study a system's replies to some contexts do alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from listenwell.dialogue import Example
+    from listenwell.evaluation.measured import Measured
+
+
+def some_items(data: str, split: str, path: Path | None, limit: int) -> list[Example]:
+    """So many replies with their contexts, taken evenly from a split; all, if limit is 0."""
+    from listenwell import sources
+    from listenwell.dialogue import examples
+
+    items = [item for dialogue in sources.read(data, path, split) for item in examples(dialogue)]
+    return items[:: max(1, len(items) // limit)][:limit] if limit else items
+
+
+def tell(study: str, found: Measured, out: Path | None, json: bool) -> None:
+    """Writes what was found to `out`, or else into the folder of the run, if it was one, and prints the scores."""
+    import json as encoder
+
+    from listenwell.commands.display import report, scores_table
+    from listenwell.evaluation.measured import write
+
+    about: dict[str, Any] = found.about
+    if out is None and Path(about["system"]).is_dir():
+        out = Path(about["system"]) / "evaluation" / study
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write(found, out)
+    if json:
+        print(encoder.dumps(found.to_json()))
+        return
+    title = "{system} on {items:,} contexts of {data}, {split}; {decoding}".format_map(about)
+    console = report()
+    console.print(scores_table(title, found.scores))
+    if out is not None:
+        console.print(f"written to {out}: scores.json, replies.jsonl", highlight=False)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from listenwell.decoding import Decoding
+
+
+def variety(
+    system: str,
+    data: str = "empathetic-dialogues",
+    split: str = "test",
+    path: Path | None = None,
+    draws: int = 5,
+    limit: int = 200,
+    out: Path | None = None,
+    decoding: Decoding | None = None,
+    resamples: int = 1000,
+    json: bool = False,
+) -> None:
+    """Measure how differently a system replies to the same words.
+
+    Each context is answered several times, with other noise every time: in a system that draws what it has in mind,
+    such as mime, and in the words, where they are sampled. The scores are the number of different replies to a
+    context, the share of contexts with more than one, and how varied all replies together are.
+
+    Args:
+        system: A trained system by name (`listenwell models`), or the folder of a run.
+        data: A source by name (`listenwell data`) or a .jsonl file.
+        split: Which split.
+        path: Where the source lies, if not in LISTENWELL_DATA.
+        draws: How many replies to each context.
+        limit: How many contexts, taken evenly from the split; 0 for all.
+        out: Folder for scores.json and replies.jsonl; evaluation/variety within a run's folder if that is the system.
+        decoding: How to write replies; the system's own way if not given.
+        resamples: Of the bootstrap that gives the intervals; 0 for none.
+        json: Print scores.json instead of a table.
+    """
+    from listenwell.commands.display import tracked
+    from listenwell.commands.studies import some_items, tell
+    from listenwell.evaluation.variety import variety as measure
+    from listenwell.finding import load
+
+    bot = load(system, care=False)
+    if decoding is not None:
+        bot.decoding = decoding
+    chosen = some_items(data, split, path, limit)
+    with tracked() as progress:
+        found = measure(bot, chosen, progress, draws, resamples)
+    found.about = {"system": system, "data": data, "split": split, "items": len(chosen)}
+    found.about["decoding"] = bot.decoding.signature()
+    tell("variety", found, out, json)

@@ -1,0 +1,75 @@
+"""How differently does a system reply when it is told the same again? Every context is answered several times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from listenwell.decoding import Decoding
+from listenwell.dialogue import Example
+from listenwell.evaluation.evaluate import Progress
+from listenwell.evaluation.measured import Measured, contexts_of
+from listenwell.metrics import Score, Signature
+from listenwell.metrics.bootstrap import measured
+from listenwell.metrics.diversity import distinct, unique_replies
+from listenwell.metrics.sums import Statistics
+from listenwell.system import System
+from listenwell.text import words
+
+
+class Writes(System, Protocol):
+    """A system that can be told how to write."""
+
+    decoding: Decoding
+
+
+def variety(
+    system: Writes, items: Sequence[Example], progress: Progress, draws: int = 5, resamples: int = 1000
+) -> Measured:
+    """Each draw has a seed of its own: of the noise in the system, and of the words where they are sampled."""
+    if draws < 2:
+        raise ValueError(f"{draws} draws tell nothing about how replies differ, expected at least 2")
+    contexts = contexts_of(items)
+    own = system.decoding
+    drawn: list[list[str]] = []
+    try:
+        for seed in range(draws):
+            system.decoding = replace(own, seed=seed)
+            replies = system.replies(contexts, None, progress(f"draw {seed + 1}", len(contexts)))
+            drawn.append([reply.text for reply in replies])
+    finally:
+        system.decoding = own
+    each = list(zip(*drawn, strict=True))
+    records: list[dict[str, Any]] = [
+        {"id": context.id, "replies": list(replies)} for context, replies in zip(contexts, each, strict=True)
+    ]
+    return Measured(variety_scores(each, resamples), records)
+
+
+def variety_scores(replies: Sequence[Sequence[str]], resamples: int) -> list[Score]:
+    """Of each context's replies, as many to every context.
+
+    different: how many differ, from 1 to the number of draws; varied: the share of contexts with more than one.
+    Distinct-n and the share of different replies are those of all draws together.
+    """
+    draws = len(replies[0])
+    signature = Signature.of("variety", draws=draws, items=len(replies), case="lc")
+    counts = np.asarray([len({" ".join(reply.lower().split()) for reply in each}) for each in replies], dtype=float)
+    ones = np.ones(len(counts))
+
+    def mean(name: str, rows: np.ndarray, unit: Any = "") -> Score:
+        statistics = Statistics(np.stack([rows, ones], axis=1), "ratio")
+        return measured(name, statistics, signature, "higher", unit, resamples=resamples)
+
+    texts = [reply for each in replies for reply in each]
+    spoken = [words(text) for text in texts]
+    return [
+        mean("different", counts),
+        mean("varied", 100.0 * (counts > 1), "%"),
+        distinct(spoken, 1),
+        distinct(spoken, 2),
+        unique_replies(texts).share,
+    ]
