@@ -134,7 +134,7 @@ def test_the_posterior_reads_c_and_the_mixture_of_a_draw_from_the_prior(model, b
     """Equation 17, with the circle in e_g broken."""
     heard = model.hear(batch)
     drawn = [prior.sample() for prior in heard.priors]
-    found = model.posteriors(heard, drawn)
+    found = model.posteriors(heard, drawn, batch.reply)
     for group, latent, posterior in zip(model.groups.values(), drawn, found, strict=True):
         _, mixed = group.mixture(latent, model.emotion_embeddings)
         for row in range(6):
@@ -152,7 +152,7 @@ def test_the_kl_of_both_groups_is_the_integral_it_stands_for(model, batch):
     term = model.likelihood(batch, Moment())["kl"]
     torch.manual_seed(3)
     heard = model.hear(batch)
-    posteriors = model.posteriors(heard, [prior.sample() for prior in heard.priors])
+    posteriors = model.posteriors(heard, [prior.sample() for prior in heard.priors], None)
     x = torch.linspace(-20, 20, 20_001, dtype=torch.float64)
     slow = 0.0
     for q, p in zip(posteriors, heard.priors, strict=True):
@@ -176,6 +176,31 @@ def test_the_kl_rises_and_shares_the_count_of_the_reply(model, batch):
     assert whole["kl"].count == whole["reply"].count == int(batch.reply.mask.sum())
     assert half["kl"].total.item() == pytest.approx(whole["kl"].total.item() / 2, rel=1e-5)
     assert half["kl"].shown == whole["kl"].shown
+
+
+def test_free_nats_of_a_group_cost_nothing(model, batch):
+    def term(free):
+        torch.manual_seed(0)
+        return model.likelihood(batch, Moment(), free=free)["kl"]
+
+    torch.manual_seed(0)
+    heard = model.hear(batch)
+    drawn = [prior.sample() for prior in heard.priors]
+    posteriors = model.posteriors(heard, drawn, batch.reply)
+    means = [q.kl(p).mean().item() for q, p in zip(posteriors, heard.priors, strict=True)]
+    between = sum(means) / 2
+    assert min(means) < between < max(means)
+    assert term(0).total.item() == pytest.approx(6 * sum(means), rel=1e-5)
+    assert term(between).total.item() == pytest.approx(6 * (between + max(means)), rel=1e-5)
+    assert has_slope(model, term(0))
+    assert not has_slope(model, term(2 * max(means)))
+    assert term(between).shown == term(0).shown
+
+
+def has_slope(model, term):
+    model.zero_grad()
+    term.total.backward()
+    return any(weight.grad is not None and bool(weight.grad.any()) for weight in model.parameters())
 
 
 # Mimicry, refinement, fusion
@@ -483,3 +508,32 @@ def test_without_grouping_one_latent_mixes_all_32_emotions(tiny_model, batch):
 def test_mimicry_without_groups_is_refused():
     with pytest.raises(ValueError, match="mimicry needs grouping"):
         Mime(MimeConfig(grouping=False), Vocabulary(10))
+
+
+@torch.no_grad()
+def test_a_posterior_that_sees_the_reply_reads_the_mean_of_its_words(tiny_model, batch):
+    model = tiny_model("mime-reply-seen", dropout=0.0)
+    heard = model.hear(batch)
+    drawn = [prior.sample() for prior in heard.priors]
+    found = model.posteriors(heard, drawn, batch.reply)
+    for group, latent, posterior in zip(model.groups.values(), drawn, found, strict=True):
+        _, mixed = group.mixture(latent, model.emotion_embeddings)
+        for row in range(6):
+            said = model.words(batch.reply.tokens[row][batch.reply.mask[row]]).mean(dim=0)
+            within = apply(group.posterior.hidden, torch.cat([heard.summary[row], said, mixed[row]])).clamp_min(0)
+            assert torch.allclose(posterior.mean[row], apply(group.posterior.mean, within), atol=1e-5)
+
+
+@torch.no_grad()
+def test_the_reply_is_seen_while_learning_and_never_else(tiny_model, batch):
+    model = tiny_model("mime-reply-seen", dropout=0.0)
+    shuffled = replace(batch.reply, tokens=batch.reply.tokens.flip(0), mask=batch.reply.mask.flip(0))
+    one, two = (model.understand(told, generator=seeded()) for told in (batch, replace(batch, reply=shuffled)))
+    assert torch.equal(one.beliefs["positive"], two.beliefs["positive"])
+    with pytest.raises(ValueError, match="to reply, draw from the prior"):
+        model.understand(replace(batch, reply=None), Controls(latent="posterior"))
+
+
+def test_seeing_the_reply_without_a_posterior_is_refused():
+    with pytest.raises(ValueError, match="without stochasticity there is none"):
+        Mime(MimeConfig(stochasticity=False, reply_seen=True), Vocabulary(10))

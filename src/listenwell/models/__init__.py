@@ -64,6 +64,13 @@ MODELS: dict[str, Entry] = {
         "Majumder et al. 2020, Table 5",
         {"mimicry": False, "grouping": False},
     ),
+    "mime-reply-seen": Entry(
+        "listenwell.models.mime",
+        "Mime",
+        "mime whose noise has something to say: the posterior sees the reply",
+        "after Majumder et al. 2020",
+        {"reply_seen": True},
+    ),
     "moel": Entry(
         "listenwell.models.moel",
         "Moel",

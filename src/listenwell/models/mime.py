@@ -23,7 +23,7 @@ from listenwell.layers.latent import Gaussian, GaussianLayer, bounded, row_noise
 from listenwell.layers.latent import anneal as annealed
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Encoder, mean_over
-from listenwell.models.contract import ABSENT, Batch, Controls, Moment, State, Term, Vocabulary, map_tensors
+from listenwell.models.contract import ABSENT, Batch, Controls, Moment, Sequence, State, Term, Vocabulary, map_tensors
 from listenwell.models.terms import classification_terms, sum_by_row
 from listenwell.models.trs import Trs, TrsConfig
 from listenwell.taxonomy import EMOTION_ID, EMOTIONS, NEGATIVE, POSITIVE
@@ -53,7 +53,12 @@ class MimeConfig(TrsConfig):
     grouping: bool = True
     """One mixture for each polarity; without it a single one of all 32 emotions, read once (Table 5)."""
 
+    reply_seen: bool = False
+    """Let the posterior see the reply, as that of a conditional autoencoder does. Not in the paper."""
+
     def __post_init__(self) -> None:
+        if self.reply_seen and not self.stochasticity:
+            raise ValueError("reply_seen is of the posterior, and without stochasticity there is none")
         if self.mimicry and not self.grouping:
             raise ValueError("mimicry needs grouping: without groups there is no polarity to mimic; set mimicry false")
 
@@ -78,14 +83,16 @@ class EmotionGroup(nn.Module):
 
     ids: Tensor
 
-    def __init__(self, names: Iterable[str], width: int, stochastic: bool) -> None:
+    def __init__(self, names: Iterable[str], config: MimeConfig) -> None:
         super().__init__()
+        width, stochastic = config.width, config.stochasticity
         self.names = tuple(names)
         ids = torch.tensor([EMOTION_ID[name] for name in self.names])
         self.register_buffer("ids", ids, persistent=False)
         self.mean = nn.Linear(width, width)
         self.log_variance = nn.Linear(width, width) if stochastic else None
-        self.posterior = GaussianLayer(2 * width, width, inner=width) if stochastic else None
+        seen = 3 if config.reply_seen else 2
+        self.posterior = GaussianLayer(seen * width, width, inner=width) if stochastic else None
         self.weigh = nn.Linear(width, len(self.names))
 
     def prior(self, hidden: Tensor) -> Gaussian:
@@ -118,9 +125,7 @@ class Mime(Trs):
         self.match = nn.Linear(width, width, bias=False)  # W_E
         self.sample = nn.Linear(width, width)  # FC_sample, one for all groups
         groups = {"positive": POSITIVE, "negative": NEGATIVE} if config.grouping else {"mixture": frozenset(EMOTIONS)}
-        self.groups = nn.ModuleDict(
-            {name: EmotionGroup(sorted(names), width, config.stochasticity) for name, names in groups.items()}
-        )
+        self.groups = nn.ModuleDict({name: EmotionGroup(sorted(names), config) for name, names in groups.items()})
         # The first layer on [H_i; m] is a sum of a layer on H_i, the same for m and m̃, and one on m.
         self.word_share = nn.Linear(width, width)
         self.emotion_share = nn.Linear(width, width, bias=False)
@@ -153,13 +158,20 @@ class Mime(Trs):
         felt = dropout(summary, self.config.emotion_dropout, self.training)
         return self.emotion(self.match(felt)).log_softmax(dim=-1)
 
-    def posteriors(self, heard: Heard, drawn: list[Tensor]) -> list[Gaussian]:
-        """Q(z_g | e_g, C) of Eq 17, one a group. The paper's e_g comes out of Q itself; this one is a draw's of P."""
-        found = []
+    def posteriors(self, heard: Heard, drawn: list[Tensor], reply: Sequence | None) -> list[Gaussian]:
+        """Q(z_g | e_g, C) of Eq 17, one a group. The paper's e_g comes out of Q itself; this one is a draw's of P.
+
+        With `reply_seen`, Q(z_g | e_g, C, reply): the mean of the reply's words is read beside them.
+        """
+        found, known = [], [heard.summary]
+        if self.config.reply_seen:
+            if reply is None:
+                raise ValueError("this posterior is one of replies that are known; to reply, draw from the prior")
+            known.append(mean_over(self.words(reply.tokens), reply.mask))
         for group, latent in zip(self._groups(), drawn, strict=True):
             _, mixed = group.mixture(latent, self.emotion_embeddings)
             assert group.posterior is not None
-            found.append(group.posterior(torch.cat([heard.summary, mixed], dim=-1)))
+            found.append(group.posterior(torch.cat([*known, mixed], dim=-1)))
         return found
 
     def is_positive(self, believed: Tensor, gold: Tensor | None = None) -> Tensor:
@@ -211,7 +223,7 @@ class Mime(Trs):
             noise = torch.zeros_like(noise)
         drawn = at(heard.priors, noise[:, 0])
         if latent == "posterior" and self.config.stochasticity:
-            drawn = at(self.posteriors(heard, drawn), noise[:, 1])
+            drawn = at(self.posteriors(heard, drawn, batch.reply), noise[:, 1])
         return self.respond(heard, drawn, self.is_positive(heard.emotion))
 
     def likelihood(
@@ -221,20 +233,21 @@ class Mime(Trs):
         smoothing: float = 0.0,
         emotion_smoothing: float = 0.0,
         anneal: float = 0.0,
+        free: float = 0.0,
     ) -> dict[str, Term]:
         """Eq 32 in its parts: the reply, the emotion and the KL of both groups.
 
         The reply is decoded from the posterior under the gold polarity while the model learns, and otherwise as in
         use: from the prior under the predicted one. `anneal` is the share of the stage in which the KL rises to its
-        full weight.
+        full weight; `free` are the nats, on average over the batch, that each group's may have at no cost.
         """
         assert batch.emotion is not None
         heard = self.hear(batch)
         drawn = [prior.sample() for prior in heard.priors]
         kl = None
         if self.config.stochasticity:
-            posteriors = self.posteriors(heard, drawn)
-            kl = torch.stack([q.kl(p) for q, p in zip(posteriors, heard.priors, strict=True)]).sum()
+            posteriors = self.posteriors(heard, drawn, batch.reply)
+            kl = torch.stack([q.kl(p) for q, p in zip(posteriors, heard.priors, strict=True)])
             if self.training:
                 drawn = [posterior.sample() for posterior in posteriors]
         positive = self.is_positive(heard.emotion, batch.emotion if self.training else None)
@@ -242,7 +255,8 @@ class Mime(Trs):
         loss, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets, smoothing)
         terms = {"reply": Term(loss, len(targets), nll.sum())}
         if kl is not None:
-            terms["kl"] = Term(annealed(moment.progress, anneal) * kl, len(targets), kl.detach())
+            charged = len(batch) * kl.mean(dim=1).clamp_min(free).sum()
+            terms["kl"] = Term(annealed(moment.progress, anneal) * charged, len(targets), kl.detach().sum())
         return terms | classification_terms("emotion", heard.emotion, batch.emotion, emotion_smoothing)
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
