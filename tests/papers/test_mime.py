@@ -251,6 +251,20 @@ def test_refinement_and_fusion_by_hand(tiny_model, batch, name):
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("name", NAMES)
+def test_before_it_learns_a_word_goes_through_and_both_sides_count_alike(tiny_model, batch, name):
+    model = tiny_model(name, dropout=0.0)
+    model.start_plain()
+    hidden, _ = model.encode(batch)
+    heard = model.hear(batch)
+    assert torch.allclose(heard.words, hidden[:, 1:], atol=1e-6)
+    sides = torch.zeros(2 if model.config.grouping else 1, 6, model.config.width)
+    fused, contribution = model.refine(heard, sides)
+    assert torch.equal(contribution, torch.full_like(contribution, 0.5))
+    assert torch.allclose(fused[heard.mask], model.refiner(heard.words, heard.mask)[heard.mask], atol=1e-5)
+
+
+@torch.no_grad()
 def test_one_response_encoder_reads_both_sides(model, batch):
     """Equations 22 and 23: the same mixture on both sides gives the same reading on both sides."""
     encoders = [name for name, part in model.named_modules() if type(part).__name__ == "Encoder"]

@@ -133,6 +133,18 @@ class Mime(Trs):
         self.contribution = nn.Linear(sides * width, sides * width)
         self.fusion = nn.Linear(sides * width, width)
         self.register_buffer("positive", torch.tensor([name in POSITIVE for name in EMOTIONS]), persistent=False)
+        self.start_plain()
+
+    def start_plain(self) -> None:
+        """Makes it a transformer of two encoders: every word goes through, M_fused is the mean of the sides."""
+        one, sides = torch.eye(self.config.width), 2 if self.config.grouping else 1
+        with torch.no_grad():
+            self.match.weight.copy_(one)
+            self.word_share.weight.copy_(one)
+            self.fusion.weight.copy_((one * 2 / sides).repeat(1, sides))  # twice, for the gate is half open
+            self.contribution.weight.zero_()
+            for layer in (self.word_share, self.fusion, self.contribution):
+                layer.bias.zero_()
 
     @property
     def emotion_embeddings(self) -> Tensor:
