@@ -142,6 +142,7 @@ class Mime(Trs):
             self.match.weight.copy_(one)
             self.word_share.weight.copy_(one)
             self.fusion.weight.copy_((one * 2 / sides).repeat(1, sides))  # twice, for the gate is half open
+            self.emotion_share.weight.zero_()
             self.contribution.weight.zero_()
             for layer in (self.word_share, self.fusion, self.contribution):
                 layer.bias.zero_()
