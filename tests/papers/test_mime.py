@@ -132,13 +132,18 @@ def test_mixtures_are_those_of_the_groups_embeddings(model, batch):
 @torch.no_grad()
 def test_the_posterior_reads_c_and_the_mixture_of_a_draw_from_the_prior(model, batch):
     """Equation 17, with the circle in e_g broken."""
+    check_posteriors(model, batch, lambda row: [])
+
+
+def check_posteriors(model, batch, seen):
+    """Holds each posterior against one from c, what is `seen` besides in a row, and the mixture of a draw."""
     heard = model.hear(batch)
     drawn = [prior.sample() for prior in heard.priors]
     found = model.posteriors(heard, drawn, batch.reply)
     for group, latent, posterior in zip(model.groups.values(), drawn, found, strict=True):
         _, mixed = group.mixture(latent, model.emotion_embeddings)
         for row in range(6):
-            known = torch.cat([heard.summary[row], mixed[row]])
+            known = torch.cat([heard.summary[row], *seen(row), mixed[row]])
             within = apply(group.posterior.hidden, known).clamp_min(0)
             assert torch.allclose(posterior.mean[row], apply(group.posterior.mean, within), atol=1e-5)
             log_variance = apply(group.posterior.log_variance, within)
@@ -527,15 +532,8 @@ def test_mimicry_without_groups_is_refused():
 @torch.no_grad()
 def test_a_posterior_that_sees_the_reply_reads_the_mean_of_its_words(tiny_model, batch):
     model = tiny_model("mime-reply-seen", dropout=0.0)
-    heard = model.hear(batch)
-    drawn = [prior.sample() for prior in heard.priors]
-    found = model.posteriors(heard, drawn, batch.reply)
-    for group, latent, posterior in zip(model.groups.values(), drawn, found, strict=True):
-        _, mixed = group.mixture(latent, model.emotion_embeddings)
-        for row in range(6):
-            said = model.words(batch.reply.tokens[row][batch.reply.mask[row]]).mean(dim=0)
-            within = apply(group.posterior.hidden, torch.cat([heard.summary[row], said, mixed[row]])).clamp_min(0)
-            assert torch.allclose(posterior.mean[row], apply(group.posterior.mean, within), atol=1e-5)
+    replies = [tokens[mask] for tokens, mask in zip(batch.reply.tokens, batch.reply.mask, strict=True)]
+    check_posteriors(model, batch, lambda row: [model.words(replies[row]).mean(dim=0)])
 
 
 @torch.no_grad()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from listenwell.decoding import Decoding
 
@@ -35,21 +36,17 @@ def control(
         json: Print scores.json instead of a table.
     """
     from listenwell import checkpoint
-    from listenwell.commands.display import tracked
-    from listenwell.commands.studies import some_items, tell
-    from listenwell.evaluation.control import control as measure
-    from listenwell.finding import find, load
+    from listenwell.commands.studies import study
+    from listenwell.evaluation.control import control as controlled
+    from listenwell.finding import find
     from listenwell.hearing import load_labeller
 
-    bot = load(system, care=False)
-    if decoding is not None:
-        bot.decoding = decoding
-    recogniser = bot.labeller if labeller is None else load_labeller(checkpoint.load(find(labeller)))
-    if recogniser is None:
-        raise ValueError(f"{system} has no classifier of its own that could recognise an intent; name one: --labeller")
-    chosen = some_items(data, split, path, limit)
-    with tracked() as progress:
-        found = measure(bot, chosen, recogniser, progress, resamples=resamples)
-    found.about = {"system": system, "data": data, "split": split, "items": len(chosen)}
-    found.about["decoding"] = bot.decoding.signature()
-    tell("control", found, out, json)
+    def measure(bot: Any, items: list, progress: Any) -> Any:
+        recogniser = bot.labeller if labeller is None else load_labeller(checkpoint.load(find(labeller)))
+        if recogniser is None:
+            raise ValueError(
+                f"{system} has no classifier of its own that could recognise an intent; name one: --labeller"
+            )
+        return controlled(bot, items, recogniser, progress, resamples=resamples)
+
+    study("control", measure, system, data, split, path, limit, out, decoding, json)

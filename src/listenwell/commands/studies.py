@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from listenwell.decoding import Decoding
     from listenwell.dialogue import Example
     from listenwell.evaluation.measured import Measured
+
+
+def study(
+    name: str,
+    measure: Callable[[Any, list[Example], Any], Measured],
+    system: str,
+    data: str,
+    split: str,
+    path: Path | None,
+    limit: int,
+    out: Path | None,
+    decoding: Decoding | None,
+    json: bool,
+) -> None:
+    """Measures a system, given with its items and a progress bar, on some of a split; tells what was found."""
+    from listenwell.commands.display import tracked
+    from listenwell.finding import load
+
+    bot = load(system, care=False)
+    if decoding is not None:
+        bot.decoding = decoding
+    items = some_items(data, split, path, limit)
+    with tracked() as progress:
+        found = measure(bot, items, progress)
+    found.about = {"system": system, "data": data, "split": split, "items": len(items)}
+    found.about["decoding"] = bot.decoding.signature()
+    tell(name, found, out, json)
 
 
 def some_items(data: str, split: str, path: Path | None, limit: int) -> list[Example]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from listenwell.decoding import Decoding
 
@@ -35,17 +36,10 @@ def variety(
         resamples: Of the bootstrap that gives the intervals; 0 for none.
         json: Print scores.json instead of a table.
     """
-    from listenwell.commands.display import tracked
-    from listenwell.commands.studies import some_items, tell
-    from listenwell.evaluation.variety import variety as measure
-    from listenwell.finding import load
+    from listenwell.commands.studies import study
+    from listenwell.evaluation.variety import variety as varied
 
-    bot = load(system, care=False)
-    if decoding is not None:
-        bot.decoding = decoding
-    chosen = some_items(data, split, path, limit)
-    with tracked() as progress:
-        found = measure(bot, chosen, progress, draws, resamples)
-    found.about = {"system": system, "data": data, "split": split, "items": len(chosen)}
-    found.about["decoding"] = bot.decoding.signature()
-    tell("variety", found, out, json)
+    def measure(bot: Any, items: list, progress: Any) -> Any:
+        return varied(bot, items, progress, draws, resamples)
+
+    study("variety", measure, system, data, split, path, limit, out, decoding, json)
