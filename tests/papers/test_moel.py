@@ -269,6 +269,19 @@ def test_of_the_top_k_only_those_that_speak_learn(make, batch):
     assert len(speaking) < 33
 
 
+def test_where_the_gold_emotion_decides_alone_only_its_listener_and_the_shared_one_learn(make, batch):
+    model = make(dropout=0.0).train()
+    found = model.likelihood(batch, Moment(progress=0.7), gold=1.0, gold_until=None)["reply"].total
+    found.backward()
+    learned = model.decoder.listeners.up.grad.flatten(1).abs().sum(1) > 0
+    assert learned.nonzero()[:, 0].tolist() == sorted({SHARED, *(1 + batch.emotion).tolist()})
+    with torch.no_grad():
+        state = model.understand(batch)  # everybody is heard in it, most of them with no share
+        state.fixed.shares = with_gold(state.fixed.shares, batch.emotion, 1.0)
+        slow = step_logprobs(model, state, batch.reply.tokens)
+    assert found.item() == pytest.approx(-(slow * batch.reply.mask).sum().item(), rel=1e-5)
+
+
 def test_the_reply_teaches_who_should_speak(make, batch):
     model = make()
     model.likelihood(batch, Moment())["reply"].total.backward()

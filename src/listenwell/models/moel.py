@@ -159,12 +159,11 @@ class Panel(nn.Module):
         self.meta = Decoder(config.decoder_layers, config.width, config.heads, config.feed_forward, config.dropout)
 
     def remember(self, memory: Tensor, mask: Tensor, shares: Tensor) -> Heard:
-        """Chooses who speaks, and projects the context for them."""
-        who = None
+        """Chooses who speaks, and projects the context for them: nobody who has no share in any row."""
         if self.top_k:
             shares = likeliest(shares, self.top_k)
-            chosen = 1 + (shares > 0).any(dim=0).nonzero()[:, 0]
-            who = F.pad(chosen, (1, 0), value=SHARED)
+        speaking = (shares > 0).any(dim=0)
+        who = None if bool(speaking.all()) else F.pad(1 + speaking.nonzero()[:, 0], (1, 0), value=SHARED)
         heard = self.listeners.remember(memory, who)
         everywhere = None if who is None else who.expand(len(shares), -1)
         return Heard(shares, everywhere, heard, self.meta.remember(memory, mask))
@@ -226,18 +225,18 @@ class Moel(Trs):
         smoothing: float = 0.0,
         emotion_smoothing: float = 0.0,
         gold: float = 0.0,
-        gold_until: float = 1.0,
+        gold_until: float | None = 1.0,
     ) -> dict[str, Term]:
         """The negative log-likelihood of the reply and of the emotion, each with label smoothing.
 
         In training the gold emotion has a share in who speaks: `gold` at the start of the stage, falling to none at
-        `gold_until` of it. The emotion's own loss is always that of p.
+        `gold_until` of it, or never falling. The emotion's own loss is always that of p.
         """
         assert batch.emotion is not None
         hidden, mask = self.encode(batch)
         believed = self.believe(self.summary(hidden, mask))
         shares = believed.exp()
-        told = gold * (1 - anneal(moment.progress, gold_until))
+        told = gold if gold_until is None else gold * (1 - anneal(moment.progress, gold_until))
         if self.training and told > 0:
             shares = with_gold(shares, batch.emotion, told)
         outputs, targets = self.teach(batch, State(fixed=self.decoder.remember(hidden, mask, shares)))
