@@ -147,6 +147,14 @@ def test_a_situation_is_an_example_of_its_own_with_nothing_to_answer():
     assert list(examples(Dialogue("d", dialogue.turns, joy), sides=["situation"])) == []
 
 
+def test_an_opening_is_what_the_speaker_says_first_in_the_place_of_a_reply():
+    joy, hello, answer = Label("joyful"), Turn("speaker", "Guess what!"), Turn("listener", "What?")
+    assert list(examples(Dialogue("d", (hello, answer, hello), joy), sides=["opening"])) == [
+        Example("d#0", (), hello, None, joy)
+    ]
+    assert list(examples(Dialogue("d", (answer, hello), joy), sides=["opening"])) == []
+
+
 @settings(max_examples=60, deadline=None)
 @given(dialogues)
 def test_examples_are_as_many_as_listener_turns_with_a_context(dialogue):

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 Role = Literal["speaker", "listener"]
 ROLES: tuple[Role, Role] = ("speaker", "listener")
-Side = Literal["context", "reply", "following", "situation"]
+Side = Literal["context", "reply", "following", "situation", "opening"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,8 @@ def examples(
     that follows, if there is one. With the context alone: one for every turn of the speaker, to be answered. With
     the reply alone: one for every turn by one of `replies_by`, whatever stands before it. With the situation alone:
     one a dialogue, the situation as what the speaker says: no listener heard it, but what it tells of an emotion can
-    be learned.
+    be learned. With the opening alone: one a dialogue that the speaker begins, its first turn in the place of a reply:
+    it tells most of the dialogue's emotion.
     """
     needed, speakers = set(sides), set(replies_by)
     if needed == {"situation"}:
@@ -179,6 +180,10 @@ def examples(
             yield Example(f"{dialogue.id}#situation", told, None, None, dialogue.emotion, dialogue.situation)
         return
     turns = dialogue.turns
+    if needed == {"opening"}:
+        if turns[0].speaker == "speaker":
+            yield _example(dialogue, 0, (), turns[0], None)
+        return
     for index, turn in enumerate(turns):
         if "reply" not in needed:
             if turn.speaker == "speaker":

@@ -17,7 +17,7 @@ from listenwell.models import build
 from listenwell.models.contract import ABSENT, Moment, Vocabulary
 from listenwell.packing import pack
 from listenwell.sources import jsonl
-from listenwell.taxonomy import LABEL_ID
+from listenwell.taxonomy import EMOTION_ID, LABEL_ID
 from listenwell.text import TextConfig
 from listenwell.training import run
 
@@ -73,6 +73,28 @@ def test_the_loss_is_the_labels_cross_entropy_with_smoothing(tiny_classifier):
     assert terms["label"].shown == pytest.approx(float(sum(nll)) / 2), "the temperature takes no part in learning"
     right = sum(int(log_p[row].argmax()) == LABEL_ID[name] for row, name in enumerate(LABELS[:2]))
     assert (float(terms["label-accuracy"].total), terms["label-accuracy"].learned) == (right, False)
+
+
+def test_an_opening_teaches_which_emotion_it_is_and_nothing_of_the_other_labels(tiny_classifier):
+    made = tiny_classifier()
+    batch = batch_of(made)
+    batch.emotion = torch.tensor([EMOTION_ID["joyful"], ABSENT, EMOTION_ID["sad"]])
+    terms = made.model.objective("emotion", batch, Moment(), smoothing=0.1)
+    with torch.inference_mode():
+        odds = made.model.logits(batch).exp()[:, :32]
+    log_p = (odds / odds.sum(dim=1, keepdim=True)).log()
+    costs = [0.9 * -log_p[row, batch.emotion[row]] - 0.1 * log_p[row].mean() for row in (0, 2)]
+    torch.testing.assert_close(terms["emotion"].total.detach(), sum(costs))
+    assert terms["emotion"].count == 2
+    terms["emotion"].total.backward()
+    assert made.model.out.weight.grad[:32].any()
+    assert not made.model.out.weight.grad[32:].any()
+
+
+def test_polarity_has_nothing_to_learn_from_an_emotion(tiny_classifier):
+    made = tiny_classifier(labels="polarity")
+    with pytest.raises(ValueError, match="tells polarity apart, and an emotion has nothing to teach it"):
+        made.model.objective("emotion", batch_of(made), Moment())
 
 
 def test_a_fresh_one_starts_from_the_pretrained_weights(tiny_classifier, tiny_backbone):

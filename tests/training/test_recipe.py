@@ -126,7 +126,11 @@ def test_a_change_that_cannot_be_made_names_its_place(change, message):
         (PLAIN + "stages: [{optimizers: {main: {rate: fast}}}]\n", '"optimizers".*"rate"'),
         (
             PLAIN + "stages: [{streams: {train: {sides: [situation, reply]}}}]\n",
-            r"a situation has no other side.*write sides: \[situation\]",
+            r"a situation has no other side; write sides: \[situation\]",
+        ),
+        (
+            PLAIN + "stages: [{streams: {train: {sides: [context, opening]}}}]\n",
+            r"an opening has no other side; write sides: \[opening\]",
         ),
         ("- a\n- b\n", r"\S+mine.yaml: a recipe is a mapping, found list"),
         ("", r"\S+mine.yaml: a recipe is a mapping, found NoneType"),

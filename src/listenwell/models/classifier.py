@@ -25,6 +25,7 @@ from listenwell.layers.dropout import Dropout
 from listenwell.layers.transformer import mean_over
 from listenwell.models.contract import Batch, Model, Moment, Term, Vocabulary, WordPrior
 from listenwell.models.terms import classification_terms
+from listenwell.taxonomy import EMOTIONS
 
 
 @dataclass
@@ -53,7 +54,7 @@ class Classifier(Model):
 
     config: ClassifierConfig
     Config = ClassifierConfig
-    objectives: ClassVar[Mapping[str, str]] = {"classify": "classify"}
+    objectives: ClassVar[Mapping[str, str]] = {"classify": "classify", "emotion": "emotion"}
     talks = False
     temperature: Tensor
 
@@ -104,3 +105,15 @@ class Classifier(Model):
         """The label's negative log-likelihood with label smoothing, not calibrated, and the accuracy."""
         assert batch.label is not None
         return classification_terms("label", self.logits(batch).log_softmax(dim=-1), batch.label, smoothing)
+
+    def emotion(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
+        """The negative log-likelihood of the dialogue's emotion, among the emotions alone.
+
+        For utterances that are known to tell of a feeling, such as a dialogue's opening: they say which, and should
+        not make feelings likelier than intents.
+        """
+        if self.label_set != "emotion-intent":
+            raise ValueError(f"this classifier tells {self.label_set} apart, and an emotion has nothing to teach it")
+        assert batch.emotion is not None
+        among = self.logits(batch)[:, : len(EMOTIONS)]  # the 41 begin with them
+        return classification_terms("emotion", among.log_softmax(dim=-1), batch.emotion, smoothing)

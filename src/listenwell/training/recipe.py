@@ -38,7 +38,7 @@ class DataConfig:
     """Whose turns are learned as replies."""
     sides: list[Side] = field(default_factory=lambda: ["context", "reply"])
     """What an example must have; unpaired data has only a context or only a reply. A situation comes alone, in the
-    place of the context."""
+    place of the context; so does an opening, what the speaker says first, in the place of the reply."""
     clean: bool = False
     """Cut dialogues at junk turns and leave out duplicates."""
     part: str | None = None
@@ -51,8 +51,10 @@ class DataConfig:
     """The ids of dialogues that are not read."""
 
     def __post_init__(self) -> None:
-        if "situation" in self.sides and len(self.sides) > 1:
-            raise ConfigError("a situation has no other side: no reply follows it; write sides: [situation]")
+        for alone in ("situation", "opening"):
+            if alone in self.sides and len(self.sides) > 1:
+                article = "an" if alone == "opening" else "a"
+                raise ConfigError(f"{article} {alone} has no other side; write sides: [{alone}]")
 
 
 @dataclass
