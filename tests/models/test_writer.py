@@ -305,6 +305,23 @@ def test_gradients_are_those_of_the_plain_layers(make, batch):
             torch.testing.assert_close(lean[name], parameter.grad, rtol=1e-3, atol=1e-4)
 
 
+def test_in_half_the_bits_it_learns_nearly_the_same(make, batch):
+    model = make().train()
+    found = {}
+    for half in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            term = model.objective("likelihood", batch, Moment(), plan=1.0)["reply"]
+        term.total.backward()
+        found[half] = float(term.total.detach()), {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+        model.zero_grad()
+    (whole, slopes), (halved, rough) = found[False], found[True]
+    assert halved == pytest.approx(whole, rel=0.02)
+    assert slopes.keys() == rough.keys()
+    for name, slope in slopes.items():
+        assert rough[name].dtype == slope.dtype
+        assert torch.cosine_similarity(slope.flatten(), rough[name].flatten(), dim=0) > 0.99, name
+
+
 def test_writing_with_memory_is_writing_without(make, pieces, batch):
     model = make()
     said = [raw(pieces, "We are sorry"), raw(pieces, "Why? Because"), raw(pieces, "So proud of")]

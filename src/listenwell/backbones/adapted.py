@@ -5,7 +5,7 @@
 The adapters are peft's, on every linear projection. What is different here is what a step costs on a CPU: texts of
 unlike length are read without padding but in the attention, the two products of an adapter add to the frozen one in
 place, a frozen norm takes three passes instead of ten, and a model that is to be filled from files is not made random
-first.
+first. In mixed precision a frozen weight is cast once.
 """
 
 from __future__ import annotations
@@ -94,13 +94,18 @@ def _attend(
 
 
 class _Adapted(torch.autograd.Function):
-    """W x + b + scale · B A x for a frozen W: no gradient for W, no copy of the sum."""
+    """W x + b + scale · B A x for a frozen W: no gradient for W, no copy of the sum.
+
+    Computed in the precision of W; the gradients of A and B are in theirs.
+    """
 
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, down: Tensor, up: Tensor, scale: float
     ) -> Tensor:
-        rows = x.reshape(-1, x.shape[-1])
+        ctx.given, ctx.learned = x.dtype, down.dtype
+        down, up = down.to(weight.dtype), up.to(weight.dtype)
+        rows = x.reshape(-1, x.shape[-1]).to(weight.dtype)
         low = rows @ down.T
         y = rows @ weight.T if bias is None else torch.addmm(bias, rows, weight.T)
         y.addmm_(low, up.T, alpha=scale)
@@ -116,41 +121,62 @@ class _Adapted(torch.autograd.Function):
         grad_down, grad_up = grad_low.T @ rows, (grad.T @ low).mul_(ctx.scale)
         grad_x = None
         if ctx.needs_input_grad[0]:
-            grad_x = (grad @ weight).addmm_(grad_low, down).view(ctx.shape)
-        return grad_x, None, None, grad_down, grad_up, None
+            grad_x = (grad @ weight).addmm_(grad_low, down).view(ctx.shape).to(ctx.given)
+        return grad_x, None, None, grad_down.to(ctx.learned), grad_up.to(ctx.learned), None
+
+
+def _wanted(x: Tensor, weight: Tensor) -> torch.dtype:
+    """The precision that a product of both is to be computed in."""
+    kind = x.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
+
+
+def _in_precision(base: nn.Linear, wanted: torch.dtype) -> tuple[Tensor, Tensor | None]:
+    """A frozen projection's weight and bias, cast once: to cast 100 million weights takes as long as to use them."""
+    if base.weight.dtype == wanted:
+        return base.weight, base.bias
+    held = base.__dict__.get("_cast")
+    if held is None or held[0] is not base.weight or held[1].dtype != wanted:
+        bias = None if base.bias is None else base.bias.detach().to(wanted)
+        held = base.__dict__["_cast"] = (base.weight, base.weight.detach().to(wanted), bias)
+    return held[1], held[2]
 
 
 def _adapted(layer: Any, slow: Any, x: Tensor) -> Tensor:
-    """A projection with its adapter. In mixed precision peft's own forward, which casts."""
-    if torch.is_autocast_enabled(x.device.type):
-        return slow(x)
+    """A projection with its adapter; peft's own forward where the projection learns too."""
     base = layer.base_layer
+    if base.weight.requires_grad:
+        return slow(x)
+    weight, bias = _in_precision(base, _wanted(x, base.weight))
     down, up = layer.lora_A[ADAPTER].weight, layer.lora_B[ADAPTER].weight
-    return _Adapted.apply(x, base.weight, base.bias, down, up, layer.scaling[ADAPTER])
+    with torch.autocast(x.device.type, enabled=False):
+        return _Adapted.apply(x, weight, bias, down, up, layer.scaling[ADAPTER])
 
 
 class _Norm(torch.autograd.Function):
-    """w · x / √(mean x² + smallest) for a frozen w."""
+    """w · x / √(mean x² + smallest) for a frozen w, and as precise as what it feeds."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, smallest: float) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, smallest: float, wanted: torch.dtype) -> Tensor:
         size = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
         inverse = size.square_().div_(x.shape[-1]).add_(smallest).rsqrt_()
         ctx.save_for_backward(x, inverse, weight)
-        return (x * inverse).mul_(weight)
+        return (x * inverse).mul_(weight).to(wanted)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         x, inverse, weight = ctx.saved_tensors
         grad = grads[0] * weight
         along = torch.linalg.vecdot(grad, x)[..., None].div_(x.shape[-1]).mul_(inverse).mul_(inverse)
-        return grad.addcmul_(x, along, value=-1).mul_(inverse), None, None
+        return grad.addcmul_(x, along, value=-1).mul_(inverse), None, None, None
 
 
 def _normed(layer: Any, slow: Any, x: Tensor) -> Tensor:
-    if torch.is_autocast_enabled(x.device.type) or layer.weight.requires_grad:
+    if layer.weight.requires_grad:
         return slow(x)
-    return _Norm.apply(x, layer.weight, layer.variance_epsilon)
+    wanted = _wanted(x, layer.weight)
+    with torch.autocast(x.device.type, enabled=False):
+        return _Norm.apply(x, layer.weight, layer.variance_epsilon, wanted)
 
 
 def _make_lean(model: nn.Module) -> None:
