@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from listenwell.layers.attention import Attention, KeyValues
+from listenwell.layers.attention import PLAIN_MOST, Attention, KeyValues, attend
 
 
 def by_hand(attention, x, memory, mask=None, causal=False):
@@ -81,3 +81,22 @@ def test_a_cache_that_grows_is_the_whole(attention):
 def test_a_width_that_does_not_divide_is_told():
     with pytest.raises(ValueError, match="width 12 does not divide into 5 heads"):
         Attention(12, 5)
+
+
+@pytest.mark.parametrize("kind", ["all", "causal", "masked"])
+@pytest.mark.parametrize("shared", [1, 3])
+def test_in_half_precision_plain_products_learn_what_the_fused_ones_do(kind, shared):
+    """One position more than PLAIN_MOST goes through the fused kernel; both against full precision."""
+    torch.manual_seed(0)
+    for time in (5, PLAIN_MOST + 1):
+        whole = [torch.randn(2, heads, time, 8) for heads in (6, 6 // shared, 6 // shared)]
+        mask = (torch.arange(time) < torch.tensor([[time], [time - 2]]))[:, None, None] if kind == "masked" else None
+        slopes = []
+        for dtype in (torch.float32, torch.bfloat16):
+            parts = [part.to(dtype, copy=True).requires_grad_() for part in whole]
+            found = attend(*parts, mask, causal=kind == "causal")
+            found.float().square().sum().backward()
+            slopes.append([found.detach(), *(part.grad for part in parts)])
+        for full, half in zip(*slopes, strict=True):
+            assert half.dtype == torch.bfloat16
+            assert torch.cosine_similarity(full.flatten(), half.float().flatten(), dim=0) > 0.999

@@ -18,11 +18,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from listenwell.backbones.encoder import UNTOLD
 from listenwell.backbones.finding import BackboneError
 from listenwell.backbones.language_model import find_language_model, load_language_model, need_transformers
+from listenwell.layers.attention import attend
 
 ATTENTION = "listenwell"
 """The name by which transformers knows the attention below."""
@@ -86,11 +86,10 @@ def _attend(
     if layout is None:
         forward = import_module("transformers.integrations.sdpa_attention").sdpa_attention_forward
         return forward(module, query, key, value, attention_mask, scaling=scaling, **options)
-    query, key, value = (layout.spread(part) for part in (query, key, value))
-    shared = query.shape[1] != key.shape[1]
+    # The rotation of queries and keys is in full precision also where their products are not.
+    query, key, value = (layout.spread(part.to(value.dtype)) for part in (query, key, value))
     # Padding stands behind the text, where a causal text never looks: no mask is needed.
-    mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scaling, enable_gqa=shared)
-    return layout.pack(mixed), None
+    return layout.pack(attend(query, key, value, causal=True, scale=scaling)), None
 
 
 class _Adapted(torch.autograd.Function):

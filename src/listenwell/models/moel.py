@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from listenwell.layers.attention import KeyValues
+from listenwell.layers.attention import KeyValues, attend
 from listenwell.layers.dropout import Dropout
 from listenwell.layers.latent import anneal
 from listenwell.layers.loss import packed_cross_entropy
@@ -92,14 +92,14 @@ class Listeners(nn.Module):
         now = KeyValues(keys, values)
         seen = now if past is None else past.extended(now)
         causal = past is None and x.shape[1] > 1
-        attended = F.scaled_dot_product_attention(queries, seen.keys, seen.values, is_causal=causal)
+        attended = attend(queries, seen.keys, seen.values, causal=causal)
         each = x.flatten(0, 1).expand(shares.shape[1], -1, -1)  # (listeners, positions, width) from here on
         each = torch.baddbmm(each, self.dropout(self._join(attended)), own["self_out"])
 
         queries = torch.bmm(self._norm(each), own["cross_in"].transpose(1, 2))
         queries = queries.view(len(each), *x.shape[:2], self.heads, -1).permute(1, 0, 3, 2, 4).flatten(1, 2)
         allowed = None if mask is None else mask[:, None, None, :]
-        attended = F.scaled_dot_product_attention(queries, memory.keys, memory.values, attn_mask=allowed)
+        attended = attend(queries, memory.keys, memory.values, allowed)
         each = torch.baddbmm(each, self.dropout(self._join(attended)), own["cross_out"])
 
         inner = torch.baddbmm(own["up_bias"][:, None], self._norm(each), own["up"].transpose(1, 2))
