@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-
 PLAIN_MOST = 256
 """Up to so many positions a CPU learns faster from plain products, in half precision. The fused kernel's gradient takes
 two to five times as long there; beyond this the table of scores would."""
