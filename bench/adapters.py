@@ -1,0 +1,81 @@
+"""How fast the house system's writer learns, in full and in half precision, in one run: python bench/adapters.py
+
+The recipe's model on the same batches of EmpatheticDialogues, or of the shipped corpus where that is not there. The two
+take turns, so that a machine that is busy for a while slows both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from itertools import islice
+
+import torch
+
+from listenwell import sources
+from listenwell.batching import Batch, collate, encode, epoch_batches
+from listenwell.dialogue import examples
+from listenwell.layers.machine import keep_freed_memory
+from listenwell.models import build
+from listenwell.models.contract import Model, Moment, WordPrior
+from listenwell.text import backbone_tokenizer
+from listenwell.training import load_recipe
+
+PRECISIONS = {"float32": False, "bf16": True}
+
+
+def train(model: Model, batches: list[Batch], half: bool, options: dict) -> tuple[float, float]:
+    """Examples a second, and the loss of a word: it should hardly differ."""
+    begun, seen, total, words = time.perf_counter(), 0, 0.0, 0.0
+    for batch in batches:
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            term = model.objective("likelihood", batch, Moment(), **options)["reply"]
+        term.mean.backward()
+        model.zero_grad(set_to_none=True)
+        seen, total, words = seen + len(batch), total + float(term.total.detach()), words + term.count
+    return seen / (time.perf_counter() - begun), total / words
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=3, help="how often each precision takes its turn")
+    parser.add_argument("--batches", type=int, default=6, help="batches of a turn")
+    chosen = parser.parse_args()
+    keep_freed_memory()
+    torch.manual_seed(0)
+    recipe = load_recipe("house")
+    tokenizer = backbone_tokenizer(recipe.text.backbone)
+    source = "empathetic-dialogues"
+    try:
+        dialogues = list(islice(sources.read(source, split="train"), 2000))
+    except FileNotFoundError:
+        source, dialogues = "shipped", list(sources.read("shipped"))
+    data = encode((item for d in dialogues for item in examples(d)), tokenizer, recipe.encoding, cut_replies=True)
+    stage = recipe.stages[0]
+    size = stage.streams[stage.moves[0].stream].examples
+    order = epoch_batches(data.lengths(), examples=size, tokens=0, seed=0, epoch=0)
+    batches = [collate(data, rows, tokenizer.pad) for rows in order[: chosen.turns * chosen.batches]]
+    choices = dict(recipe.model)
+    model = build(choices.pop("name"), choices, tokenizer.vocabulary)
+    model.initialise(WordPrior(torch.ones(len(tokenizer))))
+    model.train()
+    speeds: dict[str, list[float]] = {name: [] for name in PRECISIONS}
+    losses: dict[str, list[float]] = {name: [] for name in PRECISIONS}
+    for turn in range(chosen.turns):
+        part = batches[turn * chosen.batches : (turn + 1) * chosen.batches]
+        for name, half in PRECISIONS.items():
+            if not turn:
+                train(model, part[:1], half, stage.moves[0].options)  # the first step takes memory and is not counted
+            speed, loss = train(model, part, half, stage.moves[0].options)
+            speeds[name].append(speed)
+            losses[name].append(loss)
+    print(f"{source}, batches of {size}, {torch.get_num_threads()} threads")
+    base = statistics.median(speeds["float32"])
+    for name, found in speeds.items():
+        speed = statistics.median(found)
+        print(f"{name:<10}{speed:>8.2f} examples/s{speed / base:>8.2f}   loss {statistics.mean(losses[name]):.4f}")
+
+
+if __name__ == "__main__":
+    main()
