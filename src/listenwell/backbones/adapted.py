@@ -131,7 +131,7 @@ def _wanted(x: Tensor, weight: Tensor) -> torch.dtype:
 
 
 def _in_precision(base: nn.Linear, wanted: torch.dtype) -> tuple[Tensor, Tensor | None]:
-    """A frozen projection's weight and bias, cast once: to cast 100 million weights takes as long as to use them."""
+    """A frozen projection's weight and bias, cast once and not at every product."""
     if base.weight.dtype == wanted:
         return base.weight, base.bias
     held = base.__dict__.get("_cast")

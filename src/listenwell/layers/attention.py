@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 PLAIN_MOST = 256
 """Up to so many positions a CPU learns faster from plain products, in half precision. The fused kernel's gradient takes
-two to five times as long there; beyond this the table of scores would."""
+two to five times as long there; the gain shrinks with the length, and the table of scores grows."""
 
 
 def attend(
