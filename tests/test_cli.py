@@ -88,6 +88,14 @@ def test_bad_input_gets_one_clear_line_and_no_traceback(words: list[str], expect
     assert "Traceback" not in done.stderr
 
 
+def test_options_of_decoding_leave_the_system_its_own_way_in_all_else(trained: Path, tmp_path: Path):
+    words = ("--data", "shipped", "--limit", "2", "--resamples", "0", "--out", str(tmp_path / "scores"))
+    done = run("evaluate", str(trained), *words, "--decoding.method", "beam", "--decoding.beams", "2")
+    assert done.returncode == 0, done.stderr
+    about = json.loads((tmp_path / "scores" / "scores.json").read_text())["about"]
+    assert about["decoding"] == "beam2+lp1+block3+max6"  # as the recipe has it, but for what was typed
+
+
 def test_a_missing_corpus_says_where_it_was_looked_for_and_what_to_do(tmp_path: Path):
     done = run("train", "multi-trs", "--out", str(tmp_path / "x"), LISTENWELL_DATA=str(tmp_path))
     assert done.returncode == 1

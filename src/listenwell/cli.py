@@ -84,9 +84,25 @@ def _call(name: str, words: list[str]) -> None:
         prog=f"listenwell {name}", description=_description(function.__doc__), formatter_class=_formatter(function)
     )
     parser.add_function_arguments(function, as_positional=True, skip={*_add_lists(parser, function)})
-    chosen = parser.instantiate(parser.parse_args(list(_plain(function, _named(function, words)))))
+    plain = list(_plain(function, _named(function, words)))
+    parsed = parser.parse_args(plain)
+    changes = _changes(function, parser.parse_args(plain, defaults=False))
+    for parameter in changes:
+        parsed[parameter] = None
+    chosen = parser.instantiate(parsed)
     # By name, since the parser marks those that its own methods have too, such as items.
-    function(**{parameter: chosen[parameter] for parameter in inspect.signature(function).parameters})
+    function(**{parameter: chosen[parameter] for parameter in inspect.signature(function).parameters} | changes)
+
+
+def _changes(function: Callable[..., None], given: Any) -> dict[str, Any]:
+    """Of how to write replies only what was typed, which leaves the rest to the system."""
+    parameters = inspect.signature(function).parameters.values()
+    names = [p.name for p in parameters if p.annotation == "Decoding | None" and given.get(p.name) is not None]
+    if not names:
+        return {}  # and torch is not imported for nothing
+    from listenwell.decoding import Changes
+
+    return {name: Changes(given[name].as_dict()) for name in names}
 
 
 def _formatter(function: Callable[..., None]) -> type:

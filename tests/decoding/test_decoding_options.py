@@ -1,7 +1,7 @@
 import jsonargparse
 import pytest
 
-from listenwell.decoding import Decoding
+from listenwell.decoding import Changes, Decoding, Rerank
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,7 @@ def test_a_wrong_option_is_named_with_what_was_found_and_expected(wrong, message
         ({"method": "sample", "top_k": 50, "temperature": 0.7, "seed": 3}, "sample+t0.7+k50+seed3+max40"),
         ({"method": "sample", "top_p": 0.9, "candidates": 4}, "sample+t1+p0.9+seed0+lp1+max40+of4"),
         ({"min_length": 0, "max_length": 12}, "greedy+min0+max12"),
+        ({"method": "beam", "seed": 2}, "beam5+lp1+seed2+max40"),
     ],
 )
 def test_a_signature_names_what_shaped_the_replies(options, signature):
@@ -57,3 +58,15 @@ def test_the_options_are_flags():
     flags = ["--decoding.method=beam", "--decoding.beams=3", "--decoding.length_penalty=0.5"]
     found = jsonargparse.auto_cli(talk, args=flags)
     assert found == Decoding(method="beam", beams=3, length_penalty=0.5)
+
+
+def test_changes_leave_all_else_as_it_was():
+    own = Decoding(method="beam", beams=5, block_ngrams=4, rerank=Rerank(plan=1, fresh=2))
+    changed = Changes({"beams": 32, "rerank": {"plan": 0.5}}).over(own)
+    assert changed == Decoding(method="beam", beams=32, block_ngrams=4, rerank=Rerank(plan=0.5, fresh=2))
+    assert Decoding(method="greedy").over(own) == Decoding(method="greedy")
+
+
+def test_changes_that_do_not_fit_say_so():
+    with pytest.raises(ValueError, match=r"Decoding.candidates is 4, expected 1 for method greedy"):
+        Changes({"candidates": 4}).over(Decoding())

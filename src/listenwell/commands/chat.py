@@ -46,7 +46,7 @@ def chat(
     Args:
         model: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
             server of that protocol.
-        decoding: How replies are written; the system's own way if not given.
+        decoding: How replies are written; the system's own way in all that is not given.
         intent: What every reply should do or express, one of the 41 labels, such as consoling or joyful; the system
             chooses if not given.
         positivity: How far replies lean towards lifting the mood, from 0 to 1, of a system that plans; its own way if
@@ -61,7 +61,7 @@ def chat(
     def wake(name: str) -> Any:
         bot = load(name, base_url=base_url if name == model or is_remote(name) else None)
         if decoding is not None:
-            bot.decoding = decoding
+            bot.decoding = decoding.over(bot.decoding)
         return bot
 
     console = Console(highlight=False)

@@ -39,7 +39,7 @@ def evaluate(
         part: Which part of a source that has parts, such as edos's mturk.
         out: Folder for scores.json and replies.jsonl. In the folder of a run it is evaluation/SPLIT if not given, and
             evaluation/DATA-SPLIT with --items or on other data than EmpatheticDialogues (a classifier: than its own).
-        decoding: How to write replies; the system's own way if not given.
+        decoding: How to write replies; the system's own way in all that is not given.
         limit: Only the first so many items; 0 for all.
         items: So many items, drawn from the split, the same ones for every system; 0 for all.
         judge: A classifier of polarity, by name or folder, that says how positive the replies are; the trained system
@@ -98,7 +98,7 @@ def evaluate(
     assert bot is not None
     about |= getattr(bot, "about", {})
     if decoding is not None:
-        bot.decoding = decoding
+        bot.decoding = decoding.over(bot.decoding)
     if items and limit:
         raise ValueError("--limit takes the first items and --items draws some; give one of them")
     readers = {"labeller": reading(labeller, "emotion-intent"), "judge": reading(judge, "judge", "polarity")}

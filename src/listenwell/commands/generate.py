@@ -29,7 +29,7 @@ def generate(
         split: Which split of a source.
         path: Where the source lies, if not in LISTENWELL_DATA.
         out: File to write; standard output if not given.
-        decoding: How to write replies; the system's own way if not given.
+        decoding: How to write replies; the system's own way in all that is not given.
         limit: Only the first so many; 0 for all.
         intent: What every reply should do or express, one of the 41 labels, such as consoling or joyful; the system
             chooses if not given.
@@ -49,7 +49,7 @@ def generate(
 
     bot = load(system, care=False, base_url=base_url)
     if decoding is not None:
-        bot.decoding = decoding
+        bot.decoding = decoding.over(bot.decoding)
     controls = asked(bot, intent, positivity)
     records: list[dict] = []
     talks: list[Dialogue] = []

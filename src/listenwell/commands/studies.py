@@ -30,7 +30,7 @@ def study(
 
     bot = load(system, care=False)
     if decoding is not None:
-        bot.decoding = decoding
+        bot.decoding = decoding.over(bot.decoding)
     items = some_items(data, split, path, limit)
     with tracked() as progress:
         found = measure(bot, items, progress)
@@ -45,7 +45,9 @@ def some_items(data: str, split: str, path: Path | None, limit: int) -> list[Exa
     from listenwell.dialogue import examples
 
     items = [item for dialogue in sources.read(data, path, split) for item in examples(dialogue)]
-    return items[:: max(1, len(items) // limit)][:limit] if limit else items
+    if not limit or limit >= len(items):
+        return items
+    return [items[index * len(items) // limit] for index in range(limit)]
 
 
 def tell(study: str, found: Measured, out: Path | None, json: bool) -> None:

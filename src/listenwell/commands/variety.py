@@ -32,7 +32,7 @@ def variety(
         draws: How many replies to each context.
         limit: How many contexts, taken evenly from the split; 0 for all.
         out: Folder for scores.json and replies.jsonl; evaluation/variety within a run's folder if that is the system.
-        decoding: How to write replies; the system's own way if not given.
+        decoding: How to write replies; the system's own way in all that is not given.
         resamples: Of the bootstrap that gives the intervals; 0 for none.
         json: Print scores.json instead of a table.
     """

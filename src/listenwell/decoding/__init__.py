@@ -2,9 +2,10 @@
 
 from listenwell.decoding.decode import decode, stream
 from listenwell.decoding.hypotheses import Hypothesis
-from listenwell.decoding.options import Decoding, Rerank
+from listenwell.decoding.options import Changes, Decoding, Rerank
 
 __all__ = [
+    "Changes",
     "Decoding",
     "Hypothesis",
     "Rerank",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from typing import Any, Literal, get_args
 
@@ -73,7 +73,7 @@ class Decoding:
     rerank: Rerank = field(default_factory=Rerank)
     """How the house system chooses among its candidates."""
     seed: int = 0
-    """Sampling: the same seed gives the same replies."""
+    """Of all that is drawn, words or a model's latents: the same seed gives the same replies."""
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
@@ -110,6 +110,8 @@ class Decoding:
             parts += [penalty] if self.candidates > 1 else []  # it decides which sample is the best
         else:
             parts = ["greedy"]
+        if self.method != "sample" and self.seed:
+            parts += [f"seed{self.seed}"]  # a model may draw latents
         parts += [f"block{self.block_ngrams}"] if self.block_ngrams else []
         parts += [f"min{self.min_length}"] if self.min_length != 1 else []
         parts += [f"max{self.max_length}"]
@@ -117,8 +119,25 @@ class Decoding:
         parts += [f"rerank({self.rerank.signature()})"] if self.rerank else []
         return "+".join(parts)
 
+    def over(self, own: Decoding) -> Decoding:
+        """What a system is to do that has a way of its own: these options instead."""
+        return self
+
     def _wrong(self, name: str, expected: str) -> ValueError:
         return ValueError(f"Decoding.{name} is {getattr(self, name)!r}, expected {expected}")
+
+
+class Changes(Decoding):
+    """Some options alone, as typed on the command line: all others stay as the system has them."""
+
+    def __init__(self, changes: Mapping[str, Any]) -> None:
+        object.__setattr__(self, "changes", dict(changes))
+
+    def over(self, own: Decoding) -> Decoding:
+        changes: dict[str, Any] = dict(self.__dict__["changes"])
+        if "rerank" in changes:
+            changes["rerank"] = replace(own.rerank, **changes["rerank"])
+        return replace(own, **changes)
 
 
 _LEAST = {"max_length": 1, "min_length": 0, "top_k": 0, "beams": 1, "block_ngrams": 0, "candidates": 1}
