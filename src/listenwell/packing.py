@@ -84,7 +84,7 @@ CARD = """\
 
 {scores}
 
-Each with its signature in `meta.json`. Made again by {steps}.
+Scored in full precision, before packing; each with its signature in `meta.json`. Made again by {steps}.
 """
 
 
