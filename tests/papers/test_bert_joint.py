@@ -426,7 +426,7 @@ def test_a_fresh_model_starts_from_the_backbone_s_weights(pieces, tiny_backbone,
 
 @torch.no_grad()
 @pytest.mark.parametrize("name", [*JOINT, "emo-prepend"])
-def test_what_is_loaded_scores_bit_for_bit_and_needs_no_backbone(
+def test_what_is_loaded_with_all_its_layers_scores_bit_for_bit_and_needs_no_backbone(
     name, make, batch, pieces, tiny_backbone, tmp_path, monkeypatch
 ):
     copied = shutil.copytree(tiny_backbone, tmp_path / "backbone")
@@ -444,6 +444,37 @@ def test_what_is_loaded_scores_bit_for_bit_and_needs_no_backbone(
     assert torch.equal(again.model.score(batch), model.score(batch))
     heard = again.model.understand(batch).beliefs["emotion"]
     assert torch.equal(heard, model.understand(batch).beliefs["emotion"])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["bert-joint", "emo-prepend"])
+def test_what_lies_below_the_upper_layers_is_taken_from_the_backbone(
+    name, make, batch, pieces, tiny_backbone, tmp_path, monkeypatch
+):
+    model = make(name, upper=1, **({"heads": 2} if name == "emo-prepend" else {}))
+    lower = model.borrowed()
+    assert "backbone.model.embeddings.word_embeddings.weight" in lower
+    assert {key.split(".")[4] for key in lower if ".layer." in key} == {"0"}
+    model.borrow()  # the noise that was added to it is not the backbone's
+    checkpoint.save(Checkpoint(name, model, pieces, EncodingConfig(), Decoding()), tmp_path / "best")
+    kept = set(checkpoint.read_tensors(tmp_path / "best" / "model.safetensors"))
+    assert kept == set(model.state_dict()) - lower
+    again = checkpoint.load(tmp_path / "best")
+    assert torch.equal(again.model.score(batch), model.score(batch))
+
+    def nowhere(name):
+        raise BackboneError(f"{name} is gone")
+
+    monkeypatch.setattr(encoder, "find_backbone", nowhere)
+    with pytest.raises(BackboneError, match="is gone"):
+        checkpoint.load(tmp_path / "best")
+
+
+def test_a_bilstm_has_no_layers_to_borrow_and_more_than_there_are_cannot_learn(make, tiny_backbone, pieces):
+    assert not make("bilstm-joint", upper=1).borrowed()
+    for name in ("bert-joint", "emo-prepend"):
+        with pytest.raises(ConfigError, match=f"model {name}: upper is 3, expected 1 to 2"):
+            build(name, {"backbone": str(tiny_backbone), "upper": 3}, pieces.vocabulary)
 
 
 def test_text_of_more_tokens_than_the_backbone_knows_is_refused(tiny_backbone, pieces):

@@ -42,13 +42,16 @@ class EmotionSideConfig:
     recipe's text has kind backbone and the same name."""
     architecture: dict[str, Any] = field(default_factory=dict)
     """The pretrained encoder's sizes; those of the backbone if not given."""
+    upper: int | None = None
+    """How many layers of the pretrained encoder may learn, from the top; all of it if not given. What lies below is the
+    backbone's own: it stays out of the checkpoint and is taken from the backbone when that is read."""
 
 
 C = TypeVar("C", bound=EmotionSideConfig)
 
 
 def with_architecture(config: C) -> C:
-    """The config with the backbone's sizes in it, so that a checkpoint needs no file of the backbone."""
+    """The config with the backbone's sizes in it: a checkpoint is read by those that it was trained with."""
     if config.emotion_from != "backbone" or config.architecture:
         return config
     return replace(config, architecture=read_architecture(config.backbone))
@@ -61,6 +64,11 @@ def make_backbone(config: EmotionSideConfig, vocabulary: Vocabulary) -> Pretrain
     made = PretrainedEncoder(config.architecture)
     vocabulary.check_known(made.vocabulary, config.backbone)
     return made
+
+
+def lower_weights(config: EmotionSideConfig, backbone: PretrainedEncoder | None) -> frozenset[str]:
+    """The names of the backbone's weights below the layers that may learn."""
+    return frozenset() if backbone is None or config.upper is None else backbone.below(config.upper)
 
 
 class EmotionSide(nn.Module):
@@ -143,6 +151,7 @@ class BertJoint(Model):
         self.speakers = nn.Embedding(2, width)
         nn.init.normal_(self.speakers.weight, std=0.02)
         self.backbone = make_backbone(config, vocabulary)
+        self.lower = lower_weights(config, self.backbone)
         felt = width if self.backbone is None else self.backbone.width
         self.emotion = EmotionSide(config, felt, width)
         self.match = nn.Identity() if felt == width else nn.Linear(felt, width, bias=False)
@@ -156,6 +165,13 @@ class BertJoint(Model):
             self.words.start_from(prior.vectors, prior.known)
         if self.backbone is not None:
             self.backbone.load_pretrained(self.config.backbone)
+
+    def borrowed(self) -> frozenset[str]:
+        return frozenset(f"backbone.{name}" for name in self.lower)
+
+    def borrow(self) -> None:
+        if self.backbone is not None and self.lower:
+            self.backbone.load_pretrained(self.config.backbone, self.lower)
 
     def embed(self, tokens: Tensor, roles: Tensor) -> Tensor:
         """Word + speaker."""
