@@ -130,7 +130,8 @@ def emotion_scores(replies: Sequence[Reply], items: Sequence[Example], resamples
         return []
     chances = np.array([[reply.emotions[name] for name in EMOTIONS] for reply in replies])
     accuracies = [metrics.accuracy_at(chances, gold, k, resamples=resamples) for k in (1, 2, 5)]
-    return [*accuracies, metrics.macro_f1(chances, gold, resamples=resamples)]
+    averages = [measure(chances, gold, resamples=resamples) for measure in (metrics.macro_f1, metrics.weighted_f1)]
+    return [*accuracies, *averages]
 
 
 def label_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:

@@ -48,7 +48,8 @@ NOTES: dict[str, str] = {
         "papers do not say how many items theirs counts."
     ),
     "macro-f1": (
-        "The paper does not say how its emotion F1 is averaged; the measured one is the mean of the classes' F1."
+        "The paper does not say how its emotion F1 is averaged; the measured one is the mean of the classes' F1. The "
+        "one beside it, weighted-f1, counts a class by how often it is the true one."
     ),
     "label": (
         "Published scores of the predictor are on 2,000 held-out dialogues of each domain. Both are averaged over the "
