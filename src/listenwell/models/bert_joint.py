@@ -72,10 +72,14 @@ def lower_weights(config: EmotionSideConfig, backbone: PretrainedEncoder | None)
 
 
 class EmotionSide(nn.Module):
-    """The context as one vector C_E, and the emotion by it. `width` is C_E's; words come as `word_width`."""
+    """The context as one vector C_E, and the emotion by it. `width` is C_E's; words come as `word_width`.
 
-    def __init__(self, config: EmotionSideConfig, width: int, word_width: int) -> None:
+    `first` is the token, [CLS] in BERT, at which a pretrained encoder gathers what it reads.
+    """
+
+    def __init__(self, config: EmotionSideConfig, width: int, word_width: int, first: int) -> None:
         super().__init__()
+        self.first = first
         self.reader = None
         if config.emotion_from != "backbone":
             self.reader = RecurrentEncoder(word_width, width, cell="lstm")
@@ -92,7 +96,9 @@ class EmotionSide(nn.Module):
         """C_E (batch, width), read by the backbone or, if there is none, from embedded tokens and roles."""
         if backbone is not None:
             longest = backbone.longest
-            heard = backbone.starts(context.tokens[:, :longest], context.mask[:, :longest])
+            tokens = context.tokens[:, :longest].clone()
+            tokens[:, 0] = self.first  # a long context lost its own with its oldest words
+            heard = backbone.starts(tokens, context.mask[:, :longest])
             return self.gather(heard, heard[:, -1], None)
         assert self.reader is not None
         heard, last = self.reader(embed(context.tokens, context.roles), context.mask)
@@ -153,7 +159,7 @@ class BertJoint(Model):
         self.backbone = make_backbone(config, vocabulary)
         self.lower = lower_weights(config, self.backbone)
         felt = width if self.backbone is None else self.backbone.width
-        self.emotion = EmotionSide(config, felt, width)
+        self.emotion = EmotionSide(config, felt, width, vocabulary.ctx)
         self.match = nn.Identity() if felt == width else nn.Linear(felt, width, bias=False)
         self.encoder = RecurrentEncoder(width, width)
         self.decoder = AttentiveDecoder(width, width, width, config.dropout)

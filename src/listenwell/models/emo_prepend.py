@@ -52,7 +52,8 @@ class EmoPrepend(Trs):
         super().__init__(config, vocabulary)
         self.backbone = make_backbone(config, vocabulary)
         self.lower = lower_weights(config, self.backbone)
-        self.emotion = EmotionSide(config, config.width if self.backbone is None else self.backbone.width, config.width)
+        felt = config.width if self.backbone is None else self.backbone.width
+        self.emotion = EmotionSide(config, felt, config.width, vocabulary.ctx)
         self.names = nn.Embedding(len(EMOTIONS), config.width)
         nn.init.normal_(self.names.weight, std=0.5)  # about as long as a word
 
