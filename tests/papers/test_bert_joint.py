@@ -557,6 +557,18 @@ def recipes():
     return {name: load_recipe(name) for name in ROWS}
 
 
+def test_the_rows_of_the_table_learn_from_as_much_and_speak_alike(recipes):
+    def told(recipe):
+        stages = [
+            (stage.name, stage.examples, sorted((name, stream.examples) for name, stream in stage.streams.items()))
+            for stage in recipe.stages
+        ]
+        return stages, recipe.encoding, recipe.text, recipe.decoding
+
+    first, *others = map(told, recipes.values())
+    assert all(other == first for other in others)
+
+
 @pytest.mark.parametrize("name", ["bert-joint-cpu", "emo-prepend-cpu"])
 def test_what_learns_of_a_row_is_small_enough_to_ship(recipes, name):
     choices = dict(recipes[name].model)
