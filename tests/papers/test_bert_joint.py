@@ -567,6 +567,7 @@ def test_the_rows_of_the_table_learn_from_as_much_and_speak_alike(recipes):
 
     first, *others = map(told, recipes.values())
     assert all(other == first for other in others)
+    assert recipes["bert-joint-cpu"].decoding.block_ngrams == 4, "three pieces are a word such as i'm"
 
 
 @pytest.mark.parametrize("name", ["bert-joint-cpu", "emo-prepend-cpu"])
