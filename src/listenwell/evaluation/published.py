@@ -37,7 +37,7 @@ NOTES: dict[str, str] = {
     "bleu-characters": "Strategy memory's BLEU is on Chinese, read as characters; the paper does not give the script.",
     "average-bleu": (
         "AVG BLEU is the mean of BLEU-1 to BLEU-4. The paper does not say how they were tokenized and smoothed; the "
-        "measured ones are corpus BLEU, unsmoothed, on lower-cased words."
+        "measured ones are corpus BLEU, unsmoothed, on lower-cased words, which are listenwell's own and nearly nltk's."
     ),
     "distinct": (
         "Distinct-n falls as the number of replies grows, and the papers differ in it: 5,255 test items in MoEL's and "
