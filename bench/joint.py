@@ -3,8 +3,10 @@
 Each recipe's model with fresh weights, in its last stage (or its first, --stage 0): what stands still there stands
 still here. All take turns on the same examples of EmpatheticDialogues, or of the shipped corpus where that is not
 there. `stepwise` is bert-joint-cpu taught a step at a time, with torch's own gradients and a choice among all words at
-padded positions too. Counted by the time of the processor, so that other work beside it tells less; with one thread
-(OMP_NUM_THREADS=1) that is what an idle core would take.
+padded positions too. The second table has its decoder alone, forward and backward, from the context as it was heard and
+the words of the reply: the pretrained encoder, which both ways read alike, would hide what is gained there.
+
+By the clock on the wall: run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ from torch.nn import functional as F
 from listenwell import sources
 from listenwell.batching import Batch, collate, encode, epoch_batches
 from listenwell.dialogue import Dialogue, examples
+from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.machine import keep_freed_memory
 from listenwell.models import build
+from listenwell.models.bert_joint import BertJoint
 from listenwell.models.contract import Model, Moment, WordPrior
 from listenwell.text import train_tokenizer, words
 from listenwell.training import load_recipe
@@ -70,12 +74,69 @@ class Row:
 
     def train(self, begin: int, end: int, objective: Callable[[Model, Batch], Tensor]) -> float:
         """Examples a second."""
-        begun, seen = time.process_time(), 0
+        begun, seen = time.perf_counter(), 0
         for batch in self.batches[begin:end]:
             objective(self.model, batch).backward()
             self.learners.step("main", 1, 0.0)
             seen += len(batch)
-        return seen / (time.process_time() - begun)
+        return seen / (time.perf_counter() - begun)
+
+
+class Decoder:
+    """The decoder of a row's model on the row's batches: all before it is computed once, and not counted."""
+
+    def __init__(self, row: Row) -> None:
+        assert isinstance(row.model, BertJoint)
+        self.model, self.batches = row.model, row.batches
+        with torch.no_grad():
+            self.heard = [self._hear(batch) for batch in row.batches]
+
+    def _hear(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """The reply's words, the memory and the first state."""
+        assert batch.reply is not None
+        words = self.model.embed(batch.reply.shifted(self.model.vocabulary.start), batch.reply.roles)
+        return words, *self.model.read(batch, self.model.feel(batch))
+
+    def fused(self, place: int, choice: bool) -> Tensor:
+        context, reply = self.batches[place].context, self.batches[place].reply
+        assert context is not None
+        assert reply is not None
+        words, memory, start = self._given(place)
+        said = self.model.decoder(words, memory, context.mask, start)
+        if not choice:
+            return said.square().mean()
+        table, targets = self.model.words, reply.tokens[reply.mask]
+        found, _ = packed_cross_entropy(table.query(said[reply.mask]), table.choices, table.bias, targets)
+        return found / len(targets)
+
+    def stepwise(self, place: int, choice: bool) -> Tensor:
+        """The same, plainly."""
+        context, reply = self.batches[place].context, self.batches[place].reply
+        assert context is not None
+        assert reply is not None
+        words, memory, start = self._given(place)
+        decoder, each = self.model.decoder, []
+        keys, at = decoder.attention(memory), decoder.start(start)
+        for word in words.unbind(dim=1):
+            at = decoder.step(word, memory, keys, context.mask, at)
+            each.append(at.fed)
+        said = torch.stack(each, dim=1)
+        if not choice:
+            return said.square().mean()
+        targets = reply.tokens.masked_fill(~reply.mask, -100)
+        return F.cross_entropy(self.model.words.logits(said).flatten(0, 1), targets.flatten(), ignore_index=-100)
+
+    def _given(self, place: int) -> tuple[Tensor, ...]:
+        return tuple(tensor.detach().requires_grad_() for tensor in self.heard[place])
+
+    def train(self, begin: int, end: int, way: Callable[[int, bool], Tensor], choice: bool) -> float:
+        """Examples a second; no weight is moved."""
+        begun, seen = time.perf_counter(), 0
+        for place in range(begin, end):
+            way(place, choice).backward()
+            self.model.zero_grad(set_to_none=True)
+            seen += len(self.batches[place])
+        return seen / (time.perf_counter() - begun)
 
 
 def choose(dialogues: list[Dialogue], examples_each: int, count: int) -> list[np.ndarray]:
@@ -105,17 +166,28 @@ def main() -> None:
     rows = {name: (Row(name, chosen.stage, dialogues, places), loss) for name in ROWS}
     rows["stepwise"] = (Row("bert-joint-cpu", chosen.stage, dialogues, places), stepwise)
     speeds: dict[str, list[float]] = {name: [] for name in rows}
+    decoder = Decoder(rows["bert-joint-cpu"][0])
+    ways = [(name, choice) for choice in (False, True) for name in ("stepwise", "fused")]
+    alone: dict[tuple[str, bool], list[float]] = {way: [] for way in ways}
     for turn in range(chosen.turns):
+        begin = turn * chosen.batches
         for name, (row, objective) in rows.items():
-            begin = turn * chosen.batches
             row.train(begin, begin + 1, objective)  # takes memory, and is not counted
             speeds[name].append(row.train(begin, begin + chosen.batches, objective))
+        for name, choice in ways:
+            way = getattr(decoder, name)
+            decoder.train(begin, begin + 1, way, choice)
+            alone[name, choice].append(decoder.train(begin, begin + chosen.batches, way, choice))
     base = statistics.median(speeds[ROWS[0]])
     print(f"batch {chosen.batch}, {torch.get_num_threads()} threads, stage {chosen.stage}")
     print(f"{'row':<24}{'parameters':>12}{'examples/s':>12}{'ratio':>8}")
     for name, (row, _) in rows.items():
         size, speed = sum(p.numel() for p in row.model.parameters()) / 1e6, statistics.median(speeds[name])
         print(f"{name:<24}{size:>10.1f} M{speed:>12.1f}{speed / base:>8.2f}")
+    print(f"\n{'the decoder alone':<36}{'examples/s':>12}{'ratio':>8}")
+    for name, choice in ways:
+        speed, slow = (statistics.median(alone[one, choice]) for one in (name, "stepwise"))
+        print(f"{name + (' and the choice of words' if choice else ''):<36}{speed:>12.1f}{speed / slow:>8.2f}")
 
 
 if __name__ == "__main__":

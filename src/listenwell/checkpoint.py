@@ -122,6 +122,24 @@ def load(folder: Path) -> Checkpoint:
     return Checkpoint(name, model.eval(), tokenizer, encoding, decoding, meta, load_parts(folder))
 
 
+def set_decoding(folder: Path, decoding: Decoding) -> bool:
+    """Lets a checkpoint speak another way, all else as it was, whole or not at all; whether it spoke otherwise."""
+    config, meta = read_json(folder / "config.json"), read_json(folder / "meta.json")
+    if instantiate(Decoding, config.get("decoding", {}), "decoding") == decoding:
+        return False
+    config["decoding"] = asdict(decoding)
+    if "recipe" in meta:
+        meta["recipe"]["decoding"] = asdict(decoding)
+
+    def fill(place: Path) -> None:
+        shutil.copytree(folder, place, dirs_exist_ok=True)
+        write_json(place / "config.json", config)
+        write_json(place / "meta.json", meta)
+
+    write_folder(folder, fill)
+    return True
+
+
 def load_parts(folder: Path) -> dict[str, Checkpoint]:
     """The parts inside a checkpoint's folder, and those that lie beside it."""
     parts = {place.name: load(place) for place in sorted((folder / PARTS).glob("*/"))}

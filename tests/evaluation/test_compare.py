@@ -34,7 +34,7 @@ def cells(found: Comparison, name: str):
 def test_columns_are_the_union_each_in_its_place(found: Comparison):
     names = [column.name for column in found.columns]
     assert names[:3] == ["perplexity-word", "perplexity", "accuracy@1"]
-    assert names.index("macro-f1") < names.index("bleu-4") < names.index("length")
+    assert names.index("macro-f1") < names.index("weighted-f1") < names.index("bleu-4") < names.index("length")
     assert len(set(names)) == len(names)
 
 

@@ -123,6 +123,20 @@ def test_a_right_system_scores_full_marks():
     assert found.about["items"] == len(SAID)
 
 
+def test_the_emotion_has_a_mean_f1_of_classes_and_one_weighed_by_how_frequent_they_are():
+    said, reply, _ = SAID[1]
+    items = [*made_items(), Example("d6#1", (Turn("speaker", said),), Turn("listener", reply), emotion=Label("sad"))]
+    gold = [item.emotion.name for item in items]
+    heard = ["joyful", *gold[1:]]
+    found = measured(FakeSystem("hears", [item.reply.text for item in items], heard), items)
+    # Annoyed is never heard, joyful once too often, the four others always right; sad is there twice.
+    assert found["macro-f1"].value == pytest.approx(100 * (0 + 2 / 3 + 4) / 6)
+    assert found["weighted-f1"].value == pytest.approx(100 * (0 + 2 / 3 + 3 + 2) / 7)
+    for name in ("macro-f1", "weighted-f1"):
+        assert found[name].low <= found[name].value <= found[name].high
+        assert found[name].signature["average"] == name.removesuffix("-f1")
+
+
 def test_a_system_without_likelihoods_has_no_perplexity():
     names = {score.name for score in measured(parrot()).scores}
     assert not any("perplexity" in name for name in names)

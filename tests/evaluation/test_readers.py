@@ -17,6 +17,7 @@ from listenwell.evaluation.evaluated import folder_name, read_all
 from listenwell.labelling import Labeller
 from listenwell.sentences import SentenceEncoder
 from listenwell.sources import jsonl
+from listenwell.taxonomy import EMOTIONS
 
 
 @pytest.fixture(autouse=True)
@@ -79,12 +80,18 @@ def test_a_labeller_reads_replies_and_references(tiny_classifier, tmp_path):
     assert found.labels["references"].total() == len(SAID)
     assert found["reply-emotion@1"].signature["by"] == "emotion-intent"
     assert len(found["reply-emotion@1"].signature["weights"]) == 8
+    people, same = found["reference-emotion@1"], measured(parrot(), labeller=labeller)
+    assert (people.signature["of"], people.signature["by"]) == ("reference", "emotion-intent")
+    chances = labeller.distribution([reply for _, reply, _ in SAID])[:, :32]
+    right = [EMOTIONS[index] == emotion for index, (_, _, emotion) in zip(chances.argmax(1), SAID, strict=True)]
+    assert people.value == pytest.approx(100 * np.mean(right))
+    assert same["reply-emotion@1"].value == same["reference-emotion@1"].value == people.value
     write(found, tmp_path / "test")
     assert (tmp_path / "test" / "labels.png").stat().st_size > 1000
     assert json.loads((tmp_path / "test" / "scores.json").read_text())["labels"]["replies"] == {stock.name: 6}
     bare = [Example(item.id, item.context, item.reply) for item in made_items()]
     other = measured(parrot(), bare, labeller=labeller)
-    assert "reply-emotion@1" not in {score.name for score in other.scores}, "no dialogue has an emotion"
+    assert not any("-emotion@" in score.name for score in other.scores), "no dialogue has an emotion"
     assert other.labels
 
 

@@ -5,7 +5,7 @@ from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 
 from listenwell.backbones import BackboneError, find_backbone, finding
-from listenwell.text import TextConfig, Tokenizer, backbone_tokenizer, train_tokenizer
+from listenwell.text import TextConfig, Tokenizer, backbone_tokenizer, train_tokenizer, words
 from listenwell.training import run
 
 FAMILIES = {
@@ -43,7 +43,34 @@ def test_a_backbone_s_tokens_go_there_and_back(backbone, family):
     tokenizer = train_tokenizer([], TextConfig("backbone", backbone=str(backbone(family))))
     ids = tokenizer.encode("I am so unhappy today!")
     assert [tokenizer.token(index) for index in ids] == ["i", "am", "so", "un", "##happy", "to", "##day", "!"]
-    assert tokenizer.decode([*ids, tokenizer.end]) == "i am so unhappy today!"
+    assert tokenizer.decode([*ids, tokenizer.end]) == "I am so unhappy today!"
+
+
+def test_what_is_uncased_is_written_as_people_write_and_has_the_same_words():
+    pieces = ("[UNK]", *words("i 'm know she well - known said yes . ! , ( ) 3 : 30 p m t don s ' re you"))
+    backend = Backend(models.WordPiece({piece: index for index, piece in enumerate(dict.fromkeys(pieces))}))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece()
+    backend.add_special_tokens([AddedToken(name, special=True) for name in FAMILIES["bert"]])
+    tokenizer = Tokenizer(backend, "backbone")
+    assert tokenizer.uncased
+    for text in (
+        "I'm well-known. She said yes, you know!",
+        "I don't know (you're well). I said 3:30 p.m.",
+    ):
+        plain = backend.decode(tokenizer.encode(text))
+        assert plain != text
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+        assert words(tokenizer.decode(tokenizer.encode(text))) == words(text)
+
+
+def test_what_is_cased_is_written_as_it_came(backbone):
+    backend = Backend.from_file(str(backbone("bert") / "tokenizer.json"))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=False)
+    tokenizer = Tokenizer(backend, "backbone")
+    assert not tokenizer.uncased
+    assert tokenizer.decode(tokenizer.encode("so happy! i")) == "so happy! i"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import asdict, replace
 
 import pytest
 import torch
@@ -15,7 +16,8 @@ import yaml
 from listenwell import checkpoint
 from listenwell.checkpoint import CheckpointError
 from listenwell.configuration import ConfigError
-from listenwell.training import run, trainer
+from listenwell.decoding import Decoding
+from listenwell.training import load_recipe, run, trainer
 from listenwell.training.display import read_journal
 from listenwell.training.resuming import Place, read_place, read_state, write_state
 from listenwell.training.trainer import Interrupted, Trainer, TrainingError
@@ -348,6 +350,71 @@ def test_a_run_that_is_at_its_end_stays_as_it_is(recipe, unbroken, tmp_path):
     shutil.copytree(unbroken, folder)
     assert run.train(recipe, folder, resume=True, quiet=True) == folder / "best"
     assert_same_end(folder, unbroken)
+
+
+def assert_decodes(folder, decoding):
+    for name in ("best", "last"):
+        made = checkpoint.load(folder / name)
+        assert made.decoding == decoding
+        assert made.meta["recipe"]["decoding"] == asdict(decoding)
+
+
+def test_a_run_at_its_end_takes_the_decoding_that_was_chosen_since(recipe, unbroken, tmp_path, capsys):
+    folder = tmp_path / "run"
+    shutil.copytree(unbroken, folder)
+    chosen = replace(recipe, decoding=Decoding(method="beam", beams=2, min_length=6, max_length=9))
+    assert run.train(chosen, folder, resume=True) == folder / "best"
+    said = capsys.readouterr().err.replace("\n", "")
+    assert "now decodes by beam2+lp1+min6+max9, as its recipe says" in said
+    assert "is trained to the end of its recipe" in said
+    assert_decodes(folder, chosen.decoding)
+    assert load_recipe(str(folder / "recipe.yaml")).decoding == chosen.decoding
+    assert_same_end(folder, unbroken)
+    assert (folder / "best" / "tokenizer.json").read_bytes() == (unbroken / "best" / "tokenizer.json").read_bytes()
+    assert {path.name for path in folder.iterdir()} == {path.name for path in unbroken.iterdir()}
+    run.train(chosen, folder, resume=True)
+    assert "decodes" not in capsys.readouterr().err, "nothing is new"
+
+
+def test_a_run_that_goes_on_takes_it_too_and_ends_as_it_would_have(recipe, unbroken, stopped):
+    assert (stopped / "best").exists()
+    chosen = replace(recipe, decoding=Decoding(min_length=3))
+    run.train(chosen, stopped, resume=True, quiet=True)
+    assert_decodes(stopped, chosen.decoding)
+    assert_same_end(stopped, unbroken)
+
+
+def test_a_best_that_is_not_written_again_takes_it_too(recipe, stopped, monkeypatch):
+    chosen = replace(recipe, decoding=Decoding(min_length=3))
+    with monkeypatch.context() as patched:
+        at_update(patched, 11, stop)
+        with pytest.raises(Stopped):
+            run.train(chosen, stopped, resume=True, quiet=True, save_every=1000.0)
+    assert checkpoint.load(stopped / "best").decoding == chosen.decoding
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_stop_while_the_decoding_is_written_leaves_the_run_whole(recipe, unbroken, tmp_path, monkeypatch, number):
+    folder = tmp_path / "run"
+    shutil.copytree(unbroken, folder)
+    chosen = replace(recipe, decoding=Decoding(min_length=3))
+    rename, done = os.rename, []
+
+    def stopping(source, target):
+        if len(done) == number:
+            raise Stopped
+        done.append(target)
+        rename(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint.os, "rename", stopping)
+        with pytest.raises(Stopped):
+            run.train(chosen, folder, resume=True, quiet=True)
+    run.train(chosen, folder, resume=True, quiet=True)
+    assert_decodes(folder, chosen.decoding)
+    assert_same_end(folder, unbroken)
+    left = {path.name for path in folder.iterdir() if path.is_dir()}
+    assert left == {"best", "last", "previous", "tensorboard"}
 
 
 def test_to_go_on_where_nothing_is_begins(tiny_recipe, tmp_path):

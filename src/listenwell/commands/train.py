@@ -27,7 +27,8 @@ def train(
     Args:
         recipe: Name of a shipped recipe, or path of a YAML file.
         out: Folder of the run; runs/RECIPE if not given.
-        resume: Go on from the run's last checkpoint as if it had never stopped; begin if there is none.
+        resume: Go on from the run's last checkpoint as if it had never stopped; begin if there is none. The recipe's
+            decoding is taken as it is now, also by a run that is at its end: no weight depends on it.
         set: A change to the recipe, such as stages.0.epochs=2 or data.source=my.jsonl; may be given several times.
         threads: CPU threads; 0 for all cores.
         save_every: Seconds between checkpoints.

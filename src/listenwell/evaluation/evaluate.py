@@ -130,7 +130,8 @@ def emotion_scores(replies: Sequence[Reply], items: Sequence[Example], resamples
         return []
     chances = np.array([[reply.emotions[name] for name in EMOTIONS] for reply in replies])
     accuracies = [metrics.accuracy_at(chances, gold, k, resamples=resamples) for k in (1, 2, 5)]
-    return [*accuracies, metrics.macro_f1(chances, gold, resamples=resamples)]
+    averages = [measure(chances, gold, resamples=resamples) for measure in (metrics.macro_f1, metrics.weighted_f1)]
+    return [*accuracies, *averages]
 
 
 def label_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
@@ -209,16 +210,23 @@ def positivity_scores(
 def heard_in_replies(
     replies: Sequence[Reply], items: Sequence[Example], labeller: Labeller, progress: Progress, resamples: int
 ) -> tuple[list[Score], dict[str, Counter[str]]]:
-    """Is the emotion of a reply that of the dialogue? And how often each label is found in replies and references."""
+    """Is the emotion of a reply that of the dialogue? And how often each label is found in replies and references.
+
+    What people's own replies would score stands beside it: no reply need be nearer to the dialogue's emotion.
+    """
     texts = [*(reply.text for reply in replies), *_references(items)]
     chances = labeller.distribution(texts, progress("labels of replies", len(texts)))
-    sides = zip(("replies", "references"), np.split(chances, 2), strict=True)
-    counts = {side: Counter(labeller.names[index] for index in part.argmax(axis=1)) for side, part in sides}
+    sides = dict(zip(("replies", "references"), np.split(chances, 2), strict=True))
+    counts = {side: Counter(labeller.names[index] for index in part.argmax(axis=1)) for side, part in sides.items()}
     gold = _gold_emotions(items)
     if not (gold >= 0).any():
         return [], counts
-    score = metrics.reply_emotion_accuracy(chances[: len(replies)], gold, resamples=resamples)
-    return [replace(score, signature=score.signature.plus(**_told(labeller)))], counts
+    scores = []
+    for side, part in zip(("reply", "reference"), sides.values(), strict=True):
+        score = metrics.reply_emotion_accuracy(part, gold, resamples=resamples)
+        signature = score.signature.plus(of=side, **_told(labeller))
+        scores.append(replace(score, name=score.name.replace("reply", side), signature=signature))
+    return scores, counts
 
 
 def check_judge(judge: Checkpoint, system: Checkpoint) -> None:

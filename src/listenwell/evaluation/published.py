@@ -37,7 +37,7 @@ NOTES: dict[str, str] = {
     "bleu-characters": "Strategy memory's BLEU is on Chinese, read as characters; the paper does not give the script.",
     "average-bleu": (
         "AVG BLEU is the mean of BLEU-1 to BLEU-4. The paper does not say how they were tokenized and smoothed; the "
-        "measured ones are corpus BLEU, unsmoothed, on lower-cased words."
+        "measured ones are corpus BLEU, unsmoothed, on lower-cased words, which are listenwell's own and nearly nltk's."
     ),
     "distinct": (
         "Distinct-n falls as the number of replies grows, and the papers differ in it: 5,255 test items in MoEL's and "
@@ -48,7 +48,8 @@ NOTES: dict[str, str] = {
         "papers do not say how many items theirs counts."
     ),
     "macro-f1": (
-        "The paper does not say how its emotion F1 is averaged; the measured one is the mean of the classes' F1."
+        "The paper does not say how its emotion F1 is averaged; the measured one is the mean of the classes' F1. The "
+        "one beside it, weighted-f1, counts a class by how often it is the true one."
     ),
     "label": (
         "Published scores of the predictor are on 2,000 held-out dialogues of each domain. Both are averaged over the "

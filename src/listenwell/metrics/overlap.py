@@ -51,7 +51,10 @@ def average_bleu(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Score:
-    """AVG BLEU: the mean of corpus BLEU-1, -2, -3 and -4, each of them cumulative."""
+    """AVG BLEU: the mean of corpus BLEU-1, -2, -3 and -4, each of them cumulative.
+
+    `tok` names the tokenizer that made the words: "word" is `listenwell.text.words`.
+    """
     rows, fields = _match(replies, references, 4)
     signature = Signature.of("avg-bleu", n="1-4", **fields, tok=tok, smooth="none")
     statistics = Statistics(rows, "average-bleu")

@@ -42,13 +42,16 @@ class EmotionSideConfig:
     recipe's text has kind backbone and the same name."""
     architecture: dict[str, Any] = field(default_factory=dict)
     """The pretrained encoder's sizes; those of the backbone if not given."""
+    upper: int | None = None
+    """How many layers of the pretrained encoder may learn, from the top; all of it if not given. What lies below is the
+    backbone's own: it stays out of the checkpoint and is taken from the backbone when that is read."""
 
 
 C = TypeVar("C", bound=EmotionSideConfig)
 
 
 def with_architecture(config: C) -> C:
-    """The config with the backbone's sizes in it, so that a checkpoint needs no file of the backbone."""
+    """The config with the backbone's sizes in it: a checkpoint is read by those that it was trained with."""
     if config.emotion_from != "backbone" or config.architecture:
         return config
     return replace(config, architecture=read_architecture(config.backbone))
@@ -63,11 +66,20 @@ def make_backbone(config: EmotionSideConfig, vocabulary: Vocabulary) -> Pretrain
     return made
 
 
-class EmotionSide(nn.Module):
-    """The context as one vector C_E, and the emotion by it. `width` is C_E's; words come as `word_width`."""
+def lower_weights(config: EmotionSideConfig, backbone: PretrainedEncoder | None) -> frozenset[str]:
+    """The names of the backbone's weights below the layers that may learn."""
+    return frozenset() if backbone is None or config.upper is None else backbone.below(config.upper)
 
-    def __init__(self, config: EmotionSideConfig, width: int, word_width: int) -> None:
+
+class EmotionSide(nn.Module):
+    """The context as one vector C_E, and the emotion by it. `width` is C_E's; words come as `word_width`.
+
+    `first` is the token, [CLS] in BERT, at which a pretrained encoder gathers what it reads.
+    """
+
+    def __init__(self, config: EmotionSideConfig, width: int, word_width: int, first: int) -> None:
         super().__init__()
+        self.first = first
         self.reader = None
         if config.emotion_from != "backbone":
             self.reader = RecurrentEncoder(word_width, width, cell="lstm")
@@ -84,7 +96,9 @@ class EmotionSide(nn.Module):
         """C_E (batch, width), read by the backbone or, if there is none, from embedded tokens and roles."""
         if backbone is not None:
             longest = backbone.longest
-            heard = backbone.starts(context.tokens[:, :longest], context.mask[:, :longest])
+            tokens = context.tokens[:, :longest].clone()
+            tokens[:, 0] = self.first  # a long context lost its own with its oldest words
+            heard = backbone.starts(tokens, context.mask[:, :longest])
             return self.gather(heard, heard[:, -1], None)
         assert self.reader is not None
         heard, last = self.reader(embed(context.tokens, context.roles), context.mask)
@@ -143,8 +157,9 @@ class BertJoint(Model):
         self.speakers = nn.Embedding(2, width)
         nn.init.normal_(self.speakers.weight, std=0.02)
         self.backbone = make_backbone(config, vocabulary)
+        self.lower = lower_weights(config, self.backbone)
         felt = width if self.backbone is None else self.backbone.width
-        self.emotion = EmotionSide(config, felt, width)
+        self.emotion = EmotionSide(config, felt, width, vocabulary.ctx)
         self.match = nn.Identity() if felt == width else nn.Linear(felt, width, bias=False)
         self.encoder = RecurrentEncoder(width, width)
         self.decoder = AttentiveDecoder(width, width, width, config.dropout)
@@ -156,6 +171,13 @@ class BertJoint(Model):
             self.words.start_from(prior.vectors, prior.known)
         if self.backbone is not None:
             self.backbone.load_pretrained(self.config.backbone)
+
+    def borrowed(self) -> frozenset[str]:
+        return frozenset(f"backbone.{name}" for name in self.lower)
+
+    def borrow(self) -> None:
+        if self.backbone is not None and self.lower:
+            self.backbone.load_pretrained(self.config.backbone, self.lower)
 
     def embed(self, tokens: Tensor, roles: Tensor) -> Tensor:
         """Word + speaker."""

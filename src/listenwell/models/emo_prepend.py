@@ -18,7 +18,13 @@ from torch.nn import functional as F
 from listenwell.dialogue import ROLES
 from listenwell.layers.dropout import dropout
 from listenwell.layers.transformer import sinusoids
-from listenwell.models.bert_joint import EmotionSide, EmotionSideConfig, make_backbone, with_architecture
+from listenwell.models.bert_joint import (
+    EmotionSide,
+    EmotionSideConfig,
+    lower_weights,
+    make_backbone,
+    with_architecture,
+)
 from listenwell.models.contract import Batch, Controls, State, Vocabulary, WordPrior
 from listenwell.models.trs import Trs, TrsConfig
 from listenwell.taxonomy import EMOTIONS
@@ -45,7 +51,9 @@ class EmoPrepend(Trs):
         config = with_architecture(config)
         super().__init__(config, vocabulary)
         self.backbone = make_backbone(config, vocabulary)
-        self.emotion = EmotionSide(config, config.width if self.backbone is None else self.backbone.width, config.width)
+        self.lower = lower_weights(config, self.backbone)
+        felt = config.width if self.backbone is None else self.backbone.width
+        self.emotion = EmotionSide(config, felt, config.width, vocabulary.ctx)
         self.names = nn.Embedding(len(EMOTIONS), config.width)
         nn.init.normal_(self.names.weight, std=0.5)  # about as long as a word
 
@@ -53,6 +61,13 @@ class EmoPrepend(Trs):
         super().initialise(prior)
         if self.backbone is not None:
             self.backbone.load_pretrained(self.config.backbone)
+
+    def borrowed(self) -> frozenset[str]:
+        return frozenset(f"backbone.{name}" for name in self.lower)
+
+    def borrow(self) -> None:
+        if self.backbone is not None and self.lower:
+            self.backbone.load_pretrained(self.config.backbone, self.lower)
 
     def hear_emotion(self, batch: Batch) -> Tensor:
         assert batch.context is not None

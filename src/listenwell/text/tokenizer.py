@@ -56,6 +56,8 @@ class Tokenizer:
         # What a person types is text: "</s>" in it must not become the end token.
         self.backend.encode_special_tokens = True
         self.kind = kind
+        self.uncased = backend.normalizer is not None and backend.normalizer.normalize_str("A").islower()
+        """Whether it reads no capitals, so that what it writes has none."""
         self.rare_from = len(self) if rare_from is None else rare_from
         """Word ids from here on were seen once in training: the vocabulary is sorted by falling count."""
         self.pad, self.unk, self.start, self.end, self.ctx = self._specials()
@@ -94,7 +96,11 @@ class Tokenizer:
             kept = {*ids} - {*self.banned, self.end}
             return detokenize([self.token(index) for index in ids if index in kept])
         text = self.backend.decode(list(ids), skip_special_tokens=True).strip()
-        return _APART.sub("'", text) if self.kind == "backbone" else text
+        if self.kind != "backbone":
+            return text
+        text = _APART.sub("'", text)
+        # Word pieces tell neither capitals nor blanks ("well - known"); the words stay, as scores count them.
+        return detokenize(words(text)) if self.uncased else text
 
     def token(self, index: int) -> str:
         return self.backend.id_to_token(index) or UNK

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,6 +40,7 @@ def train(
 ) -> Path:
     """Trains into `folder` and returns the trained system's checkpoint, `folder/best`.
 
+    A run that is resumed takes the recipe's decoding, also where it is at its end; all else must be as it was begun.
     Started by `accelerate launch`, all processes call it alike; the folder must be one that all of them see.
     """
     processes = Processes(precision, device)
@@ -56,11 +58,13 @@ def train(
         made, place, source = _fresh(recipe, folder, data_hash, display, processes), Place(mark), None
         if processes.main:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe.to_dict(), sort_keys=False), encoding="utf-8")
+            _write_recipe(recipe, folder)
     else:
         made, place, source = found
         if place.fingerprint != mark:
             raise ConfigError(f"{folder} was begun with another recipe or other data; name another folder with --out")
+        processes.wait()  # until all have read what may be written anew
+        _take_decoding(recipe, made, folder, place, display, processes)
         if place.finished:
             display.say(f"{folder} is trained to the end of its recipe.")
             return folder / "best"
@@ -91,6 +95,31 @@ def _newest(folder: Path, display: Display) -> tuple[Checkpoint, Place, Path] | 
     if problems:
         raise CheckpointError(f"no checkpoint in {folder} can be read: {'; '.join(problems)}")
     return None
+
+
+def _take_decoding(
+    recipe: Recipe, made: Checkpoint, folder: Path, place: Place, display: Display, processes: Processes
+) -> None:
+    """Lets the run speak as the recipe says now: no weight depends on it, so that it is often chosen last.
+
+    A run that goes on writes its other checkpoints anew by itself.
+    """
+    before, made.decoding = made.decoding, recipe.decoding
+    if "recipe" in made.meta:
+        made.meta["recipe"]["decoding"] = asdict(recipe.decoding)
+    if not processes.main:
+        return
+    changed = before != recipe.decoding
+    for name in ("best", "last") if place.finished else ("best",):
+        if (folder / name).exists():
+            changed |= checkpoint.set_decoding(folder / name, recipe.decoding)
+    if changed:
+        _write_recipe(recipe, folder)
+        display.say(f"{folder} now decodes by {recipe.decoding.signature()}, as its recipe says")
+
+
+def _write_recipe(recipe: Recipe, folder: Path) -> None:
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe.to_dict(), sort_keys=False), encoding="utf-8")
 
 
 def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, processes: Processes) -> Checkpoint:
