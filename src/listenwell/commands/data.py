@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 VERBS = ("list", "stats", "convert", "check", "label", "select")
+NO_REPLY = "no reply in it (a single turn)"
 
 
 def data(
@@ -25,7 +26,8 @@ def data(
     `data` lists them. `data stats SOURCE` counts what one holds, what was dropped and what is dirty. `data convert
     SOURCE --out FILE.jsonl` writes it as JSON lines. `data check SOURCE` looks for duplicates within and across splits.
     `data label SOURCE --out FILE.jsonl` converts it with one of the 41 labels on every turn, by a trained classifier.
-    `data select SOURCE --most_emotional N --out FILE.jsonl` keeps the N dialogues that express most emotion.
+    `data select SOURCE --most_emotional N --out FILE.jsonl` keeps the N dialogues that express most emotion, each in
+    its split; those of a single turn, in which there is no reply, are left out.
 
     Args:
         verb: list, stats, convert, check, label or select; a source's name alone means stats.
@@ -181,7 +183,12 @@ def _select(
     if out is None or most is None:
         raise ValueError("data select needs --most_emotional N and --out FILE.jsonl")
     labeller, report = Labeller.load(using), Report()
-    dialogues = list(_read(source, path, split, options, report))
+    dialogues = []
+    for dialogue in _read(source, path, split, options, report):
+        if len(dialogue.turns) > 1:
+            dialogues.append(dialogue)
+        else:  # often one cry, which would crowd out what can be learned from
+            report.take_back(NO_REPLY, len(dialogue.turns))
     turns = sum(len(dialogue.turns) for dialogue in dialogues)
     with tracked() as progress:
         count = write(most_emotional(dialogues, labeller, most, progress("turns", turns)), out)
