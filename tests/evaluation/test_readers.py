@@ -1,7 +1,9 @@
 """What is read in replies: their nearness to the references, their labels, how positive they are; and which items."""
 
 import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from listenwell.dialogue import Example, Turn
 from listenwell.evaluation import evaluate as module
 from listenwell.evaluation.compare import compare, digits
 from listenwell.evaluation.evaluate import drawn, evaluate, write
-from listenwell.evaluation.evaluated import folder_name, read_all
+from listenwell.evaluation.evaluated import folder_name, read, read_all
 from listenwell.labelling import Labeller
 from listenwell.sentences import SentenceEncoder
 from listenwell.sources import jsonl
@@ -98,17 +100,21 @@ def test_drawn_items_are_the_same_for_all_in_order_and_not_the_first():
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("given", "how", "expected"),
     [
-        (("test",), "test"),
-        (("test", "edos"), "edos-test"),
-        (("valid", "edos", "mturk"), "edos-mturk-valid"),
-        (("test", "/some/where/mine.jsonl.gz"), "mine-test"),
-        (("test", "xdailydialog+emotionlines"), "xdailydialog+emotionlines-test"),
+        (("test",), {}, "test"),
+        (("test", "edos"), {}, "edos-test"),
+        (("valid", "edos", "mturk"), {}, "edos-mturk-valid"),
+        (("test", "/some/where/mine.jsonl.gz"), {}, "mine-test"),
+        (("test", "xdailydialog+emotionlines"), {}, "xdailydialog+emotionlines-test"),
+        (("test", "edos"), {"items": 200}, "edos-test-200"),
+        (("test",), {"limit": 20}, "test-first20"),
+        (("test",), {"decoding": "greedy+block3+max40"}, "test-greedy+block3+max40"),
+        (("test", "edos"), {"items": 200, "decoding": "beam32+lp1+max40"}, "edos-test-200-beam32+lp1+max40"),
     ],
 )
-def test_an_evaluation_s_folder_is_named_by_split_and_data(given, expected):
-    assert folder_name(*given) == expected
+def test_an_evaluation_s_folder_is_named_by_all_that_was_named(given, how, expected):
+    assert folder_name(*given, **how) == expected
 
 
 @pytest.fixture
@@ -135,10 +141,36 @@ def test_another_domain_has_the_same_drawn_items_and_a_folder_of_its_own(runs, s
     assert [r["id"] for r in found[0].records] == [r["id"] for r in found[1].records]
     main(["compare", *runs, "--split", "all", "--data", str(data)])
     assert "7 items" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match=r"test/scores\.json is missing; .* there is evaluation/corpus-all"):
+    with pytest.raises(SystemExit, match=r"test/scores\.json is missing; .* there is evaluation/corpus-all-7"):
         main(["compare", *runs])
     with pytest.raises(SystemExit, match="--limit takes the first items and --items draws some; give one of them"):
         main(["evaluate", runs[0], "--data", str(data), "--split", "all", "--items", "7", "--limit", "3"])
+
+
+def test_no_evaluation_is_written_over_by_another_kind(runs, small_corpus, tmp_path, capsys):
+    data = tmp_path / "corpus.jsonl"
+    jsonl.write(jsonl.read(small_corpus), data)
+    words = ["evaluate", runs[0], "--data", str(data), "--split", "valid", "--resamples", "0", "--json"]
+    kinds = {
+        "corpus-valid": [],
+        "corpus-valid-3": ["--items", "3"],
+        "corpus-valid-5": ["--items", "5"],
+        "corpus-valid-first2": ["--limit", "2"],
+        "corpus-valid-greedy+max3": ["--decoding.max_length", "3"],
+        "corpus-valid-3-greedy+max3": ["--items", "3", "--decoding.max_length", "3"],
+    }
+    for options in ([*words, *kind] for kind in kinds.values()):
+        main(options)
+    main([*words, "--decoding.max_length", "4"])  # which is its own
+    capsys.readouterr()
+    inside = Path(runs[0]) / "evaluation"
+    assert sorted(place.name for place in inside.iterdir()) == sorted(kinds)
+    assert read(runs[0], "valid", str(data)).place.name == "corpus-valid"
+    shutil.rmtree(inside / "corpus-valid")
+    assert read(runs[0], "valid", str(data)).place.name == "corpus-valid-5"
+    several = [str(inside / name) for name in ("corpus-valid-3", "corpus-valid-3-greedy+max3")]
+    main(["compare", *several, "--scores", "length", "--format", "json"])
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)["systems"]] == ["one", "one, greedy+max3"]
 
 
 def test_the_command_takes_readers_by_folder(runs, small_corpus, tiny_classifier, tmp_path, capsys):

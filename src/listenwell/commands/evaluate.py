@@ -38,7 +38,8 @@ def evaluate(
         path: Where the source lies, if not in LISTENWELL_DATA.
         part: Which part of a source that has parts, such as edos's mturk.
         out: Folder for scores.json and replies.jsonl. In the folder of a run it is evaluation/SPLIT if not given, and
-            evaluation/DATA-SPLIT with --items or on other data than EmpatheticDialogues (a classifier: than its own).
+            evaluation/DATA-SPLIT on other data than EmpatheticDialogues (a classifier: than its own). What is not done
+            as usual is named behind it: edos-test-2000 with --items, test-greedy+max40 with another decoding.
         decoding: How to write replies; the system's own way in all that is not given.
         limit: Only the first so many items; 0 for all.
         items: So many items, drawn from the split, the same ones for every system; 0 for all.
@@ -89,14 +90,15 @@ def evaluate(
         if needless := [name for name, value in given.items() if value]:
             raise ValueError(f"{system} labels texts and writes no replies; leave {', '.join(needless)} out")
         if out is None and Path(system).is_dir():
-            own = (data, part) == (trained_on, trained_part)
-            out = Path(system) / "evaluation" / (split if own else folder_name(split, data, part))
+            named = () if (data, part) == (trained_on, trained_part) else (data, part)
+            out = Path(system) / "evaluation" / folder_name(split, *named, limit=limit)
         if listens(made):
             return evaluate_listener(system, made, dialogues, about, out, limit, resamples, json)
         return _labels(system, made, dialogues, about, out, limit, resamples, json)
     bot = made_to_talk(made) if made is not None else remote
     assert bot is not None
     about |= getattr(bot, "about", {})
+    own_decoding = bot.decoding.signature()
     if decoding is not None:
         bot.decoding = decoding.over(bot.decoding)
     if items and limit:
@@ -112,8 +114,10 @@ def evaluate(
     with tracked() as progress:
         found = measure(bot, chosen, about, progress, resamples, **readers)
     if out is None and Path(system).is_dir():
-        own = (data, part, items) == ("empathetic-dialogues", None, 0)
-        out = Path(system) / "evaluation" / (split if own else folder_name(split, data, part))
+        named = () if (data, part, items) == ("empathetic-dialogues", None, 0) else (data, part)
+        said = bot.decoding.signature()
+        other = None if said == own_decoding else said
+        out = Path(system) / "evaluation" / folder_name(split, *named, items=items, limit=limit, decoding=other)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         write(found, out)
