@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_evaluate import SAID, STOCK, FakeSystem, made_items, parrot, quiet, written
+from test_evaluate import SAID, STOCK, Chooser, FakeSystem, made_items, parrot, quiet, written
 
 from listenwell import checkpoint
 from listenwell.cli import main
@@ -16,6 +16,7 @@ from listenwell.evaluation import evaluate as module
 from listenwell.evaluation.compare import compare, digits
 from listenwell.evaluation.evaluate import drawn, evaluate, write
 from listenwell.evaluation.evaluated import folder_name, read, read_all
+from listenwell.hearing import fingerprint
 from listenwell.labelling import Labeller
 from listenwell.sentences import SentenceEncoder
 from listenwell.sources import jsonl
@@ -88,6 +89,16 @@ def test_a_labeller_reads_replies_and_references(tiny_classifier, tmp_path):
     other = measured(parrot(), bare, labeller=labeller)
     assert "reply-emotion@1" not in {score.name for score in other.scores}, "no dialogue has an emotion"
     assert other.labels
+
+
+def test_the_labels_that_a_system_chose_are_counted_beside_those_found(tiny_classifier, tmp_path):
+    system = Chooser(["consoling"] * 4 + ["wishing"] * 2)
+    alone = measured(system)
+    assert alone.labels == {"chosen": {"consoling": 4, "wishing": 2}}
+    write(alone, tmp_path / "test")
+    assert (tmp_path / "test" / "labels.png").stat().st_size > 1000
+    assert list(measured(system, labeller=Labeller(tiny_classifier())).labels) == ["chosen", "replies", "references"]
+    assert measured(parrot()).labels == {}
 
 
 def test_drawn_items_are_the_same_for_all_in_order_and_not_the_first():
@@ -194,6 +205,22 @@ def test_the_command_reads_with_what_is_shipped(runs, small_corpus, tiny_classif
     checkpoint.save(replace(tiny_classifier(labels="polarity"), name="polarity"), tmp_path / "cache" / "judge")
     main(["evaluate", runs[0], "--data", str(small_corpus), "--split", "valid", "--resamples", "0", "--json"])
     assert "positivity" in {score["name"] for score in json.loads(capsys.readouterr().out)["scores"]}
+
+
+def test_where_no_classifier_is_at_hand_the_command_reads_with_the_system_s_own(
+    small_corpus, tiny_model, tokenizer, tiny_classifier, tmp_path, capsys
+):
+    part = tiny_classifier()
+    made = checkpoint.Checkpoint("meed2", tiny_model("meed2", predictor_layers=1), tokenizer, parts={"labeller": part})
+    made.decoding = replace(made.decoding, max_length=4)
+    checkpoint.save(made, tmp_path / "run" / "best")
+    words = ["--data", str(small_corpus), "--split", "valid", "--resamples", "0", "--out", str(tmp_path / "out")]
+    main(["evaluate", str(tmp_path / "run"), *words])
+    assert "labels.png" in capsys.readouterr().out
+    found = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert list(found["labels"]) == ["chosen", "replies", "references"]
+    (score,) = [score for score in found["scores"] if score["name"] == "reply-emotion@1"]
+    assert f"weights:{fingerprint(part)[:8]}" in score["signature"]
 
 
 def test_small_means_are_told_with_three_digits(tmp_path):

@@ -46,7 +46,7 @@ def evaluate(
         judge: A classifier of polarity, by name or folder, that says how positive the replies are; the trained system
             called judge if there is one. It must not be what the system itself chooses its replies by.
         labeller: A classifier of emotions and intents, by name or folder, that labels the replies and the references,
-            also into labels.png; the trained system called emotion-intent if there is one.
+            also into labels.png; the trained system called emotion-intent if there is one, else the system's own.
         resamples: Of the bootstrap that gives the intervals; 0 for none.
         json: Print scores.json instead of a table.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
@@ -63,7 +63,9 @@ def evaluate(
     from listenwell.evaluation.evaluate import evaluate as measure
     from listenwell.evaluation.evaluated import folder_name
     from listenwell.finding import find, is_remote, load, made_to_talk
+    from listenwell.hearing import LABELLER
     from listenwell.house.listening import listens
+    from listenwell.labelling import Labeller
 
     remote = load(system, care=False, base_url=base_url) if is_remote(system) or base_url else None
     made = checkpoint.load(find(system)) if remote is None else None
@@ -90,8 +92,9 @@ def evaluate(
         if needless := [name for name, value in given.items() if value]:
             raise ValueError(f"{system} labels texts and writes no replies; leave {', '.join(needless)} out")
         if out is None and Path(system).is_dir():
-            named = () if (data, part) == (trained_on, trained_part) else (data, part)
-            out = Path(system) / "evaluation" / folder_name(split, *named, limit=limit)
+            own = (data, part) == (trained_on, trained_part)
+            named = folder_name(split, limit=limit) if own else folder_name(split, data, part, limit=limit)
+            out = Path(system) / "evaluation" / named
         if listens(made):
             return evaluate_listener(system, made, dialogues, about, out, limit, resamples, json)
         return _labels(system, made, dialogues, about, out, limit, resamples, json)
@@ -104,6 +107,8 @@ def evaluate(
     if items and limit:
         raise ValueError("--limit takes the first items and --items draws some; give one of them")
     readers = {"labeller": reading(labeller, "emotion-intent"), "judge": reading(judge, "judge", "polarity")}
+    if readers["labeller"] is None and made is not None and LABELLER in made.parts:
+        readers["labeller"] = Labeller(made.parts[LABELLER])
     if made is not None and readers["judge"] is not None:
         check_judge(readers["judge"].checkpoint, made)
     every = (item for dialogue in dialogues for item in examples(dialogue))
@@ -114,10 +119,12 @@ def evaluate(
     with tracked() as progress:
         found = measure(bot, chosen, about, progress, resamples, **readers)
     if out is None and Path(system).is_dir():
-        named = () if (data, part, items) == ("empathetic-dialogues", None, 0) else (data, part)
-        said = bot.decoding.signature()
-        other = None if said == own_decoding else said
-        out = Path(system) / "evaluation" / folder_name(split, *named, items=items, limit=limit, decoding=other)
+        usual = (data, part, items) == ("empathetic-dialogues", None, 0)
+        way = bot.decoding.signature()
+        named = folder_name(
+            split, None if usual else data, part, items, limit, decoding=None if way == own_decoding else way
+        )
+        out = Path(system) / "evaluation" / named
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         write(found, out)

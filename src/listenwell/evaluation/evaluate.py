@@ -23,7 +23,7 @@ from listenwell.labelling import Labeller
 from listenwell.metrics import Score
 from listenwell.reply import Reply
 from listenwell.sentences import sentence_encoder
-from listenwell.system import System
+from listenwell.system import Likelihoods, System
 from listenwell.taxonomy import EMOTION_ID, EMOTIONS, LABEL_ID, LABELS
 from listenwell.text import words
 
@@ -41,7 +41,7 @@ class Evaluation:
     replies: list[Reply]
     about: dict[str, Any] = field(default_factory=dict)
     labels: dict[str, Counter[str]] = field(default_factory=dict)
-    """How often a classifier found each label in the replies, and in the references."""
+    """How often the system chose each label, and how often a classifier found it in the replies and the references."""
 
     def __getitem__(self, name: str) -> Score:
         for score in self.scores:
@@ -73,16 +73,17 @@ def evaluate(
     seconds = time.monotonic() - begun
     likelihoods = system.likelihoods(heard, done=progress("likelihoods", len(items)))
     scores = [] if likelihoods is None else likelihood_scores(likelihoods, resamples)
-    scores += oracle_scores(system, items, progress, resamples)
+    scores += oracle_scores(system, items, likelihoods, progress, resamples)
     scores += emotion_scores(replies, items, resamples)
     scores += label_scores(replies, items, resamples)
     scores += reply_scores(replies, items, resamples)
     scores += similarity_scores(replies, items, progress, resamples)
     scores += positivity_scores(replies, items, judge, progress, resamples)
-    labels: dict[str, Counter[str]] = {}
+    labels = chosen_labels(replies)
     if labeller is not None:
-        found, labels = heard_in_replies(replies, items, labeller, progress, resamples)
+        found, heard_as = heard_in_replies(replies, items, labeller, progress, resamples)
         scores += found
+        labels |= heard_as
     decoding = getattr(system, "decoding", None)
     about = {
         **about,
@@ -103,24 +104,44 @@ def drawn(items: Sequence[Example], number: int, seed: int = 0) -> list[Example]
     return [items[row] for row in sorted(rows)]
 
 
-def likelihood_scores(found: Any, resamples: int) -> list[Score]:
-    options = {"unknown": found.unknown, "unseen_types": found.unseen_types, "resamples": resamples}
+def likelihood_scores(found: Likelihoods, resamples: int) -> list[Score]:
+    options: dict[str, Any] = {"unknown": found.unknown, "unseen_types": found.unseen_types, "resamples": resamples}
     return [
         metrics.perplexity_per_word(found.nll, found.words, **options),
         metrics.perplexity(found.nll, found.tokens, **options),
     ]
 
 
-def oracle_scores(system: System, items: Sequence[Example], progress: Progress, resamples: int) -> list[Score]:
-    """Of a system that replies with a label: its perplexity if the reply's own label were told. Marked: it is not."""
+def oracle_scores(
+    system: System, items: Sequence[Example], likelihoods: Likelihoods | None, progress: Progress, resamples: int
+) -> list[Score]:
+    """Of a system that replies with a label: its perplexity if the reply's own label were told. Marked: it is not.
+
+    Where not all replies have a label, also the perplexity of those that have one, of `likelihoods` and not told: the
+    one to hold the other against.
+    """
     measure = getattr(system, "oracle_likelihoods", None)
-    chosen = [item for item in items if is_labelled(item.reply)] if labelled_as_here(i.reply for i in items) else []
-    if measure is None or not chosen:
+    ours = labelled_as_here(item.reply for item in items)
+    rows = [row for row, item in enumerate(items) if ours and is_labelled(item.reply)]
+    if measure is None or not rows:
         return []
-    told = [replace(as_heard(item), reply=item.reply) for item in chosen]
+    told = [replace(as_heard(items[row]), reply=items[row].reply) for row in rows]
     found = measure(told, done=progress("likelihoods with the true label", len(told)))
-    scores = [] if found is None else likelihood_scores(found, resamples)
-    return [replace(s, name=f"{s.name}-oracle", signature=s.signature.plus(label="true")) for s in scores]
+    if found is None:
+        return []
+    scores: list[Score] = []
+    if likelihoods is not None and len(rows) < len(items):
+        same = replace(
+            likelihoods,
+            **{name: getattr(likelihoods, name)[rows] for name in ("nll", "tokens", "words", "unknown")},
+            unseen_types=found.unseen_types,
+        )
+        scores += _marked(likelihood_scores(same, resamples), "labelled", only="labelled")
+    return [*scores, *_marked(likelihood_scores(found, resamples), "oracle", label="true")]
+
+
+def _marked(scores: Sequence[Score], mark: str, **fields: str) -> list[Score]:
+    return [replace(s, name=f"{s.name}-{mark}", signature=s.signature.plus(**fields)) for s in scores]
 
 
 def emotion_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
@@ -221,6 +242,12 @@ def heard_in_replies(
     return [replace(score, signature=score.signature.plus(**_told(labeller)))], counts
 
 
+def chosen_labels(replies: Sequence[Reply]) -> dict[str, Counter[str]]:
+    """How often each label was chosen to reply with; nothing of a system that does not choose."""
+    found = Counter(reply.label for reply in replies if reply.label is not None)
+    return {"chosen": found} if found else {}
+
+
 def check_judge(judge: Checkpoint, system: Checkpoint) -> None:
     """A judge that is a part of the system would praise its own choice."""
     for name, part in _all_parts(system):
@@ -251,7 +278,8 @@ def _references(items: Sequence[Example]) -> list[str]:
 def write(evaluation: Evaluation, folder: Path) -> None:
     """scores.json and replies.jsonl, a record an item: the numbers and what they were computed from.
 
-    And labels.png, where a classifier labelled the replies: its labels beside those of the references.
+    And labels.png (MEED2's Figure 5), where there are labels: those that the system chose for its replies, and those
+    that a classifier found in the replies and in the references.
     """
 
     def fill(place: Path) -> None:
