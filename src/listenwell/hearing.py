@@ -41,6 +41,11 @@ Begin = Callable[[str, int], Callable[[int], None]]
 class Labels(Protocol):
     """Anything that labels texts: one of the 41 for each, with how sure it is."""
 
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The classifier."""
+        ...
+
     def label(self, texts: Sequence[str]) -> list[Label]: ...
 
 
@@ -104,6 +109,10 @@ class Remembered:
     def __init__(self, labeller: Labels, path: Path | None = None, begin: Begin | None = None) -> None:
         self.labeller, self.path, self.begin = labeller, path, begin
         self.known = dict(self._read())
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return self.labeller.checkpoint
 
     def label(self, texts: Sequence[str]) -> list[Label]:
         if self.path is None and len(self.known) > MOST:

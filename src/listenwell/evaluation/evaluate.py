@@ -18,7 +18,7 @@ from listenwell import metrics
 from listenwell.checkpoint import Checkpoint, same_training, write_folder, write_json
 from listenwell.dialogue import Dialogue, Example, as_heard
 from listenwell.evaluation.pictures import draw_distributions
-from listenwell.hearing import fingerprint, is_labelled, labelled_as_here
+from listenwell.hearing import Labels, fingerprint, is_labelled, labelled_as_here
 from listenwell.labelling import Labeller
 from listenwell.metrics import Score
 from listenwell.reply import Reply
@@ -125,8 +125,8 @@ def oracle_scores(
     rows = [row for row, item in enumerate(items) if ours and is_labelled(item.reply)]
     if measure is None or not rows:
         return []
-    told = [replace(as_heard(items[row]), reply=items[row].reply) for row in rows]
-    found = measure(told, done=progress("likelihoods with the true label", len(told)))
+    knowing = [replace(as_heard(items[row]), reply=items[row].reply) for row in rows]
+    found = measure(knowing, done=progress("likelihoods with the true label", len(rows)))
     if found is None:
         return []
     scores: list[Score] = []
@@ -216,7 +216,7 @@ def positivity_scores(
     found: dict[str, tuple[str, np.ndarray]] = {}
     if judge is not None:
         chances = judge.distribution(texts, progress("positivity", len(texts)))
-        found["positivity"] = (" ".join(_told(judge).values()), metrics.leaning(chances))
+        found["positivity"] = (" ".join(told(judge).values()), metrics.leaning(chances))
     if find_spec("vaderSentiment") is not None:
         found["vader"] = (metrics.vader_version(), metrics.vader(texts, progress("VADER", len(texts))))
     scores = []
@@ -239,7 +239,7 @@ def heard_in_replies(
     if not (gold >= 0).any():
         return [], counts
     score = metrics.reply_emotion_accuracy(chances[: len(replies)], gold, resamples=resamples)
-    return [replace(score, signature=score.signature.plus(**_told(labeller)))], counts
+    return [replace(score, signature=score.signature.plus(**told(labeller)))], counts
 
 
 def chosen_labels(replies: Sequence[Reply]) -> dict[str, Counter[str]]:
@@ -261,7 +261,7 @@ def _all_parts(system: Checkpoint) -> Iterator[tuple[str, Checkpoint]]:
         yield from _all_parts(part)
 
 
-def _told(labeller: Labeller) -> dict[str, str]:
+def told(labeller: Labels) -> dict[str, str]:
     """Which classifier it is, for a signature: two trainings of one recipe are two."""
     made = labeller.checkpoint
     return {"by": made.meta.get("recipe", {}).get("name", made.name), "weights": fingerprint(made)[:8]}
@@ -301,8 +301,8 @@ def write(evaluation: Evaluation, folder: Path) -> None:
         summary = {"system": evaluation.system, "about": evaluation.about}
         if evaluation.labels:
             summary["labels"] = {side: dict(found.most_common()) for side, found in evaluation.labels.items()}
-            told = f"{evaluation.system} on {evaluation.about.get('data', '')}, {evaluation.about.get('split', '')}"
-            draw_distributions(evaluation.labels, f"{told.rstrip(', ')}: labels of replies", place / "labels.png")
+            title = f"{evaluation.system} on {evaluation.about.get('data', '')}, {evaluation.about.get('split', '')}"
+            draw_distributions(evaluation.labels, f"{title.rstrip(', ')}: labels of replies", place / "labels.png")
         write_json(place / "scores.json", {**summary, "scores": [s.to_json() for s in evaluation.scores]})
         write_json(place / "items.json", [s.to_json(items=True) for s in evaluation.scores])
 
