@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -85,13 +86,17 @@ def is_labelled(turn: Turn | None) -> bool:
 
 
 def labelled_as_here(turns: Iterable[Turn | None]) -> bool:
-    """Whether a corpus labels its turns by the 41: most of its labels are among them, "neutral" not counted.
+    """Whether a corpus labels its turns by the 41."""
+    return are_the_41(Counter(turn.label.name for turn in turns if turn is not None and turn.label is not None))
+
+
+def are_the_41(labels: Mapping[str, int]) -> bool:
+    """Whether labels, each given so often, are of the 41: most of them are among these, "neutral" not counted.
 
     Other label sets have a "neutral" too, but it means another thing beside six feelings than beside forty.
     """
-    names = [turn.label.name for turn in turns if turn is not None and turn.label is not None]
-    telling = [name in LABEL_ID for name in names if name != NEUTRAL]
-    return 2 * sum(telling) > len(telling)
+    telling = {name: number for name, number in labels.items() if name != NEUTRAL}
+    return 2 * sum(number for name, number in telling.items() if name in LABEL_ID) > sum(telling.values())
 
 
 def _label_once(texts: Iterable[str], labeller: Labels) -> dict[str, Label]:

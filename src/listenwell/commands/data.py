@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from listenwell.sources.statistics import Statistics
 
 VERBS = ("list", "stats", "convert", "check", "label", "select")
 NO_REPLY = "no reply in it (a single turn)"
@@ -36,7 +39,8 @@ def data(
         path: Where it lies, if not in LISTENWELL_DATA.
         part: Only this part, of a source that has parts, such as edos's mturk.
         out: For convert, label and select: the file to write; .gz is compressed.
-        plot: For stats: also draw the labels into this picture (PNG, PDF or SVG).
+        plot: For stats: also draw the labels into this picture (PNG, PDF or SVG): the share of each where they are of
+            the 41, else how often each is given.
         clean: Leave out junk turns and duplicates.
         using: For label and select: a trained classifier by name (`listenwell models`), or the folder of a run.
         overwrite: For label: give also those turns a label that have one by a person.
@@ -90,13 +94,12 @@ def _stats(
 
     from listenwell.commands.display import table
     from listenwell.sources import Report
-    from listenwell.sources.picture import draw
     from listenwell.sources.statistics import describe
 
     report, console = Report(), Console()
     found = describe(_read(source, path, split, options, report), report)
     if plot is not None:
-        draw(found, f"{source}, {split or 'all splits'}", plot)
+        _draw(found, f"{source}, {split or 'all splits'}", plot)
     if json:
         print(encoder.dumps({**found.to_json(), "report": report.to_json()}))
         return
@@ -104,6 +107,18 @@ def _stats(
     _print_report(report, console)
     if plot is not None:
         console.print(f"drawn: {plot}", highlight=False)
+
+
+def _draw(found: Statistics, title: str, path: Path) -> None:
+    """The shares of the 41 labels, as MEED2's Figure 2 has them; of other labels how often each is given."""
+    from listenwell.evaluation.pictures import draw_distributions
+    from listenwell.hearing import are_the_41
+    from listenwell.sources.picture import draw
+
+    if not are_the_41(found.labels):
+        return draw(found, title, path)
+    counts = {"turns": found.labels, **({"dialogues": found.emotions} if found.emotions else {})}
+    draw_distributions(counts, title, path)
 
 
 def _print_report(report: Any, console: Any) -> None:
