@@ -23,10 +23,12 @@ from listenwell.commands import chat, history
 from listenwell.commands.chat import Conversation
 from listenwell.commands.why import why
 from listenwell.finding import load
+from listenwell.labelling import Labeller
 from listenwell.models.contract import Controls
 from listenwell.remote import Endpoint, Server
 from listenwell.reply import Candidate, Reply
 from listenwell.sources import jsonl
+from listenwell.system import Bot
 from test_remote import SAID, Protocol, fail, stream
 from test_system import made_bot
 
@@ -320,6 +322,22 @@ def test_a_streamed_reply_is_explained_like_one_that_is_not(name: str):
     for part in ("text", "emotion", "emotions", "label", "reasons", "system"):
         assert getattr(streamed.last, part) == getattr(reply, part)
     assert streamed.last.candidates == ()
+
+
+@pytest.mark.parametrize("method", ["greedy", "beam"])
+def test_under_each_reply_stands_what_was_heard_and_what_it_does(method: str, tiny_classifier, console: Console):
+    made = made_bot(name="meed2", method=method).checkpoint
+    made.parts = {"labeller": tiny_classifier()}
+    conversation = Conversation(Bot(made))
+    for text in ("i lost my job today", "they closed the office"):
+        assert chat._answer(text, conversation, console)
+        (heard,) = Labeller(made.parts["labeller"]).label([text])
+        reply = conversation.last
+        chance = 100 * reply.reasons["probability"]
+        assert f"heard: {heard.name} · does: {reply.label} ({chance:.0f} %)" in console.export_text()
+    conversation.ask("consoling")
+    assert chat._answer("yes", conversation, console)
+    assert "· does: consoling (" in console.export_text()
 
 
 def test_a_crisis_is_answered_with_care_in_a_stream_too():

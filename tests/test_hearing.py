@@ -115,6 +115,17 @@ def test_where_nothing_can_be_kept_the_labels_are_given_all_the_same(tmp_path):
     assert Remembered(Counting(), tmp_path / "labels" / "x.jsonl").label(["a"])[0].name == LABELS[1]
 
 
+def test_without_a_file_labels_are_remembered_in_memory_and_not_for_ever(monkeypatch):
+    monkeypatch.setattr(hearing, "MOST", 3)
+    labeller = Remembered(Counting())
+    texts = ["a", "bb", "ccc", "dddd"]
+    assert [label.name for _ in range(2) for label in labeller.label(texts[:2])] == [LABELS[1], LABELS[2]] * 2
+    assert labeller.labeller.given == texts[:2]
+    for _ in range(2):  # once there are too many, it begins anew
+        assert [label.name for label in labeller.label(texts)] == [LABELS[number] for number in (1, 2, 3, 4)]
+    assert labeller.labeller.given == [*texts, *texts]
+
+
 def test_other_weights_have_another_memory(tiny_model, tokenizer):
     one, same, other = (Checkpoint("trs", tiny_model("trs"), tokenizer) for _ in range(3))
     with torch.no_grad():
@@ -136,7 +147,7 @@ def test_a_bot_hears_each_turn_and_tells_what_it_heard_and_does(made):
     bot = Bot(made)
     talk = ["I lost my keys", "Oh no?", "Yes, at home"]
     reply = bot.reply(talk)
-    assert bot.labeller.given == talk
+    assert bot.labeller.labeller.given == talk
     heard = [LABELS[len(text)] for text in talk]
     assert reply.reasons["heard"] == heard
     assert reply.emotion == heard[-1]
@@ -145,6 +156,17 @@ def test_a_bot_hears_each_turn_and_tells_what_it_heard_and_does(made):
     asked = bot.reply(talk, Controls(label="consoling"))
     assert asked.label == asked.reasons["does"] == "consoling"
     assert bot.with_decoding(max_length=3).labeller is bot.labeller
+
+
+def test_a_bot_labels_no_turn_twice_whatever_it_is_asked_for(made):
+    bot = Bot(made)
+    context = (Turn("speaker", "I lost my keys"), Turn("listener", "Oh no?"), Turn("speaker", "Yes"))
+    items = [Example("d#1", context, Turn("listener", "Where?", Label("questioning")))]
+    bot.replies([Dialogue("d", context)])
+    bot.replies([Dialogue("d", context)], Controls(label="consoling"))
+    bot.likelihoods(items)
+    bot.oracle_likelihoods(items)
+    assert bot.labeller.labeller.given == [turn.text for turn in context]
 
 
 def test_an_intent_that_is_heard_is_no_emotion(made):

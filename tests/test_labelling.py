@@ -119,6 +119,20 @@ def test_the_command_selects_the_most_emotional_dialogues(saved, tmp_path, capsy
     out = tmp_path / "emotional.jsonl"
     main(["data", "select", "shipped", "--most_emotional", "5", "--out", str(out), "--using", str(saved)])
     assert "5 of " in capsys.readouterr().out
-    assert len(out.read_text(encoding="utf-8").splitlines()) == 5
+    found = list(jsonl.read(out))
+    assert len(found) == 5
+    for split in ("train", "valid", "test"):
+        assert list(jsonl.read(out, split)) == [dialogue for dialogue in found if dialogue.split == split]
     with pytest.raises(SystemExit, match="data select needs --most_emotional N and --out"):
         main(["data", "select", "shipped", "--out", str(out)])
+
+
+def test_what_has_no_reply_in_it_is_not_selected_but_counted(saved, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    mine, out = tmp_path / "mine.jsonl", tmp_path / "emotional.jsonl"
+    jsonl.write(DIALOGUES, mine)
+    main(["data", "select", str(mine), "--most-emotional", "2", "--out", str(out), "--using", str(saved)])
+    told = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    for line in ("kept dialogues 1", "kept turns 3", "dropped no reply in it (a single turn) 1"):
+        assert line in told
+    assert [dialogue.id for dialogue in jsonl.read(out)] == ["d1"]

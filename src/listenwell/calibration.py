@@ -1,8 +1,9 @@
-"""How sure a classifier may be: one temperature a head, fitted on validation data (Guo et al., 2017).
+"""One number of a trained checkpoint, fitted on validation data: how sure a classifier may be, how MEED2 chooses.
 
-Dividing all logits by one number changes no label, only the confidence in it. The number is fitted on a trained
-checkpoint and kept in it, not learned in a stage: training needs no second look at validation data, and a checkpoint
-that is labelled with, shipped or put into another system is calibrated wherever it goes.
+A classifier has one temperature a head (Guo et al., 2017): dividing all logits by one number changes no label, only the
+confidence in it. MEED2 has its `choice_prior`: how far a rarer label is preferred for its reply. The number is kept in
+the checkpoint, not learned in a stage: training needs no second look at validation data, and a checkpoint that is
+labelled with, shipped or put into another system is calibrated wherever it goes.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
+import torch
 
 from listenwell import metrics
+from listenwell.batching import collate, encode, ordered_batches
 from listenwell.checkpoint import Checkpoint
-from listenwell.dialogue import Example, Turn
+from listenwell.dialogue import Example, Turn, as_heard
+from listenwell.hearing import LABELLER, Begin, label_all, label_contexts, labelled_as_here, remembered
 from listenwell.house.listening import Listening
 from listenwell.labelling import Labeller
 from listenwell.metrics.emotion import ABSENT
@@ -36,6 +41,23 @@ class Calibration:
     nll_after: float
     ece_before: float
     ece_after: float
+
+
+PRIORS = tuple(tenth / 10 for tenth in range(11))
+"""Among these a choice_prior is looked for; 0 is the paper's way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What each choice_prior would bring on the data that the best was chosen on."""
+
+    choice_prior: float
+    before: float
+    items: int
+    labels: Literal["the corpus", "the labeller"]
+    """Whose labels of the replies the choice is held against."""
+    curve: tuple[tuple[float, float], ...]
+    """Each prior with the F1 of the labels it chooses, in percent, weighted by how often each is right."""
 
 
 def fit_temperature(log_probs: np.ndarray, gold: np.ndarray) -> float:
@@ -110,6 +132,49 @@ def calibrate_listener(
             head.temperature.fill_(temperature)
             found[name] = _compared(log_probs[name][known], labels[known], temperature)
     made.meta["calibration"] = {name: asdict(one) for name, one in found.items()}
+    return found
+
+
+def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | None = None) -> Choice:
+    """Sets the `choice_prior` of a MEED2's checkpoint: the one whose labels agree best with those of the replies.
+
+    Those are the corpus's own, if they are of the 41, else the labeller's, as in training. The contexts are read once,
+    by the predictor alone: no reply is written. Of equals the lowest is taken.
+    """
+    model: Any = made.model
+    part = made.parts.get(LABELLER)
+    labeller = None if part is None else remembered(part, begin)
+    own = labelled_as_here(item.reply for item in items)
+    if not own:
+        if labeller is None or not items:
+            raise ValueError("there is nothing to calibrate by: no reply has one of the 41 labels")
+        items = label_all(items, labeller)
+    gold = np.array([gold_label(item) for item in items])
+    heard = [as_heard(item) for item in items] if labeller is None else label_contexts(items, labeller)
+    expected = _expected(made, heard, begin)
+    curve = tuple(
+        (prior, metrics.weighted_f1(model.preferred(expected, prior).numpy(), gold, resamples=0).value)
+        for prior in PRIORS
+    )
+    best = max(curve, key=lambda pair: pair[1])[0]
+    by: Literal["the corpus", "the labeller"] = "the corpus" if own else "the labeller"
+    found = Choice(best, model.config.choice_prior, int((gold != ABSENT).sum()), by, curve)
+    model.config.choice_prior = best
+    made.meta["calibration"] = asdict(found)
+    return found
+
+
+def _expected(made: Checkpoint, items: Sequence[Example], begin: Begin | None) -> torch.Tensor:
+    """log p(label of the reply | context), (items, 41)."""
+    model: Any = made.model.eval()
+    data = encode(items, made.tokenizer, made.encoding, cut_replies=True)
+    done = begin("reading", len(items)) if begin is not None else None
+    found = torch.zeros(len(items), len(LABEL_ID))
+    for rows in ordered_batches(data.lengths()):
+        with torch.inference_mode():
+            found[rows] = model.predict(collate(data, rows, made.tokenizer.pad))
+        if done is not None:
+            done(len(rows))
     return found
 
 

@@ -29,6 +29,7 @@ from listenwell.configuration import instantiate
 from listenwell.decoding import Decoding
 from listenwell.models import build
 from listenwell.models.contract import Model
+from listenwell.sources import TOGETHER
 from listenwell.text import Tokenizer
 
 SCALE = ".8bit-scale"
@@ -155,6 +156,14 @@ def same_training(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether the metas of two checkpoints tell of the very same training; in 8 bits it has other weights."""
     known = bool(one.get("begun"))
     return known and all(one.get(key) == other.get(key) for key in ("recipe", "seed", "data", "begun", "commit"))
+
+
+def learned_from(meta: Mapping[str, Any]) -> list[str]:
+    """The sources that the weights of a checkpoint with this meta learned from, those of what it started from too."""
+    stages = meta.get("recipe", {}).get("stages", ())
+    streams = [stream.get("source") for stage in stages for stream in stage.get("streams", {}).values()]
+    found = [*meta.get("start", {}).get("data", ()), meta.get("data", {}).get("source"), *streams]
+    return list(dict.fromkeys(name for source in found if source for name in source.split(TOGETHER)))
 
 
 def load_weights(model: Model, path: Path) -> None:

@@ -14,7 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("listenwell.commands.train:train", "train a system by a recipe, or go on with a run"),
     "generate": ("listenwell.commands.generate:generate", "write a system's replies to a file or a corpus"),
     "evaluate": ("listenwell.commands.evaluate:evaluate", "score a system on a corpus"),
-    "calibrate": ("listenwell.commands.calibrate:calibrate", "make a classifier as sure as it is right"),
+    "calibrate": ("listenwell.commands.calibrate:calibrate", "fit how sure a classifier is, or how meed2 chooses"),
     "control": ("listenwell.commands.control:control", "measure whether a system replies as it is asked to"),
     "variety": ("listenwell.commands.variety:variety", "measure how differently a system replies to the same"),
     "rerank": ("listenwell.commands.rerank:rerank", "weigh the terms by which a system chooses among candidates"),

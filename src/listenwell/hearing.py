@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -31,12 +32,20 @@ HOUSE_PARTS = (LISTENER, LABELLER, SENTIMENT)
 CHUNK = 1024
 """Texts that are labelled before they are written down and told of."""
 
+MOST = 100_000
+"""Texts that are remembered in memory alone: more than any split has, and no burden where a system talks for ever."""
+
 Begin = Callable[[str, int], Callable[[int], None]]
 """Told what begins and how many texts it has; returns what to tell as they are done."""
 
 
 class Labels(Protocol):
     """Anything that labels texts: one of the 41 for each, with how sure it is."""
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The classifier."""
+        ...
 
     def label(self, texts: Sequence[str]) -> list[Label]: ...
 
@@ -77,13 +86,17 @@ def is_labelled(turn: Turn | None) -> bool:
 
 
 def labelled_as_here(turns: Iterable[Turn | None]) -> bool:
-    """Whether a corpus labels its turns by the 41: most of its labels are among them, "neutral" not counted.
+    """Whether a corpus labels its turns by the 41."""
+    return are_the_41(Counter(turn.label.name for turn in turns if turn is not None and turn.label is not None))
+
+
+def are_the_41(labels: Mapping[str, int]) -> bool:
+    """Whether labels, each given so often, are of the 41: most of them are among these, "neutral" not counted.
 
     Other label sets have a "neutral" too, but it means another thing beside six feelings than beside forty.
     """
-    names = [turn.label.name for turn in turns if turn is not None and turn.label is not None]
-    telling = [name in LABEL_ID for name in names if name != NEUTRAL]
-    return 2 * sum(telling) > len(telling)
+    telling = {name: number for name, number in labels.items() if name != NEUTRAL}
+    return 2 * sum(number for name, number in telling.items() if name in LABEL_ID) > sum(telling.values())
 
 
 def _label_once(texts: Iterable[str], labeller: Labels) -> dict[str, Label]:
@@ -96,26 +109,36 @@ def _as(turn: Turn, known: dict[str, Label]) -> Turn:
 
 
 class Remembered:
-    """A labeller that labels no text twice: what it said is kept in a file, a JSON line each."""
+    """A labeller that labels no text twice: what it said is kept in a file, a JSON line each, or in memory alone."""
 
-    def __init__(self, labeller: Labels, path: Path, begin: Begin | None = None) -> None:
+    def __init__(self, labeller: Labels, path: Path | None = None, begin: Begin | None = None) -> None:
         self.labeller, self.path, self.begin = labeller, path, begin
         self.known = dict(self._read())
 
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return self.labeller.checkpoint
+
     def label(self, texts: Sequence[str]) -> list[Label]:
+        if self.path is None and len(self.known) > MOST:
+            self.known = {}
+        known = self.known
         marks = [_mark(text) for text in texts]
-        lacking = list({mark: text for mark, text in zip(marks, texts, strict=True) if mark not in self.known}.items())
+        lacking = list({mark: text for mark, text in zip(marks, texts, strict=True) if mark not in known}.items())
         done = self.begin("labelling turns", len(lacking)) if self.begin is not None and lacking else None
         for start in range(0, len(lacking), CHUNK):
             chunk = lacking[start : start + CHUNK]
             labels = self.labeller.label([text for _, text in chunk])
-            self._keep({mark: label for (mark, _), label in zip(chunk, labels, strict=True)})
+            fresh = {mark: label for (mark, _), label in zip(chunk, labels, strict=True)}
+            known.update(fresh)
+            self._keep(fresh)
             if done is not None:
                 done(len(chunk))
-        return [self.known[mark] for mark in marks]
+        return [known[mark] for mark in marks]
 
     def _keep(self, fresh: dict[str, Label]) -> None:
-        self.known |= fresh
+        if self.path is None:
+            return
         # Only time is lost where it cannot be kept.
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +146,7 @@ class Remembered:
                 lines.writelines(json.dumps([mark, label.to_json()]) + "\n" for mark, label in fresh.items())
 
     def _read(self) -> Iterator[tuple[str, Label]]:
-        if not self.path.is_file():
+        if self.path is None or not self.path.is_file():
             return
         with self.path.open(encoding="utf-8") as lines:
             for line in lines:

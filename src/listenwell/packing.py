@@ -6,6 +6,8 @@ python -m listenwell.packing runs/multi-trs src/listenwell/zoo/multi-trs
 from __future__ import annotations
 
 import argparse
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +18,22 @@ from listenwell.models import entry
 MOST_BYTES = 25_000_000
 
 LICENCES = {
-    "empathetic-dialogues": "The weights were trained on EmpatheticDialogues (CC BY-NC 4.0): for non-commercial use.",
-    "empathetic-intents": (
-        "The weights were trained on lines of EmpatheticDialogues (CC BY-NC 4.0): for non-commercial use. They start "
-        "from all-MiniLM-L6-v2 (Apache 2.0)."
-    ),
-    "goemotions": (
-        "The weights were trained on GoEmotions (Apache 2.0) and lie above those of all-MiniLM-L6-v2 (Apache 2.0)."
-    ),
-    "edos": "The weights were trained on EDOS (CC BY 4.0) and start from all-MiniLM-L6-v2 (Apache 2.0).",
-    "shipped": "The weights were trained on the corpus that listenwell wrote itself (MIT).",
+    "empathetic-dialogues": ("EmpatheticDialogues", "CC BY-NC 4.0"),
+    "empathetic-intents": ("EmpatheticDialogues", "CC BY-NC 4.0"),  # its lines, with labels
+    "edos": ("EDOS", "CC BY 4.0"),
+    "dailydialog": ("DailyDialog", "CC BY-NC-SA 4.0"),
+    "xdailydialog": ("XDailyDialog", "CC BY-NC-SA 4.0"),
+    "emotionlines": ("EmotionLines", "research use only"),
+    "goemotions": ("GoEmotions", "Apache 2.0"),
+    "lccc": ("LCCC", "MIT"),
+    "smp2020-ewect": ("SMP2020-EWECT", "research use only"),
+    "nlpcc2014": ("NLPCC-2014", "research use only"),
+    "shipped": ("the corpus that listenwell wrote itself", "MIT"),
 }
+"""What people call a source, and its licence: docs/DATA.md."""
+
+BACKBONES = {"minilm": ("all-MiniLM-L6-v2", "Apache 2.0"), "smollm2": ("SmolLM2-135M-Instruct", "Apache 2.0")}
+"""The same of pretrained models."""
 
 TALKS = {
     "purpose": """\
@@ -78,7 +85,7 @@ CARD = """\
   commit {commit}.
 - **Size:** {millions:.1f}M parameters, stored in 8 bits with one scale a row.
 - **Known limits:** {limits}
-- **Licence:** the code is MIT. {licence}
+{licence}
 
 ## Scores
 
@@ -99,22 +106,21 @@ def pack(run: Path, target: Path) -> Path:
         chosen = {name: kept[name] for name in ("perplexity-word", "accuracy@1") if name in kept}
         whole.meta["card"] = {"scores": chosen, "test": scores["scores"], "decoding": scores["about"].get("decoding")}
 
-    def card(place: Path) -> None:
-        (place / "CARD.md").write_text(_card(whole, scores), encoding="utf-8")
-
+    card = _card(whole, scores)  # with all parts, also those that ship beside it
     shared = {name: beside for name, part in whole.parts.items() if (beside := _beside(part, target))}
     whole.parts = {name: part for name, part in whole.parts.items() if name not in shared}
 
     def fill(place: Path) -> None:
-        card(place)
+        (place / "CARD.md").write_text(card, encoding="utf-8")
         for name, beside in shared.items():
             (place / checkpoint.PARTS).mkdir(exist_ok=True)
             checkpoint.write_json(place / checkpoint.PARTS / f"{name}.json", {checkpoint.BESIDE: beside})
+        for file in place.rglob("*"):
+            if (size := file.stat().st_size) > MOST_BYTES:
+                shown = target / file.relative_to(place)
+                raise ValueError(f"{shown} would have {size:,} bytes; a shipped file has at most {MOST_BYTES:,}")
 
     checkpoint.save(whole, target, eight_bit=True, extra=fill)
-    for file in target.rglob("*"):
-        if file.stat().st_size > MOST_BYTES:
-            raise ValueError(f"{file} has {file.stat().st_size:,} bytes; a shipped file has at most {MOST_BYTES:,}")
     return target
 
 
@@ -135,7 +141,6 @@ def _told(whole: checkpoint.Checkpoint) -> dict[str, str]:
 
 def _card(whole: checkpoint.Checkpoint, scores: dict[str, Any]) -> str:
     meta, known = whole.meta, entry(whole.name)
-    source = meta["data"]["source"]
     lines = [f"| {s['name']} | {s['value']:.2f}{s.get('unit') or ''} |" for s in scores.get("scores", [])]
     table = (
         "\n".join([f"| {scores['about']['split']} | {scores['about'].get('decoding') or ''} |", "|---|---|", *lines])
@@ -150,16 +155,51 @@ def _card(whole: checkpoint.Checkpoint, scores: dict[str, Any]) -> str:
         name=whole.name,
         about=known.about.capitalize(),
         paper=known.paper,
-        data=source,
+        data=_data(meta),
         examples=meta.get("examples", 0),
         minutes=meta.get("seconds", 0) / 60,
         threads=meta.get("threads"),
         seed=meta.get("seed"),
         commit=meta.get("commit"),
         millions=meta.get("parameters", 0) / 1e6,
-        licence=LICENCES.get(source, f"The weights follow the licence of {source}."),
+        licence=_licence(whole),
         scores=table,
     )
+
+
+def _data(meta: dict[str, Any]) -> str:
+    """What a run read, and before it that which it started from."""
+    own, start = Path(meta["data"]["source"]).name, meta.get("start", {})
+    return f"{own}, after {_listed(start['data'])} ({Path(start['name']).name})" if start.get("data") else own
+
+
+def _licence(whole: checkpoint.Checkpoint) -> str:
+    """What binds the weights, those of the parts too: the corpora they learned from, the pretrained ones they hold."""
+    told = " ".join(["- **Licence:** the code is MIT.", *_terms("The weights", whole)])
+    return textwrap.fill(told, 120, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _terms(weights: str, made: checkpoint.Checkpoint) -> Iterator[str]:
+    sources = dict.fromkeys(_named(source, LICENCES) for source in checkpoint.learned_from(made.meta))
+    if sources:
+        licences = " ".join(licence for _, licence in sources)
+        use = "non-commercial research" if "research" in licences else "non-commercial use" if "NC" in licences else ""
+        trained = _listed([f"{name} ({licence})" for name, licence in sources])
+        yield f"{weights} were trained on {trained}{use and f': for {use}'}."
+    if getattr(made.model, "backbone", None) is not None:
+        name, licence = _named(made.model.config.backbone, BACKBONES)
+        yield f"They {'lie above those of' if made.model.borrowed() else 'start from'} {name} ({licence})."
+    for name, part in made.parts.items():
+        yield from _terms(f"Those of the {name}", part)
+
+
+def _named(name: str, known: dict[str, tuple[str, str]]) -> tuple[str, str]:
+    return known.get(name, (Path(name).name, "under its own licence"))
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def main() -> None:

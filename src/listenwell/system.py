@@ -15,7 +15,7 @@ from listenwell.batching import EncodingConfig, collate, encode, ordered_batches
 from listenwell.checkpoint import Checkpoint
 from listenwell.decoding import Decoding, Hypothesis, decode, stream
 from listenwell.dialogue import Dialogue, Example, Turn
-from listenwell.hearing import LABELLER, Labels, label_contexts, load_labeller
+from listenwell.hearing import LABELLER, Labels, Remembered, label_contexts, load_labeller
 from listenwell.models.contract import Batch, Controls, Model, State
 from listenwell.reply import Candidate, Reply
 from listenwell.taxonomy import EMOTIONS, LABELS
@@ -85,7 +85,8 @@ class Bot:
         self.encoding: EncodingConfig = checkpoint.encoding
         self.decoding: Decoding = checkpoint.decoding
         part = checkpoint.parts.get(LABELLER)
-        self.labeller: Labels | None = None if part is None else load_labeller(part)
+        # Asked again and again for the same turns: by the next turn of a talk, by replies, by likelihoods.
+        self.labeller: Labels | None = None if part is None else Remembered(load_labeller(part))
         """What it hears in a turn, where the model reads that."""
 
     @property

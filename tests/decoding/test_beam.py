@@ -36,6 +36,17 @@ def test_with_enough_beams_it_finds_what_trying_everything_finds(seed, length, p
             assert (tuple(reply.tokens), reply.finished) == (tokens, finished)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_with_4_grams_blocked_it_finds_what_trying_everything_finds(seed):
+    # Two words, and room for a run of four to come twice.
+    model, options = Recurrent(seed, vocabulary=4), {"max_length": 6, "min_length": 6, "block_ngrams": 4}
+    [found] = beam(model, [seed], beams=200, candidates=60, **options)
+    expected = everything(model, seed, Decoding(**options))
+    assert len(expected) < 2**6
+    assert [tuple(reply.tokens) for reply in found] == [tokens for _, _, tokens, _ in expected]
+    assert [reply.score for reply in found] == pytest.approx([score for score, *_ in expected], abs=1e-4)
+
+
 @given(seed=st.integers(0, 10_000), penalty=st.sampled_from([-1.0, 0.0, 0.5, 1.0, 3.0]), beams=st.integers(2, 6))
 @settings(max_examples=40, deadline=None)
 def test_stopping_early_changes_nothing(seed, penalty, beams):

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
+import torch
 from test_evaluate import made_items, parrot, quiet
 
+from listenwell import checkpoint
+from listenwell.batching import EncodingConfig
+from listenwell.cli import main
+from listenwell.decoding import Decoding, Rerank
 from listenwell.dialogue import Label
 from listenwell.evaluation.control import control
 from listenwell.evaluation.measured import write
+from listenwell.hearing import fingerprint
 from listenwell.reply import Reply
 from listenwell.taxonomy import INTENTS
 
@@ -35,6 +42,13 @@ class Obedient:
 class Word:
     """Takes a text for the label it is the name of."""
 
+    checkpoint = SimpleNamespace(
+        name="emotion-intent",
+        meta={"recipe": {"name": "by-the-word"}},
+        model=torch.nn.Linear(1, 1),
+        tokenizer=SimpleNamespace(backend=SimpleNamespace(to_str=lambda: "")),
+    )
+
     def label(self, texts):
         return [Label(text, "machine") for text in texts]
 
@@ -57,6 +71,16 @@ def test_each_context_is_answered_once_for_each_intent_and_the_shares_are_told()
     assert found.records[1] == {"id": "d1#1", "asked": "agreeing", "reply": "neutral", "recognised": "neutral"}
 
 
+def test_the_signature_says_by_whom_and_what_the_system_itself_chose_by():
+    system = Obedient()
+    for rerank, said in ((Rerank(), "no"), (Rerank(plan=0.5, fresh=1.0), "plan0.5,fresh1")):
+        system.decoding = Decoding(rerank=rerank)
+        mean, *_ = control(system, made_items(2), Word(), quiet, resamples=0).scores
+        assert mean.signature["reranked"] == said
+    assert mean.signature["by"] == "by-the-word"
+    assert mean.signature["weights"] == fingerprint(Word.checkpoint)[:8]
+
+
 def test_the_numbers_and_every_reply_are_kept(tmp_path):
     found = control(Obedient(), made_items(2), Word(), quiet, ["sad", "wishing"], resamples=0)
     write(found, tmp_path / "control")
@@ -72,3 +96,35 @@ def test_what_cannot_be_measured_is_told():
         control(Obedient(), made_items(), Word(), quiet, ["wihsing"])
     with pytest.raises(ValueError, match="nothing to reply to"):
         control(Obedient(), [], Word(), quiet)
+
+
+@pytest.fixture
+def run(tiny_model, tokenizer, tiny_classifier, tmp_path):
+    """A run with a tiny MEED2 that hears with a tiny classifier."""
+    made = checkpoint.Checkpoint("meed2", tiny_model("meed2", predictor_layers=1), tokenizer)
+    made.encoding, made.decoding = EncodingConfig(separators=True), Decoding(max_length=4)
+    made.parts = {"labeller": tiny_classifier()}
+    checkpoint.save(made, tmp_path / "run" / "best")
+    return tmp_path / "run"
+
+
+def test_the_command_measures_with_the_system_s_own_classifier_or_another(run, tiny_classifier, small_corpus, capsys):
+    words = ["control", str(run), "--data", str(small_corpus), "--split", "valid", "--limit", "2", "--resamples", "0"]
+    main([*words, "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["about"]["items"] == 2
+    assert told["about"]["decoding"] == "greedy+max4"
+    scores = {score["name"]: score for score in told["scores"]}
+    assert set(scores) == {"control-mean", "control-least", *(f"control-{intent}" for intent in INTENTS)}
+    own = f"by:emotion-intent|weights:{fingerprint(tiny_classifier())[:8]}|reranked:no"
+    assert own in scores["control-mean"]["signature"]
+    records = list(map(json.loads, (run / "evaluation" / "control" / "replies.jsonl").read_text().splitlines()))
+    assert [record["asked"] for record in records] == [intent for intent in INTENTS for _ in range(2)]
+    hits = sum(record["asked"] == record["recognised"] for record in records)
+    assert scores["control-mean"]["value"] == pytest.approx(100 * hits / len(records))
+    other = tiny_classifier(pooling="start")
+    torch.nn.init.normal_(other.model.out.weight)
+    checkpoint.save(other, run / "other")
+    main([*words, "--labeller", str(run / "other"), "--out", str(run / "out")])
+    assert "control-mean" in capsys.readouterr().out
+    assert fingerprint(other)[:8] in (run / "out" / "scores.json").read_text()

@@ -222,6 +222,22 @@ def test_with_the_true_label_told_perplexity_is_marked_and_nothing_else_is_told(
     assert "GOLD" not in repr(system.told)
 
 
+def test_where_some_replies_have_no_label_the_oracle_stands_beside_the_perplexity_of_those_that_have():
+    assert not any("labelled" in score.name for score in measured(Chooser(["consoling"] * 6)).scores)
+    items = made_items()
+    items[1] = replace(items[1], reply=replace(items[1].reply, label=None))
+    items[4] = replace(items[4], reply=replace(items[4].reply, label=Label("joy")))
+    found = measured(Chooser(["consoling"] * 6), items)
+    rows = [0, 2, 3, 5]
+    words = [len(items[row].reply.text.split()) + 1 for row in rows]
+    costs = [2.0 * count + row % 3 for row, count in zip(rows, words, strict=True)]
+    assert found["perplexity-word-labelled"].value == pytest.approx(np.exp(sum(costs) / sum(words)))
+    for name in ("perplexity-labelled", "perplexity-oracle"):
+        assert found[name].signature["items"] == "4"
+    assert found["perplexity-labelled"].signature["only"] == "labelled"
+    assert found["perplexity"].signature["items"] == "6"
+
+
 def test_where_the_data_has_other_labels_nothing_is_held_against_them():
     items = made_items()
     items = [replace(item, reply=replace(item.reply, label=Label("joy"))) for item in items[:4]] + [

@@ -108,7 +108,7 @@ def test_evaluate_scores_a_classifier_as_such(run, corpus, capsys):
     assert told["about"]["data"] == str(corpus), "what it was trained on"
     assert (run / "evaluation" / "test" / "scores.json").is_file()
     main(["evaluate", str(run), "--data", "shipped", "--split", "all", "--limit", "9", "--resamples", "0"])
-    assert (run / "evaluation" / "shipped-all" / "confusion.png").is_file()
+    assert (run / "evaluation" / "shipped-all-first9" / "confusion.png").is_file()
     out = capsys.readouterr().out
     assert "accuracy@1" in out
     assert "Each label" in out

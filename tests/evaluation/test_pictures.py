@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from listenwell.cli import main
 from listenwell.dialogue import Dialogue, Label, Turn
-from listenwell.evaluation.pictures import count_labels, count_turns, draw_confusion, draw_distributions
+from listenwell.evaluation.pictures import draw_confusion, draw_distributions
+from listenwell.sources import jsonl
 from listenwell.taxonomy import LABELS
 
 
@@ -59,10 +61,20 @@ def test_distributions_are_shares_of_each_corpus(drawn, tmp_path):
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["people (4)", "a system (10)"]
 
 
-def test_labels_are_counted_in_texts_and_in_corpora():
-    assert count_labels([Label("sad"), None, Label("happiness"), Label("sad", "machine", 0.3)]) == {"sad": 2}
-    dialogue = Dialogue("d", (Turn("speaker", "a", Label("sad")), Turn("listener", "b", Label("wishing"))))
-    assert count_turns([dialogue, dialogue]) == {"sad": 2, "wishing": 2}
+def test_a_corpus_labelled_by_the_41_is_drawn_as_shares_and_any_other_as_counts(drawn, tmp_path):
+    ours = Dialogue("d", (Turn("speaker", "a", Label("sad")), Turn("listener", "b", Label("wishing"))), Label("sad"))
+    odd = Dialogue("e", (Turn("speaker", "c", Label("a word of their own")), Turn("listener", "d", Label("wishing"))))
+    theirs = Dialogue("d", (Turn("speaker", "a", Label("joy")), Turn("listener", "b", Label("neutral"))))
+    for name, dialogues in (("ours", [ours, odd]), ("theirs", [theirs])):
+        jsonl.write(dialogues, tmp_path / f"{name}.jsonl")
+        main(["data", "stats", str(tmp_path / f"{name}.jsonl"), "--plot", str(tmp_path / f"{name}.png"), "--json"])
+    shares, counts = drawn
+    assert [text.get_text() for text in shares.get_legend().get_texts()] == ["turns (3)", "dialogues (1)"]
+    turns, dialogues = ([bar.get_height() for bar in bars] for bars in shares.containers)
+    assert turns[LABELS.index("wishing")] == pytest.approx(200 / 3)
+    assert dialogues[LABELS.index("sad")] == 100
+    assert names(counts.yaxis) == ["neutral", "joy"]
+    assert counts.get_xlabel() == "turns"
 
 
 def test_what_cannot_be_drawn_is_told(tmp_path):

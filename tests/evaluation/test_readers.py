@@ -1,11 +1,13 @@
 """What is read in replies: their nearness to the references, their labels, how positive they are; and which items."""
 
 import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from test_evaluate import SAID, STOCK, FakeSystem, made_items, parrot, quiet, written
+from test_evaluate import SAID, STOCK, Chooser, FakeSystem, made_items, parrot, quiet, written
 
 from listenwell import checkpoint
 from listenwell.cli import main
@@ -13,7 +15,8 @@ from listenwell.dialogue import Example, Turn
 from listenwell.evaluation import evaluate as module
 from listenwell.evaluation.compare import compare, digits
 from listenwell.evaluation.evaluate import drawn, evaluate, write
-from listenwell.evaluation.evaluated import folder_name, read_all
+from listenwell.evaluation.evaluated import folder_name, read, read_all
+from listenwell.hearing import fingerprint
 from listenwell.labelling import Labeller
 from listenwell.sentences import SentenceEncoder
 from listenwell.sources import jsonl
@@ -95,6 +98,16 @@ def test_a_labeller_reads_replies_and_references(tiny_classifier, tmp_path):
     assert other.labels
 
 
+def test_the_labels_that_a_system_chose_are_counted_beside_those_found(tiny_classifier, tmp_path):
+    system = Chooser(["consoling"] * 4 + ["wishing"] * 2)
+    alone = measured(system)
+    assert alone.labels == {"chosen": {"consoling": 4, "wishing": 2}}
+    write(alone, tmp_path / "test")
+    assert (tmp_path / "test" / "labels.png").stat().st_size > 1000
+    assert list(measured(system, labeller=Labeller(tiny_classifier())).labels) == ["chosen", "replies", "references"]
+    assert measured(parrot()).labels == {}
+
+
 def test_drawn_items_are_the_same_for_all_in_order_and_not_the_first():
     items = [Example(str(index), (Turn("speaker", "x"),)) for index in range(200)]
     found = [int(item.id) for item in drawn(items, 50)]
@@ -105,17 +118,21 @@ def test_drawn_items_are_the_same_for_all_in_order_and_not_the_first():
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("given", "how", "expected"),
     [
-        (("test",), "test"),
-        (("test", "edos"), "edos-test"),
-        (("valid", "edos", "mturk"), "edos-mturk-valid"),
-        (("test", "/some/where/mine.jsonl.gz"), "mine-test"),
-        (("test", "xdailydialog+emotionlines"), "xdailydialog+emotionlines-test"),
+        (("test",), {}, "test"),
+        (("test", "edos"), {}, "edos-test"),
+        (("valid", "edos", "mturk"), {}, "edos-mturk-valid"),
+        (("test", "/some/where/mine.jsonl.gz"), {}, "mine-test"),
+        (("test", "xdailydialog+emotionlines"), {}, "xdailydialog+emotionlines-test"),
+        (("test", "edos"), {"items": 200}, "edos-test-200"),
+        (("test",), {"limit": 20}, "test-first20"),
+        (("test",), {"decoding": "greedy+block3+max40"}, "test-greedy+block3+max40"),
+        (("test", "edos"), {"items": 200, "decoding": "beam32+lp1+max40"}, "edos-test-200-beam32+lp1+max40"),
     ],
 )
-def test_an_evaluation_s_folder_is_named_by_split_and_data(given, expected):
-    assert folder_name(*given) == expected
+def test_an_evaluation_s_folder_is_named_by_all_that_was_named(given, how, expected):
+    assert folder_name(*given, **how) == expected
 
 
 @pytest.fixture
@@ -142,10 +159,36 @@ def test_another_domain_has_the_same_drawn_items_and_a_folder_of_its_own(runs, s
     assert [r["id"] for r in found[0].records] == [r["id"] for r in found[1].records]
     main(["compare", *runs, "--split", "all", "--data", str(data)])
     assert "7 items" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match=r"test/scores\.json is missing; .* there is evaluation/corpus-all"):
+    with pytest.raises(SystemExit, match=r"test/scores\.json is missing; .* there is evaluation/corpus-all-7"):
         main(["compare", *runs])
     with pytest.raises(SystemExit, match="--limit takes the first items and --items draws some; give one of them"):
         main(["evaluate", runs[0], "--data", str(data), "--split", "all", "--items", "7", "--limit", "3"])
+
+
+def test_no_evaluation_is_written_over_by_another_kind(runs, small_corpus, tmp_path, capsys):
+    data = tmp_path / "corpus.jsonl"
+    jsonl.write(jsonl.read(small_corpus), data)
+    words = ["evaluate", runs[0], "--data", str(data), "--split", "valid", "--resamples", "0", "--json"]
+    kinds = {
+        "corpus-valid": [],
+        "corpus-valid-3": ["--items", "3"],
+        "corpus-valid-5": ["--items", "5"],
+        "corpus-valid-first2": ["--limit", "2"],
+        "corpus-valid-greedy+max3": ["--decoding.max_length", "3"],
+        "corpus-valid-3-greedy+max3": ["--items", "3", "--decoding.max_length", "3"],
+    }
+    for options in ([*words, *kind] for kind in kinds.values()):
+        main(options)
+    main([*words, "--decoding.max_length", "4"])  # which is its own
+    capsys.readouterr()
+    inside = Path(runs[0]) / "evaluation"
+    assert sorted(place.name for place in inside.iterdir()) == sorted(kinds)
+    assert read(runs[0], "valid", str(data)).place.name == "corpus-valid"
+    shutil.rmtree(inside / "corpus-valid")
+    assert read(runs[0], "valid", str(data)).place.name == "corpus-valid-5"
+    several = [str(inside / name) for name in ("corpus-valid-3", "corpus-valid-3-greedy+max3")]
+    main(["compare", *several, "--scores", "length", "--format", "json"])
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)["systems"]] == ["one", "one, greedy+max3"]
 
 
 def test_the_command_takes_readers_by_folder(runs, small_corpus, tiny_classifier, tmp_path, capsys):
@@ -169,6 +212,22 @@ def test_the_command_reads_with_what_is_shipped(runs, small_corpus, tiny_classif
     checkpoint.save(replace(tiny_classifier(labels="polarity"), name="polarity"), tmp_path / "cache" / "judge")
     main(["evaluate", runs[0], "--data", str(small_corpus), "--split", "valid", "--resamples", "0", "--json"])
     assert "positivity" in {score["name"] for score in json.loads(capsys.readouterr().out)["scores"]}
+
+
+def test_where_no_classifier_is_at_hand_the_command_reads_with_the_system_s_own(
+    small_corpus, tiny_model, tokenizer, tiny_classifier, tmp_path, capsys
+):
+    part = tiny_classifier()
+    made = checkpoint.Checkpoint("meed2", tiny_model("meed2", predictor_layers=1), tokenizer, parts={"labeller": part})
+    made.decoding = replace(made.decoding, max_length=4)
+    checkpoint.save(made, tmp_path / "run" / "best")
+    words = ["--data", str(small_corpus), "--split", "valid", "--resamples", "0", "--out", str(tmp_path / "out")]
+    main(["evaluate", str(tmp_path / "run"), *words])
+    assert "labels.png" in capsys.readouterr().out
+    found = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert list(found["labels"]) == ["chosen", "replies", "references"]
+    (score,) = [score for score in found["scores"] if score["name"] == "reply-emotion@1"]
+    assert f"weights:{fingerprint(part)[:8]}" in score["signature"]
 
 
 def test_small_means_are_told_with_three_digits(tmp_path):

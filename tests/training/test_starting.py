@@ -140,7 +140,7 @@ def test_a_labeller_that_is_not_there_is_told(meed2, tmp_path):
 # Started from another run
 
 
-def test_a_recipe_starts_from_the_run_of_that_name_beside_it(meed2, tiny_stage, tmp_path):
+def test_a_recipe_starts_from_the_run_of_that_name_beside_it(meed2, tiny_stage, small_corpus, tmp_path):
     first = run.train(meed2(name="first"), tmp_path / "first", quiet=True)
     none = tiny_stage(examples=1, optimizers={"main": {"rate": 0.0, "decay": 0.0}})
     second = run.train(meed2(start="first", parts={}, stages=[none]), tmp_path / "second", quiet=True)
@@ -148,7 +148,8 @@ def test_a_recipe_starts_from_the_run_of_that_name_beside_it(meed2, tiny_stage, 
     made = checkpoint.load(second)
     assert made.tokenizer.backend.to_str() == checkpoint.load(first).tokenizer.backend.to_str()
     assert set(made.parts) == {LABELLER}  # what the first heard with
-    assert made.meta["start"] == {"name": "first", "hash": hearing.fingerprint(checkpoint.load(first))}
+    mark = hearing.fingerprint(checkpoint.load(first))
+    assert made.meta["start"] == {"name": "first", "hash": mark, "data": [str(small_corpus)]}
     elsewhere = meed2(start=str(tmp_path / "first"), stages=[none])
     assert same(weights(first), weights(run.train(elsewhere, tmp_path / "other" / "run", quiet=True)))
 

@@ -1,6 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from listenwell.calibration import Calibration, Choice
+
+Shown = tuple[tuple[str, str, str], list[tuple[str, str, str]]]
+"""The heads of a table, and its rows."""
 
 
 def calibrate(
@@ -11,9 +18,12 @@ def calibrate(
     No label changes, only how sure the classifier is of it. The checkpoint is written anew with the temperature in it.
     A listener (house-listener) has one for the emotion of a dialogue and one for the label of the reply.
 
+    Of meed2 the choice_prior is chosen instead, by which it chooses the label of its reply: of 0, 0.1 … 1 the one with
+    the best F1 against the labels of the replies, weighted by how often each is right. No reply is written for it.
+
     Args:
         system: The folder of a run or checkpoint.
-        data: A source by name (`listenwell data`) or a .jsonl file; what the classifier was trained on if not given.
+        data: A source by name (`listenwell data`) or a .jsonl file; what the system was trained on if not given.
         split: Which split: one that it was not trained on.
         path: Where the source lies, if not in LISTENWELL_DATA.
         json: Print JSON instead of a table.
@@ -24,8 +34,8 @@ def calibrate(
     from rich.console import Console
 
     from listenwell import checkpoint, sources
+    from listenwell.calibration import Choice, calibrate_choice, calibrate_listener
     from listenwell.calibration import calibrate as fit
-    from listenwell.calibration import calibrate_listener
     from listenwell.commands.display import table, tracked
     from listenwell.dialogue import examples
     from listenwell.finding import find
@@ -43,28 +53,41 @@ def calibrate(
         raise ValueError(f"{place} does not tell what it was trained on; name the data with --data")
     options = {"part": trained_on["part"]} if data is None and "part" in trained_on else {}
     dialogues = sources.read(chosen, path, split, labels=made.model.label_set, **options)
+    fitted: dict[str, Any] = {}
     with tracked() as progress:
-        if listens(made):
+        if listens(made) or hasattr(made.model, "preferred"):
             items = [item for dialogue in dialogues for item in examples(dialogue)]
-            fitted = calibrate_listener(made, items, progress("reading", len(items)))
-            told = {name: asdict(one) for name, one in fitted.items()}
+            if listens(made):
+                fitted |= calibrate_listener(made, items, progress("reading", len(items)))
+            else:
+                fitted[""] = calibrate_choice(made, items, progress)
         else:
             turns = [turn for dialogue in dialogues for turn in dialogue.turns]
-            fitted = {"": fit(made, turns, progress("reading", len(turns)))}
-            told = asdict(fitted[""])
+            fitted[""] = fit(made, turns, progress("reading", len(turns)))
     made.meta["calibration"] |= {"data": chosen, **options, "split": split}
     checkpoint.save(made, place)
     if json:
-        print(encoder.dumps(told))
+        told = {name: asdict(one) for name, one in fitted.items()}
+        print(encoder.dumps(told.get("", told)))
         return
     console = Console()
-    columns = ("", "before", "after")
     for name, found in fitted.items():
-        rows = [
-            ("temperature", "1", f"{found.temperature:.3f}"),
-            ("calibration error (ECE)", f"{found.ece_before:.2f} %", f"{found.ece_after:.2f} %"),
-            ("negative log-likelihood", f"{found.nll_before:.4f}", f"{found.nll_after:.4f}"),
-        ]
         title = f"{system} on {chosen}, {split}{name and f', {name}'}: {found.items:,} items"
+        columns, rows = _choice(found) if isinstance(found, Choice) else _temperature(found)
         console.print(table(title, columns, rows, right=columns[1:]))
     console.print(f"written to {place}", highlight=False)
+
+
+def _temperature(found: Calibration) -> Shown:
+    rows = [
+        ("temperature", "1", f"{found.temperature:.3f}"),
+        ("calibration error (ECE)", f"{found.ece_before:.2f} %", f"{found.ece_after:.2f} %"),
+        ("negative log-likelihood", f"{found.nll_before:.4f}", f"{found.nll_after:.4f}"),
+    ]
+    return ("", "before", "after"), rows
+
+
+def _choice(found: Choice) -> Shown:
+    marks = {found.before: "before", found.choice_prior: "chosen"}
+    rows = [(f"{prior:.1f}", f"{f1:.2f} %", marks.get(prior, "")) for prior, f1 in found.curve]
+    return ("choice_prior", f"F1 against the labels of {found.labels}", ""), rows

@@ -26,8 +26,11 @@ def compare(
     All must have been scored on the same items. Every other system is tested against the baseline by the paired
     bootstrap and the paired t-test. A score that a system lacks is absent, not zero.
 
+    Of a run's evaluations the one on the whole split is taken, or else that on the most items; one by another decoding,
+    or on fewer items, is named by its folder: runs/*/evaluation/edos-test-200-beam32*.
+
     Args:
-        runs: Folders of evaluated runs, folders that `listenwell evaluate --out` wrote, or names of trained systems.
+        runs: Folders of evaluated runs, folders that `listenwell evaluate` wrote, or names of trained systems.
         published: A table of a paper, such as mime/2 or meed2/3/ed; may be given several times.
         split: Which split's evaluation of a run.
         data: The corpus of the evaluation, where that was named: `listenwell evaluate --data` or `--items`.

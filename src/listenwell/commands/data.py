@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from listenwell.sources.statistics import Statistics
 
 VERBS = ("list", "stats", "convert", "check", "label", "select")
+NO_REPLY = "no reply in it (a single turn)"
 
 
 def data(
@@ -25,7 +29,8 @@ def data(
     `data` lists them. `data stats SOURCE` counts what one holds, what was dropped and what is dirty. `data convert
     SOURCE --out FILE.jsonl` writes it as JSON lines. `data check SOURCE` looks for duplicates within and across splits.
     `data label SOURCE --out FILE.jsonl` converts it with one of the 41 labels on every turn, by a trained classifier.
-    `data select SOURCE --most_emotional N --out FILE.jsonl` keeps the N dialogues that express most emotion.
+    `data select SOURCE --most_emotional N --out FILE.jsonl` keeps the N dialogues that express most emotion, each in
+    its split; those of a single turn, in which there is no reply, are left out.
 
     Args:
         verb: list, stats, convert, check, label or select; a source's name alone means stats.
@@ -34,7 +39,8 @@ def data(
         path: Where it lies, if not in LISTENWELL_DATA.
         part: Only this part, of a source that has parts, such as edos's mturk.
         out: For convert, label and select: the file to write; .gz is compressed.
-        plot: For stats: also draw the labels into this picture (PNG, PDF or SVG).
+        plot: For stats: also draw the labels into this picture (PNG, PDF or SVG): the share of each where they are of
+            the 41, else how often each is given.
         clean: Leave out junk turns and duplicates.
         using: For label and select: a trained classifier by name (`listenwell models`), or the folder of a run.
         overwrite: For label: give also those turns a label that have one by a person.
@@ -88,13 +94,12 @@ def _stats(
 
     from listenwell.commands.display import table
     from listenwell.sources import Report
-    from listenwell.sources.picture import draw
     from listenwell.sources.statistics import describe
 
     report, console = Report(), Console()
     found = describe(_read(source, path, split, options, report), report)
     if plot is not None:
-        draw(found, f"{source}, {split or 'all splits'}", plot)
+        _draw(found, f"{source}, {split or 'all splits'}", plot)
     if json:
         print(encoder.dumps({**found.to_json(), "report": report.to_json()}))
         return
@@ -102,6 +107,18 @@ def _stats(
     _print_report(report, console)
     if plot is not None:
         console.print(f"drawn: {plot}", highlight=False)
+
+
+def _draw(found: Statistics, title: str, path: Path) -> None:
+    """The shares of the 41 labels, as MEED2's Figure 2 has them; of other labels how often each is given."""
+    from listenwell.evaluation.pictures import draw_distributions
+    from listenwell.hearing import are_the_41
+    from listenwell.sources.picture import draw
+
+    if not are_the_41(found.labels):
+        return draw(found, title, path)
+    counts = {"turns": found.labels, **({"dialogues": found.emotions} if found.emotions else {})}
+    draw_distributions(counts, title, path)
 
 
 def _print_report(report: Any, console: Any) -> None:
@@ -181,7 +198,12 @@ def _select(
     if out is None or most is None:
         raise ValueError("data select needs --most_emotional N and --out FILE.jsonl")
     labeller, report = Labeller.load(using), Report()
-    dialogues = list(_read(source, path, split, options, report))
+    dialogues = []
+    for dialogue in _read(source, path, split, options, report):
+        if len(dialogue.turns) > 1:
+            dialogues.append(dialogue)
+        else:  # often one cry, which would crowd out what can be learned from
+            report.take_back(NO_REPLY, len(dialogue.turns))
     turns = sum(len(dialogue.turns) for dialogue in dialogues)
     with tracked() as progress:
         count = write(most_emotional(dialogues, labeller, most, progress("turns", turns)), out)

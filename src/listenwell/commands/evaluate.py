@@ -38,14 +38,15 @@ def evaluate(
         path: Where the source lies, if not in LISTENWELL_DATA.
         part: Which part of a source that has parts, such as edos's mturk.
         out: Folder for scores.json and replies.jsonl. In the folder of a run it is evaluation/SPLIT if not given, and
-            evaluation/DATA-SPLIT with --items or on other data than EmpatheticDialogues (a classifier: than its own).
+            evaluation/DATA-SPLIT on other data than EmpatheticDialogues (a classifier: than its own). What is not done
+            as usual is named behind it: edos-test-2000 with --items, test-greedy+max40 with another decoding.
         decoding: How to write replies; the system's own way in all that is not given.
         limit: Only the first so many items; 0 for all.
         items: So many items, drawn from the split, the same ones for every system; 0 for all.
         judge: A classifier of polarity, by name or folder, that says how positive the replies are; the trained system
             called judge if there is one. It must not be what the system itself chooses its replies by.
         labeller: A classifier of emotions and intents, by name or folder, that labels the replies and the references,
-            also into labels.png; the trained system called emotion-intent if there is one.
+            also into labels.png; the trained system called emotion-intent if there is one, else the system's own.
         resamples: Of the bootstrap that gives the intervals; 0 for none.
         json: Print scores.json instead of a table.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
@@ -62,7 +63,9 @@ def evaluate(
     from listenwell.evaluation.evaluate import evaluate as measure
     from listenwell.evaluation.evaluated import folder_name
     from listenwell.finding import find, is_remote, load, made_to_talk
+    from listenwell.hearing import LABELLER
     from listenwell.house.listening import listens
+    from listenwell.labelling import Labeller
 
     remote = load(system, care=False, base_url=base_url) if is_remote(system) or base_url else None
     made = checkpoint.load(find(system)) if remote is None else None
@@ -90,18 +93,22 @@ def evaluate(
             raise ValueError(f"{system} labels texts and writes no replies; leave {', '.join(needless)} out")
         if out is None and Path(system).is_dir():
             own = (data, part) == (trained_on, trained_part)
-            out = Path(system) / "evaluation" / (split if own else folder_name(split, data, part))
+            named = folder_name(split, limit=limit) if own else folder_name(split, data, part, limit=limit)
+            out = Path(system) / "evaluation" / named
         if listens(made):
             return evaluate_listener(system, made, dialogues, about, out, limit, resamples, json)
         return _labels(system, made, dialogues, about, out, limit, resamples, json)
     bot = made_to_talk(made) if made is not None else remote
     assert bot is not None
     about |= getattr(bot, "about", {})
+    own_decoding = bot.decoding.signature()
     if decoding is not None:
         bot.decoding = decoding.over(bot.decoding)
     if items and limit:
         raise ValueError("--limit takes the first items and --items draws some; give one of them")
     readers = {"labeller": reading(labeller, "emotion-intent"), "judge": reading(judge, "judge", "polarity")}
+    if readers["labeller"] is None and made is not None and LABELLER in made.parts:
+        readers["labeller"] = Labeller(made.parts[LABELLER])
     if made is not None and readers["judge"] is not None:
         check_judge(readers["judge"].checkpoint, made)
     every = (item for dialogue in dialogues for item in examples(dialogue))
@@ -112,8 +119,12 @@ def evaluate(
     with tracked() as progress:
         found = measure(bot, chosen, about, progress, resamples, **readers)
     if out is None and Path(system).is_dir():
-        own = (data, part, items) == ("empathetic-dialogues", None, 0)
-        out = Path(system) / "evaluation" / (split if own else folder_name(split, data, part))
+        usual = (data, part, items) == ("empathetic-dialogues", None, 0)
+        way = bot.decoding.signature()
+        named = folder_name(
+            split, None if usual else data, part, items, limit, decoding=None if way == own_decoding else way
+        )
+        out = Path(system) / "evaluation" / named
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         write(found, out)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from listenwell.dialogue import Example
-from listenwell.evaluation.evaluate import Progress
+from listenwell.evaluation.evaluate import Progress, told
 from listenwell.evaluation.measured import Measured, contexts_of
 from listenwell.hearing import Labels
 from listenwell.metrics import Score, Signature
@@ -27,7 +27,11 @@ def control(
     intents: Sequence[str] = INTENTS,
     resamples: int = 1000,
 ) -> Measured:
-    """Every context is answered once for each intent; nothing is chosen among replies by what the classifier says."""
+    """Every context is answered once for each intent.
+
+    Nothing is chosen here by what the classifier says. A system that itself chooses among candidates may ask the same
+    one whether a reply does what was asked for: the signature says by what it chose.
+    """
     if not getattr(system, "takes_label", False):
         raise ValueError(f"{system.name} cannot be asked for an intent; meed2 can")
     for intent in intents:
@@ -43,16 +47,17 @@ def control(
             {"id": context.id, "asked": intent, "reply": reply.text, "recognised": label.name}
             for context, reply, label in zip(contexts, replies, found, strict=True)
         ]
-    return Measured(control_scores(hits, intents, resamples), records)
+    rerank = getattr(getattr(system, "decoding", None), "rerank", None)
+    how = {"intents": len(intents), "items": len(items), **told(labeller)}
+    signature = Signature.of("control", **how, reranked=rerank.signature() if rerank else "no")
+    return Measured(control_scores(hits, intents, signature, resamples), records)
 
 
-def control_scores(hits: np.ndarray, intents: Sequence[str], resamples: int) -> list[Score]:
+def control_scores(hits: np.ndarray, intents: Sequence[str], signature: Signature, resamples: int) -> list[Score]:
     """In percent: the mean over all intents, the least of them, and each. hits: (items, intents), 1 where recognised.
 
     The least is a minimum over intents, which resampling would only lower: it has no interval.
     """
-    fields = {"intents": len(intents), "items": len(hits), "by": "classifier", "reranked": "no"}
-    signature = Signature.of("control", **fields)
     shares = {"mean": hits.mean(axis=1), **dict(zip(intents, hits.T, strict=True))}
     scores = []
     for name, share in shares.items():

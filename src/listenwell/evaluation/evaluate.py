@@ -18,12 +18,12 @@ from listenwell import metrics
 from listenwell.checkpoint import Checkpoint, same_training, write_folder, write_json
 from listenwell.dialogue import Dialogue, Example, as_heard
 from listenwell.evaluation.pictures import draw_distributions
-from listenwell.hearing import fingerprint, is_labelled, labelled_as_here
+from listenwell.hearing import Labels, fingerprint, is_labelled, labelled_as_here
 from listenwell.labelling import Labeller
 from listenwell.metrics import Score
 from listenwell.reply import Reply
 from listenwell.sentences import sentence_encoder
-from listenwell.system import System
+from listenwell.system import Likelihoods, System
 from listenwell.taxonomy import EMOTION_ID, EMOTIONS, LABEL_ID, LABELS
 from listenwell.text import words
 
@@ -41,7 +41,7 @@ class Evaluation:
     replies: list[Reply]
     about: dict[str, Any] = field(default_factory=dict)
     labels: dict[str, Counter[str]] = field(default_factory=dict)
-    """How often a classifier found each label in the replies, and in the references."""
+    """How often the system chose each label, and how often a classifier found it in the replies and the references."""
 
     def __getitem__(self, name: str) -> Score:
         for score in self.scores:
@@ -73,16 +73,17 @@ def evaluate(
     seconds = time.monotonic() - begun
     likelihoods = system.likelihoods(heard, done=progress("likelihoods", len(items)))
     scores = [] if likelihoods is None else likelihood_scores(likelihoods, resamples)
-    scores += oracle_scores(system, items, progress, resamples)
+    scores += oracle_scores(system, items, likelihoods, progress, resamples)
     scores += emotion_scores(replies, items, resamples)
     scores += label_scores(replies, items, resamples)
     scores += reply_scores(replies, items, resamples)
     scores += similarity_scores(replies, items, progress, resamples)
     scores += positivity_scores(replies, items, judge, progress, resamples)
-    labels: dict[str, Counter[str]] = {}
+    labels = chosen_labels(replies)
     if labeller is not None:
-        found, labels = heard_in_replies(replies, items, labeller, progress, resamples)
+        found, heard_as = heard_in_replies(replies, items, labeller, progress, resamples)
         scores += found
+        labels |= heard_as
     decoding = getattr(system, "decoding", None)
     about = {
         **about,
@@ -103,24 +104,44 @@ def drawn(items: Sequence[Example], number: int, seed: int = 0) -> list[Example]
     return [items[row] for row in sorted(rows)]
 
 
-def likelihood_scores(found: Any, resamples: int) -> list[Score]:
-    options = {"unknown": found.unknown, "unseen_types": found.unseen_types, "resamples": resamples}
+def likelihood_scores(found: Likelihoods, resamples: int) -> list[Score]:
+    options: dict[str, Any] = {"unknown": found.unknown, "unseen_types": found.unseen_types, "resamples": resamples}
     return [
         metrics.perplexity_per_word(found.nll, found.words, **options),
         metrics.perplexity(found.nll, found.tokens, **options),
     ]
 
 
-def oracle_scores(system: System, items: Sequence[Example], progress: Progress, resamples: int) -> list[Score]:
-    """Of a system that replies with a label: its perplexity if the reply's own label were told. Marked: it is not."""
+def oracle_scores(
+    system: System, items: Sequence[Example], likelihoods: Likelihoods | None, progress: Progress, resamples: int
+) -> list[Score]:
+    """Of a system that replies with a label: its perplexity if the reply's own label were told. Marked: it is not.
+
+    Where not all replies have a label, also the perplexity of those that have one, of `likelihoods` and not told: the
+    one to hold the other against.
+    """
     measure = getattr(system, "oracle_likelihoods", None)
-    chosen = [item for item in items if is_labelled(item.reply)] if labelled_as_here(i.reply for i in items) else []
-    if measure is None or not chosen:
+    ours = labelled_as_here(item.reply for item in items)
+    rows = [row for row, item in enumerate(items) if ours and is_labelled(item.reply)]
+    if measure is None or not rows:
         return []
-    told = [replace(as_heard(item), reply=item.reply) for item in chosen]
-    found = measure(told, done=progress("likelihoods with the true label", len(told)))
-    scores = [] if found is None else likelihood_scores(found, resamples)
-    return [replace(s, name=f"{s.name}-oracle", signature=s.signature.plus(label="true")) for s in scores]
+    knowing = [replace(as_heard(items[row]), reply=items[row].reply) for row in rows]
+    found = measure(knowing, done=progress("likelihoods with the true label", len(rows)))
+    if found is None:
+        return []
+    scores: list[Score] = []
+    if likelihoods is not None and len(rows) < len(items):
+        same = replace(
+            likelihoods,
+            **{name: getattr(likelihoods, name)[rows] for name in ("nll", "tokens", "words", "unknown")},
+            unseen_types=found.unseen_types,
+        )
+        scores += _marked(likelihood_scores(same, resamples), "labelled", only="labelled")
+    return [*scores, *_marked(likelihood_scores(found, resamples), "oracle", label="true")]
+
+
+def _marked(scores: Sequence[Score], mark: str, **fields: str) -> list[Score]:
+    return [replace(s, name=f"{s.name}-{mark}", signature=s.signature.plus(**fields)) for s in scores]
 
 
 def emotion_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
@@ -196,7 +217,7 @@ def positivity_scores(
     found: dict[str, tuple[str, np.ndarray]] = {}
     if judge is not None:
         chances = judge.distribution(texts, progress("positivity", len(texts)))
-        found["positivity"] = (" ".join(_told(judge).values()), metrics.leaning(chances))
+        found["positivity"] = (" ".join(told(judge).values()), metrics.leaning(chances))
     if find_spec("vaderSentiment") is not None:
         found["vader"] = (metrics.vader_version(), metrics.vader(texts, progress("VADER", len(texts))))
     scores = []
@@ -224,9 +245,15 @@ def heard_in_replies(
     scores = []
     for side, part in zip(("reply", "reference"), sides.values(), strict=True):
         score = metrics.reply_emotion_accuracy(part, gold, resamples=resamples)
-        signature = score.signature.plus(of=side, **_told(labeller))
+        signature = score.signature.plus(of=side, **told(labeller))
         scores.append(replace(score, name=score.name.replace("reply", side), signature=signature))
     return scores, counts
+
+
+def chosen_labels(replies: Sequence[Reply]) -> dict[str, Counter[str]]:
+    """How often each label was chosen to reply with; nothing of a system that does not choose."""
+    found = Counter(reply.label for reply in replies if reply.label is not None)
+    return {"chosen": found} if found else {}
 
 
 def check_judge(judge: Checkpoint, system: Checkpoint) -> None:
@@ -242,7 +269,7 @@ def _all_parts(system: Checkpoint) -> Iterator[tuple[str, Checkpoint]]:
         yield from _all_parts(part)
 
 
-def _told(labeller: Labeller) -> dict[str, str]:
+def told(labeller: Labels) -> dict[str, str]:
     """Which classifier it is, for a signature: two trainings of one recipe are two."""
     made = labeller.checkpoint
     return {"by": made.meta.get("recipe", {}).get("name", made.name), "weights": fingerprint(made)[:8]}
@@ -259,7 +286,8 @@ def _references(items: Sequence[Example]) -> list[str]:
 def write(evaluation: Evaluation, folder: Path) -> None:
     """scores.json and replies.jsonl, a record an item: the numbers and what they were computed from.
 
-    And labels.png, where a classifier labelled the replies: its labels beside those of the references.
+    And labels.png (MEED2's Figure 5), where there are labels: those that the system chose for its replies, and those
+    that a classifier found in the replies and in the references.
     """
 
     def fill(place: Path) -> None:
@@ -281,8 +309,8 @@ def write(evaluation: Evaluation, folder: Path) -> None:
         summary = {"system": evaluation.system, "about": evaluation.about}
         if evaluation.labels:
             summary["labels"] = {side: dict(found.most_common()) for side, found in evaluation.labels.items()}
-            told = f"{evaluation.system} on {evaluation.about.get('data', '')}, {evaluation.about.get('split', '')}"
-            draw_distributions(evaluation.labels, f"{told.rstrip(', ')}: labels of replies", place / "labels.png")
+            title = f"{evaluation.system} on {evaluation.about.get('data', '')}, {evaluation.about.get('split', '')}"
+            draw_distributions(evaluation.labels, f"{title.rstrip(', ')}: labels of replies", place / "labels.png")
         write_json(place / "scores.json", {**summary, "scores": [s.to_json() for s in evaluation.scores]})
         write_json(place / "items.json", [s.to_json(items=True) for s in evaluation.scores])
 

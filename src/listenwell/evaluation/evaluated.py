@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -37,11 +38,35 @@ class Evaluated:
         return not self.records
 
 
-def folder_name(split: str, data: str | None = None, part: str | None = None) -> str:
-    """What an evaluation's folder within a run's is called: by the split, and by the data too where it is named."""
+def folder_name(
+    split: str,
+    data: str | None = None,
+    part: str | None = None,
+    items: int = 0,
+    limit: int = 0,
+    decoding: str | None = None,
+) -> str:
+    """What an evaluation's folder within a run's is called: by the split and by what else was named.
+
+    Two ways to evaluate have two folders: on other data, on some items drawn or the first ones, by a decoding (its
+    signature) that is not the system's own.
+    """
     if data is not None and is_jsonl(data):
         data = Path(data).name.split(".", 1)[0]
-    return "-".join(word for word in (data, part, split) if word)
+    some = (str(items) if items else None, f"first{limit}" if limit else None)
+    return "-".join(word for word in (data, part, split, *some, decoding) if word)
+
+
+def _chosen(run: Path, split: str, data: str | None) -> Path:
+    """The evaluation of a run that is meant: on the whole split; if there is none, on the most items drawn from it.
+
+    By the system's own decoding: what was evaluated in another way is named by its folder.
+    """
+    whole = run / "evaluation" / folder_name(split, data)
+    some = [place for place in whole.parent.glob("*") if re.fullmatch(re.escape(whole.name) + r"-\d+", place.name)]
+    if whole.is_dir() or not some:
+        return whole
+    return max(some, key=lambda place: int(place.name.rpartition("-")[2]))
 
 
 def read_all(runs: Sequence[str], split: str = "test", data: str | None = None) -> list[Evaluated]:
@@ -58,7 +83,8 @@ def read_all(runs: Sequence[str], split: str = "test", data: str | None = None) 
 def read(run: str, split: str = "test", data: str | None = None) -> Evaluated:
     """`run` is the folder of a run, a folder that `evaluate --out` wrote, or the name of a trained system.
 
-    With `data`, the evaluation on another corpus than the system's own.
+    With `data`, the evaluation on another corpus than the system's own. Of a run's evaluations on one split it is the
+    whole one, else that on the most items.
     """
     path = Path(os.path.abspath(Path(run).expanduser()))
     if (path / FILES[0]).is_file():
@@ -66,7 +92,7 @@ def read(run: str, split: str = "test", data: str | None = None) -> Evaluated:
     options = f" --data {shlex.quote(data)}" if data is not None else ""
     command = f"listenwell evaluate {shlex.quote(run)}{options} --split {shlex.quote(split)}"
     if path.is_dir():
-        inside = path / "evaluation" / folder_name(split, data)
+        inside = _chosen(path, split, data)
         if inside.is_dir():
             return read_folder(inside, command)
         for place in (path, path / "best"):
@@ -165,12 +191,16 @@ def _names(found: Sequence[Evaluated]) -> list[str]:
 
 
 def _place_parts(one: Evaluated) -> tuple[str, ...]:
-    """A run's evaluation is called by the run; any other folder by itself."""
+    """A run's evaluation is called by the run, and by the decoding that is not its own; any other folder by itself."""
     if one.from_card:
         return (*one.place.parts[1:-1], one.name)
-    split, data, part = (one.about.get(key) for key in ("split", "data", "part"))
-    within = one.place.name in (split, folder_name(split or "", data, part)) and one.place.parent.name == "evaluation"
-    return (one.place.parents[1] if within else one.place).parts[1:] or (str(one.place),)
+    split, data, part, decoding = (one.about.get(key) for key in ("split", "data", "part", "decoding"))
+    usual = f"{one.place.name}-".startswith((f"{split}-", f"{folder_name(split or '', data, part)}-"))
+    if not usual or one.place.parent.name != "evaluation":
+        return one.place.parts[1:] or (str(one.place),)
+    run = one.place.parents[1]
+    other = decoding is not None and one.place.name.endswith(f"-{decoding}")
+    return (*run.parts[1:-1], f"{run.name}, {decoding}" if other else run.name)
 
 
 def _json(file: Path) -> Any:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from listenwell.dialogue import Dialogue, Label
 from listenwell.metrics.extras import need
 from listenwell.taxonomy import EMOTIONS, INTENTS, LABELS
 
@@ -44,22 +42,13 @@ def draw_confusion(table: np.ndarray, names: Sequence[str], title: str, path: Pa
     _save(axes.figure, path)
 
 
-def count_labels(labels: Iterable[Label | None]) -> Counter[str]:
-    """How often each of the 41 labels is given; others, and none, do not count."""
-    return Counter(label.name for label in labels if label is not None and label.name in LABELS)
-
-
-def count_turns(dialogues: Iterable[Dialogue]) -> Counter[str]:
-    """The same, of all turns of a labelled corpus."""
-    return count_labels(turn.label for dialogue in dialogues for turn in dialogue.turns)
-
-
 def draw_distributions(counts: Mapping[str, Mapping[str, int]], title: str, path: Path) -> None:
     """Bars for the share of each of the 41 labels, side by side where there are several corpora or systems.
 
-    `counts`: what each bar's colour stands for, and how often it has each label. The emotions, the intents and neutral
-    stand in three groups, in the order of the taxonomy.
+    `counts`: what each bar's colour stands for, and how often it has each label; others than the 41 do not count. The
+    emotions, the intents and neutral stand in three groups, in the order of the taxonomy.
     """
+    counts = {name: {label: found.get(label, 0) for label in LABELS} for name, found in counts.items()}
     totals = {name: sum(found.values()) for name, found in counts.items()}
     if not counts or not all(totals.values()):
         empty = ", ".join(name for name, total in totals.items() if not total)
@@ -67,7 +56,7 @@ def draw_distributions(counts: Mapping[str, Mapping[str, int]], title: str, path
     axes = need("matplotlib.figure", "a picture").Figure(figsize=(12, 4.2), layout="constrained").add_subplot()
     places, width = _grouped(), 0.8 / len(counts)
     for index, (name, found) in enumerate(counts.items()):
-        shares = [100 * found.get(label, 0) / totals[name] for label in LABELS]
+        shares = [100 * found[label] / totals[name] for label in LABELS]
         offset = (index - (len(counts) - 1) / 2) * width
         colour = COLOURS[index % len(COLOURS)]
         axes.bar(places + offset, shares, width, color=colour, label=f"{name} ({totals[name]:,})")

@@ -71,7 +71,8 @@ class Meed2Config:
     """Read the utterances' labels and choose the reply's; without them it is the plain transformer of Table 3."""
     choice_prior: float = 0.0
     """How far a label is preferred for being rarer: it is chosen by log p(l | x) − choice_prior · log p(l). The usual
-    ones, to ask and to acknowledge, are the likeliest far more often than they are right."""
+    ones, to ask and to acknowledge, are the likeliest far more often than they are right. `listenwell calibrate` finds
+    the best on validation data."""
     score_mass: float = 1.0
     """For the likelihood: so much of the predictor's probability is summed over, the likeliest labels first."""
     score_most: int = 41
@@ -218,6 +219,10 @@ class Meed2(Model):
         assert batch.context is not None
         return self.predictor(batch.context)
 
+    def preferred(self, expected: Tensor, prior: float) -> Tensor:
+        """What a label is chosen by, (batch, 41), of what the predictor expects: both as log-probabilities."""
+        return (expected - prior * self.shares.log()).log_softmax(dim=-1)
+
     def understand(
         self,
         batch: Batch,
@@ -234,7 +239,7 @@ class Meed2(Model):
         if self.predictor is None:
             return State(fixed=Told(memory))
         expected = self.predict(batch)
-        believed = (expected - self.config.choice_prior * self.shares.log()).log_softmax(dim=-1)
+        believed = self.preferred(expected, self.config.choice_prior)
         label = believed.argmax(dim=-1)
         if controls is not None and controls.label is not None:
             label = torch.full_like(label, label_id(controls.label))

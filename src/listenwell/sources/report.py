@@ -76,6 +76,12 @@ class Report:
         self.dialogues += 1
         self.turns += turns
 
+    def take_back(self, reason: str, turns: int) -> None:
+        """Count one dialogue left out after all, by whoever it was given on to."""
+        self.dialogues -= 1
+        self.turns -= turns
+        self.dropped[reason] += 1
+
     def merge(self, other: Report) -> Report:
         """Add another reading to this one, in place."""
         self.rows += other.rows

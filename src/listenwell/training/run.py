@@ -160,7 +160,7 @@ def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, proce
         "processes": processes.count,
         "precision": processes.precision,
         "torch": torch.__version__,
-        **({} if start is None else {"start": {"name": recipe.start, "hash": fingerprint(start)}}),
+        **({} if start is None else {"start": _told(recipe.start, start)}),
     }
     return Checkpoint(name, model, tokenizer, recipe.encoding, recipe.decoding, meta, parts)
 
@@ -186,6 +186,11 @@ def _start(recipe: Recipe, folder: Path) -> Checkpoint | None:
         ours = f"text.kind {kind}" + (f" and text.size {size:,}" if kind == "bpe" else "")
         raise ConfigError(f"recipe {recipe.name}: {recipe.start} has {theirs}, which is not what {ours} asks for")
     return start
+
+
+def _told(name: str, start: Checkpoint) -> dict[str, Any]:
+    """What a run keeps of what it started from: what those weights learned from binds these too."""
+    return {"name": name, "hash": fingerprint(start), "data": checkpoint.learned_from(start.meta)}
 
 
 def _take_weights(model: Model, start: Checkpoint, recipe: Recipe) -> None:
