@@ -8,6 +8,7 @@ from listenwell.configuration import ConfigError
 from listenwell.models import build
 from listenwell.models.contract import Vocabulary
 from listenwell.training import load_recipe, recipe_texts
+from listenwell.training.optimizers import learned
 from listenwell.training.recipe import Stage, Stream, _said
 
 PLAIN = "name: mine\nmodel: {name: trs}\n"
@@ -33,6 +34,8 @@ def test_every_shipped_recipe_loads_and_its_model_and_moves_fit(name):
     model = build(choices.pop("name"), choices, Vocabulary(11))
     for stage in recipe.stages:
         assert stage.examples or stage.epochs > 0
+        for optimizer in stage.optimizers.values():
+            assert learned(model, optimizer)
         for move in stage.moves:
             assert move.objective in model.objectives
         for stream in stage.streams.values():
@@ -49,6 +52,22 @@ def test_a_recipe_written_out_whole_is_the_same_recipe(name, written):
     again = load_recipe(written(yaml.safe_dump(recipe.to_dict(), sort_keys=False)))
     assert again == recipe
     assert again.fingerprint() == recipe.fingerprint()
+
+
+@pytest.mark.parametrize("part", ["no-stochasticity", "no-mimicry", "no-grouping", "reply-seen"])
+def test_an_ablation_of_mime_is_trained_as_mime_is(part):
+    def bare(name):
+        found = load_recipe(name).to_dict()
+        for own in ("name", "about", "row"):
+            found.pop(own, None)
+        found["model"].pop("name")
+        for stage in found["stages"]:
+            for move in stage["moves"]:
+                move["weights"].pop("kl", None)
+                move["options"].pop("free", None)
+        return found
+
+    assert bare(f"mime-{part}") == bare("mime")
 
 
 def test_an_underscore_will_do_for_a_hyphen():

@@ -24,11 +24,16 @@ def models(json: bool = False) -> None:
         print(encoder.dumps({"systems": known, "recipes": {n: r.get("about", "") for n, r in recipes.items()}}))
         return
     console = Console()
+    used = {recipe["model"]["name"] for recipe in recipes.values()}
     rows = [
-        (name, entry.about, entry.paper, card(trained[name]) if name in trained else "untrained: see its recipe")
+        (name, entry.about, entry.paper, card(trained[name]) if name in trained else _untrained(name, used))
         for name, entry in MODELS.items()
     ]
     rows += [(name, "trained by you", "", card(place)) for name, place in trained.items() if name not in MODELS]
     console.print(table("Systems", ("name", "what it is", "paper", "state"), rows))
     described = [(name, recipe["model"]["name"], recipe.get("about", "")) for name, recipe in recipes.items()]
     console.print(table("Recipes (listenwell train RECIPE)", ("recipe", "system", "about"), described))
+
+
+def _untrained(name: str, used: set[str]) -> str:
+    return "untrained: see its recipe" if name in used else f"untrained: a recipe with --set model.name={name}"

@@ -67,7 +67,7 @@ MODELS: dict[str, Entry] = {
     "mime-reply-seen": Entry(
         "listenwell.models.mime",
         "Mime",
-        "mime whose noise has something to say: the posterior sees the reply",
+        "mime whose posterior sees the reply, that its noise may have something to say",
         "after Majumder et al. 2020",
         {"reply_seen": True},
     ),

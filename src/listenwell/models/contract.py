@@ -139,7 +139,7 @@ class State:
 
     beliefs: dict[str, Tensor] = field(default_factory=dict)
     """What the model believes, for explanations and metrics, as log-probabilities: "emotion" (batch, 32) of the
-    speaker, "label" (batch, 41) of the response it chooses."""
+    speaker, "label" (batch, 41) of the response it chooses. What a model adds of its own it documents itself."""
     fixed: Any = None
     """What the decoder attends to: does not change while decoding."""
     moving: Any = None

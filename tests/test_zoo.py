@@ -1,0 +1,49 @@
+"""What ships: every trained system inside the package wakes, fits its size and does what its name says."""
+
+from __future__ import annotations
+
+import pytest
+
+from listenwell import checkpoint
+from listenwell.finding import load, zoo_folder
+from listenwell.packing import MOST_BYTES
+from listenwell.taxonomy import EMOTIONS
+
+SHIPPED = sorted(place.parent.name for place in zoo_folder().glob("*/config.json"))
+TALK = ["I lost my job today and I do not know how to tell my family.", "Oh no, what happened?", "They let us all go."]
+
+
+@pytest.fixture(autouse=True)
+def only_what_ships(monkeypatch, tmp_path):
+    monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_system_is_small_and_has_a_card_with_its_scores(name):
+    place = zoo_folder() / name
+    assert all(file.stat().st_size <= MOST_BYTES for file in place.rglob("*"))
+    meta = checkpoint.read_json(place / "meta.json")
+    assert meta["card"]["test"]
+    card = (place / "CARD.md").read_text(encoding="utf-8")
+    assert "Known limits" in card
+    assert "Licence" in card
+
+
+@pytest.mark.parametrize("name", [name for name in ("trs", "multi-trs", "moel", "mime") if name in SHIPPED])
+def test_a_shipped_system_answers(name):
+    reply = load(name, care=False).reply(TALK)
+    assert len(reply.text.split()) >= 2
+    assert reply.system == name
+
+
+def test_mime_says_why():
+    reply = load("mime", care=False).reply(TALK)
+    assert set(reply.emotions) == set(EMOTIONS)
+    assert sum(reply.emotions.values()) == pytest.approx(1, abs=1e-4)
+    assert 0 < reply.reasons["mimicry"] < 1
+    assert 0 < reply.reasons["contrast"] < 1
+    assert len(reply.reasons["positive"]) == len(reply.reasons["negative"]) == 3
+
+
+def test_moel_says_who_spoke():
+    assert 1 <= len(load("moel", care=False).reply(TALK).reasons["listeners"]) <= 3
