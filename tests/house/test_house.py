@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 import torch
 
-from listenwell import checkpoint
+from listenwell import checkpoint, cli
 from listenwell.backbones.engine import single
-from listenwell.decoding import Decoding, Rerank
+from listenwell.decoding import Decoding, Lean, Rerank
 from listenwell.dialogue import Dialogue, Example, Label, Turn
 from listenwell.finding import load, made_to_talk
-from listenwell.house.planning import PlanOptions
 from listenwell.house.reranking import fresh, new
 from listenwell.house.system import House
 from listenwell.house.voice import Voice
 from listenwell.models.contract import Controls
 from listenwell.models.writer import PLAIN
 from listenwell.taxonomy import EMOTIONS, LABELS
+from listenwell.training import load_recipe
 
 pytest.importorskip("transformers")
 pytest.importorskip("peft")
@@ -35,7 +36,7 @@ TALKS = [
 @pytest.fixture
 def whole(tiny_writer, tiny_listener, tiny_classifier):
     """The checkpoint of a house system, all of it tiny."""
-    spoken = Decoding(method="sample", candidates=3, max_length=8, rerank=WEIGHTS)
+    spoken = Decoding(method="sample", candidates=3, max_length=8, rerank=WEIGHTS, lean=Lean(positivity=0.5))
     sentiment = replace(tiny_classifier(labels="polarity"), name="polarity")
     parts = {"listener": tiny_listener(), "labeller": tiny_classifier(), "sentiment": sentiment}
     return replace(tiny_writer(spoken), parts=parts)
@@ -77,7 +78,9 @@ def test_an_intent_and_a_positivity_may_be_asked_for(house):
     reply = house.reply(TALKS[0], Controls(label="questioning"))
     assert reply.label == "questioning"
     assert reply.reasons["plan"] == "asked for: questioning"
+    assert house.reply(TALKS[0]).reasons["positivity"] == 0.5
     assert house.reply(TALKS[0], Controls(positivity=0.25)).reasons["positivity"] == 0.25
+    assert house.with_decoding(lean=Lean(positivity=0.75)).reply(TALKS[0]).reasons["positivity"] == 0.75
 
 
 def test_what_is_gold_is_never_read(house):
@@ -161,6 +164,28 @@ def test_without_weights_the_likeliest_is_said(house):
     scores = [candidate.score for candidate in reply.candidates]
     assert scores == sorted(scores, reverse=True)
     assert not reply.candidates[0].terms
+
+
+def test_the_recipe_weighs_every_term_and_says_how_far_it_leans():
+    spoken = load_recipe("house").decoding
+    assert spoken.candidates == 4
+    assert all(asdict(spoken.rerank).values())
+    assert spoken.signature().endswith("new0.5)+lean0.5x2")
+
+
+def test_an_evaluation_says_how_it_leaned_and_keeps_the_terms_to_choose_anew_by(whole, tmp_path, capsys):
+    run = tmp_path / "house"
+    checkpoint.save(whole, run / "best")
+    some = ["--data", "shipped", "--split", "valid", "--items", "3", "--resamples", "0"]
+    cli.main(["evaluate", str(run), *some, "--positivity", "0.8", "--decoding.lean.strength", "3"])
+    about = json.loads((run / "evaluation" / "shipped-valid" / "scores.json").read_text())["about"]
+    assert about["decoding"].endswith(f"max8+of3+rerank({WEIGHTS.signature()})+lean0.8x3")
+    capsys.readouterr()
+    words = ["--weights.plan", "1", "--weights.consensus", "0.5", "--ses", "false", "--json", "true"]
+    cli.main(["rerank", str(run / "evaluation" / "shipped-valid"), *words])
+    rows = [row["choice"] for row in json.loads(capsys.readouterr().out)]
+    assert rows[:3] == ["all", "without plan", "without consensus"]
+    assert {f"{name} alone" for name in asdict(WEIGHTS)} <= set(rows)
 
 
 # The engine
@@ -256,7 +281,7 @@ class Server:
 
 def test_an_endpoint_writes_what_was_planned_here(whole):
     server = Server()
-    house = House(whole.parts, server, PlanOptions(positivity=0.0))
+    house = House(whole.parts, server)
     reply = house.reply(TALKS[0])
     assert reply.system == "openai:far"
     assert server.asked[0][1].label == reply.label

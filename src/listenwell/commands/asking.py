@@ -20,6 +20,15 @@ def asked(bot: Any, intent: str | None, positivity: float | None = None) -> Any:
     return Controls(label=name, positivity=None if positivity is None else _positivity(bot, positivity))
 
 
+def lean(bot: Any, positivity: float | None) -> None:
+    """Lets a system lean so far in all its replies, which its decoding then tells; its own way for None."""
+    from dataclasses import replace
+
+    if positivity is not None:
+        leaning = replace(bot.decoding.lean, positivity=_positivity(bot, positivity))
+        bot.decoding = replace(bot.decoding, lean=leaning)
+
+
 def _intent(bot: Any, intent: str) -> str:
     name = intent.strip().lower()
     label_id(name)

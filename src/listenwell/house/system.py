@@ -20,7 +20,7 @@ from listenwell.decoding import Decoding
 from listenwell.dialogue import Example, Turn
 from listenwell.hearing import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT
 from listenwell.house.listening import Heard, Listening
-from listenwell.house.planning import Plan, Planner, PlanOptions
+from listenwell.house.planning import Plan, Planner
 from listenwell.house.reranking import fresh, new
 from listenwell.house.voice import Voice
 from listenwell.labelling import Labeller
@@ -61,15 +61,12 @@ class House:
     takes_label = True
     takes_positivity = True
 
-    def __init__(
-        self, parts: Mapping[str, Checkpoint], writer: Voice | Endpoint, options: PlanOptions | None = None
-    ) -> None:
+    def __init__(self, parts: Mapping[str, Checkpoint], writer: Voice | Endpoint) -> None:
         if lacking := [name for name in HOUSE_PARTS if name not in parts]:
             raise ValueError(f"the house system lacks {', '.join(lacking)} among the parts of its checkpoint")
         self.listening = Listening(parts[LISTENER])
         self.labeller = Labeller(parts[LABELLER])
         self.sentiment = Labeller(parts[SENTIMENT], "polarity")
-        self.planner = Planner(options)
         self.writer = writer
         self.name = "house" if isinstance(writer, Voice) else writer.name
 
@@ -104,8 +101,9 @@ class House:
         said = self.labeller.label([turn.text for context in contexts for turn in context])
         ends = accumulate((len(context) for context in contexts), initial=0)
         labels = [tuple(label.name for label in said[begin:end]) for begin, end in pairwise(ends)]
+        planner = Planner(self.decoding.lean)
         return [
-            Planned(context, heard, turns, self.planner.plan(heard, context, turns, controls))
+            Planned(context, heard, turns, planner.plan(heard, context, turns, controls))
             for context, heard, turns in zip(contexts, self.listening.hear(contexts), labels, strict=True)
         ]
 
