@@ -14,11 +14,12 @@ from listenwell.backbones.engine import single
 from listenwell.decoding import Decoding, Lean, Rerank
 from listenwell.dialogue import Dialogue, Example, Label, Turn
 from listenwell.finding import load, made_to_talk
-from listenwell.house.reranking import fresh, new
+from listenwell.house.reranking import fresh, new, uplift
 from listenwell.house.system import House
 from listenwell.house.voice import Voice
 from listenwell.models.contract import Controls
 from listenwell.models.writer import PLAIN
+from listenwell.reply import Candidate
 from listenwell.taxonomy import EMOTIONS, LABELS
 from listenwell.training import load_recipe
 
@@ -128,7 +129,8 @@ def test_every_term_is_what_it_is_said_to_be(house, whole):
         assert terms["plan"] == pytest.approx(np.log(max(chance, 0.01)), abs=1e-4)
         says, said = house.sentiment.distribution([candidate.text, last])
         gain = (says[2] - says[0]) - (said[2] - said[0])
-        assert terms["positivity"] == pytest.approx(planned.plan.positivity * gain, abs=1e-5)
+        heard = house.labeller.label([candidate.text])[0].name
+        assert terms["positivity"] == pytest.approx(uplift(gain, planned.plan, heard), abs=1e-5)
         assert terms["consensus"] == pytest.approx(voice.consensus([last], [candidate.text])[0], abs=1e-4)
 
 
@@ -150,6 +152,23 @@ def test_consensus_is_the_writers_other_direction(whole):
         log_probs = slow(ids).logits[0, :, : len(tokens)].log_softmax(dim=-1)
     wanted = [log_probs[len(before) + place - 1, token] for place, token in enumerate(after)]
     assert voice.consensus([turn], [reply])[0] == pytest.approx(float(sum(wanted)) / len(after), abs=1e-4)
+
+
+def test_the_cheerful_candidate_wins_only_once_the_feeling_was_acknowledged(house, monkeypatch):
+    said = ["Cheer up!", "That is sad."]
+    heard = {"Cheer up!": "encouraging", "That is sad.": "sympathizing"}
+    moods = {"Cheer up!": [0.0, 0.1, 0.9], "That is sad.": [0.5, 0.5, 0.0]}
+    (one,) = house.plan([TALKS[0]])
+    certain = {text: np.log(np.eye(len(LABELS))[LABELS.index(label)] + 1e-9) for text, label in heard.items()}
+    monkeypatch.setattr(house.labeller, "log_probs", lambda texts: np.array([certain[text] for text in texts]))
+    monkeypatch.setattr(
+        house.sentiment, "distribution", lambda texts: np.array([moods.get(text, [1.0, 0.0, 0.0]) for text in texts])
+    )
+    lifting = house.with_decoding(rerank=Rerank(positivity=1.0))
+    written = [[Candidate(text, 0.0) for text in said]]
+    for phase, best in (("acknowledge", said[1]), ("lift", said[0]), ("share", said[0])):
+        planned = replace(one, plan=replace(one.plan, phase=phase))
+        assert lifting.rerank([planned], written)[0][0].text == best
 
 
 def test_what_has_no_weight_is_not_computed(house, monkeypatch):
@@ -273,8 +292,6 @@ class Server:
         self.asked = []
 
     def many_candidates(self, asked, done=None):
-        from listenwell.reply import Candidate
-
         self.asked += asked
         return [[Candidate("I'm sorry to hear that.", 0.0), Candidate(f"So, {c[-1].text}?", 0.0)] for c, _ in asked]
 

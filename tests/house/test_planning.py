@@ -63,6 +63,7 @@ def test_a_negative_feeling_is_acknowledged_before_it_is_lifted():
     later = plan("sad", ["sad", "sympathizing", "sad"], Controls(positivity=1.0))
     assert later.reason == "negative feeling acknowledged: now lift the mood"
     assert later.label == "encouraging"
+    assert (first.phase, later.phase) == ("acknowledge", "lift")
 
 
 @pytest.mark.parametrize("took_up", ["acknowledging", "sympathizing", "consoling", "devastated"])
@@ -114,6 +115,7 @@ def test_a_label_that_is_asked_for_is_taken():
     found = plan(controls=Controls(label="wishing", positivity=0.2))
     assert (found.label, found.text(), found.reason) == ("wishing", "wishing", "asked for: wishing")
     assert found.chances["wishing"] == 1
+    assert found.phase == "acknowledge"
     assert sum(found.chances.values()) == 1
     assert set(found.chances) == set(LABELS)
     with pytest.raises(ValueError, match="unknown label 'wishin'; did you mean 'wishing'"):

@@ -88,6 +88,8 @@ class Plan:
     """One sentence for people."""
     expected: dict[str, float]
     """What people would do: the chances before the lean, likeliest first."""
+    phase: Phase
+    """Where the dialogue stands, whatever was asked for."""
 
     def text(self) -> str:
         """What the writer is told."""
@@ -123,7 +125,7 @@ class Planner:
             chances = lean(heard.labels, LIFTS[phase], positivity * self.leaning.strength)
             reason = REASONS[phase] if positivity > 0 else "no lean: what people would likeliest do"
             reason += "" if controls.emotion is None else f" (told that the speaker feels {controls.emotion})"
-        return Plan(next(iter(chances)), chances, positivity, reason, dict(heard.labels))
+        return Plan(next(iter(chances)), chances, positivity, reason, dict(heard.labels), phase)
 
 
 def find_phase(feels_bad: bool, context: Sequence[Turn], labels: Sequence[str]) -> Phase:

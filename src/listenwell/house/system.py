@@ -21,7 +21,7 @@ from listenwell.dialogue import Example, Turn
 from listenwell.hearing import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT
 from listenwell.house.listening import Heard, Listening
 from listenwell.house.planning import Plan, Planner
-from listenwell.house.reranking import fresh, new
+from listenwell.house.reranking import fresh, new, uplift
 from listenwell.house.voice import Voice
 from listenwell.labelling import Labeller
 from listenwell.metrics.positivity import leaning
@@ -163,15 +163,20 @@ class House:
         texts = [candidate.text for _, candidate in pairs]
         if weights.likelihood and isinstance(self.writer, Voice):
             yield "likelihood", [candidate.score for _, candidate in pairs]
+        heard = self.labeller.log_probs(texts) if weights.plan or weights.positivity else np.empty((0, 0))
         if weights.plan:
             wanted = [LABEL_ID[one.plan.label] for one, _ in pairs]
-            yield "plan", self.labeller.log_probs(texts)[np.arange(len(texts)), wanted].clip(LEAST)
+            yield "plan", heard[np.arange(len(texts)), wanted].clip(LEAST)
         if weights.consensus and isinstance(self.writer, Voice):
             yield "consensus", self.writer.consensus([one.last for one, _ in pairs], texts)
         if weights.positivity:
             turns = [one.last for one, _ in pairs]
             gain = leaning(self.sentiment.distribution(texts)) - leaning(self.sentiment.distribution(turns))
-            yield "positivity", gain * [one.plan.positivity for one, _ in pairs]
+            labels = [self.labeller.names[index] for index in heard.argmax(axis=1)]
+            yield (
+                "positivity",
+                [uplift(g, one.plan, name) for g, (one, _), name in zip(gain, pairs, labels, strict=True)],
+            )
         yield "fresh", [fresh(text) for text in texts]
         yield "new", [new(text, one.earlier_replies()) for (one, _), text in zip(pairs, texts, strict=True)]
 
