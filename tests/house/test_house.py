@@ -11,7 +11,7 @@ import torch
 
 from listenwell import checkpoint, cli
 from listenwell.backbones.engine import single
-from listenwell.decoding import Decoding, Lean, Rerank
+from listenwell.decoding import Decoding, Hypothesis, Lean, Rerank
 from listenwell.dialogue import Dialogue, Example, Label, Turn
 from listenwell.finding import load, made_to_talk
 from listenwell.house.reranking import fresh, new, uplift
@@ -176,6 +176,16 @@ def test_what_has_no_weight_is_not_computed(house, monkeypatch):
     monkeypatch.setattr(house, "sentiment", None)
     reply = house.with_decoding(rerank=Rerank(likelihood=1.0, plan=0.5)).reply(TALKS[0])
     assert set(reply.candidates[0].terms) == {"likelihood", "plan"}
+
+
+def test_what_was_cut_is_no_candidate_beside_what_came_to_an_end(whole, monkeypatch):
+    voice, talk = Voice(whole), Example("0", Dialogue.from_texts(TALKS[0]).turns)
+    said = [voice.tokenizer.encode(text) for text in ("and so on and", "oh no", "I see")]
+    for ended, texts in (((0, 1, 1), ["oh no", "I see"]), ((0, 0, 0), ["and so on and", "oh no", "I see"])):
+        written = [Hypothesis(tokens, -1.0, -1.0, bool(end)) for tokens, end in zip(said, ended, strict=True)]
+        monkeypatch.setattr("listenwell.house.voice.decode", lambda *_, written=written, **__: [written])
+        (found,) = voice.write([talk], torch.tensor([PLAIN]))
+        assert [candidate.text for candidate in found] == texts
 
 
 def test_without_weights_the_likeliest_is_said(house):

@@ -61,7 +61,10 @@ class Voice(Bot):
     def write(
         self, items: Sequence[Example], plans: Tensor, done: Callable[[int], None] | None = None
     ) -> list[list[Candidate]]:
-        """Candidates for the context of each item, by its plan (a label's id): the likeliest first, no text twice."""
+        """Candidates for the context of each item, by its plan (a label's id): the likeliest first, no text twice.
+
+        One that was cut where it had no end is a candidate only where none came to an end.
+        """
         found: dict[int, list[Candidate]] = {}
         for batch in self._batches(items, tokens=4_000, examples=32):
             with torch.inference_mode():
@@ -69,7 +72,7 @@ class Voice(Bot):
                 written = decode(steps, state, self.decoding, items=batch.rows, **self._ends())
             for row, hypotheses in zip(batch.rows, written, strict=True):
                 texts: dict[str, float] = {}
-                for hypothesis in hypotheses:
+                for hypothesis in [one for one in hypotheses if one.finished] or hypotheses:
                     texts.setdefault(self.tokenizer.decode(hypothesis.tokens), hypothesis.score)
                 found[row] = [Candidate(text, score) for text, score in texts.items()]
             if done is not None:
