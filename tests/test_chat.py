@@ -409,6 +409,28 @@ def test_another_system_hears_the_whole_conversation_and_a_wrong_name_changes_no
     assert second.asked[0][0] == ["hello", "I see", "again"]
 
 
+def test_another_system_is_not_asked_for_what_it_cannot_heed(console: Console):
+    first, second = Written(), Written()
+    first.takes_label = first.takes_positivity = second.takes_label = True
+    systems = {"first": first, "second": second, "third": Written()}
+    conversation = Conversation(first, systems.__getitem__)
+    conversation.positivity = 0.8
+    conversation.ask("consoling")
+    chat._command("/model second", conversation, console)
+    assert "it takes no positivity and chooses itself" in console.export_text()
+    assert conversation.controls == Controls(label="consoling")
+    chat._command("/intent wishing", conversation, console)
+    assert "replies are wishing from now on" in console.export_text()
+    chat._command("/model third", conversation, console)
+    assert "it takes no intent and chooses itself" in console.export_text()
+    assert conversation.controls is None
+    chat._command("/model first", conversation, console)
+    conversation.positivity = 0.3
+    conversation.ask("questioning")
+    chat._command("/model third", conversation, console)
+    assert "it takes no intent and no positivity and chooses itself" in console.export_text()
+
+
 def test_a_mistyped_command_suggests_the_near_one(console: Console):
     chat._command("/rest", Conversation(Written()), console)
     said = console.export_text()

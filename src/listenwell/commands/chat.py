@@ -131,14 +131,21 @@ class Conversation:
                     return
                 yield so_far
 
-    def switch(self, name: str) -> bool:
-        """Goes on with another system, if there is one of this name. False if that one cannot heed the intent set."""
+    def switch(self, name: str) -> list[str]:
+        """Goes on with another system, if there is one of this name. What was asked for that this one cannot heed is
+        forgotten, and named."""
         assert self.wake is not None
         self.bot = self.wake(name)
-        heeds = self.controls is None or getattr(self.bot, "takes_label", False)
-        if not heeds:
-            self.controls = None
-        return heeds
+        intent = None if self.controls is None else self.controls.label
+        forgotten = []
+        if intent is not None and not getattr(self.bot, "takes_label", False):
+            intent = None
+            forgotten.append("intent")
+        if self.positivity is not None and not getattr(self.bot, "takes_positivity", False):
+            self.positivity = None
+            forgotten.append("positivity")
+        self.ask(intent)
+        return forgotten
 
     def save(self, path: Path) -> None:
         """As a dialogue in a new file; one that is there is never written over."""
@@ -289,14 +296,14 @@ def _model(conversation: Conversation, name: str, console: Any) -> None:
         return
     try:
         with console.status("waking up …"):
-            heeds = conversation.switch(name)
+            forgotten = conversation.switch(name)
     except KeyboardInterrupt:
         console.print("[dim]nothing changed[/]")
         return
     except PROBLEMS as problem:
         console.print(f"{problem}", markup=False)
         return
-    note = "" if heeds else "; it takes no intent and chooses itself"
+    note = f"; it takes no {' and no '.join(forgotten)} and chooses itself" if forgotten else ""
     console.print(f"{conversation.bot.name} goes on from here{note}", markup=False, style="dim")
 
 
