@@ -69,6 +69,38 @@ def test_the_same_seed_samples_the_same_reply_and_another_seed_another():
     assert len(set(texts.values())) > 1
 
 
+def test_every_turn_of_a_conversation_draws_anew_and_the_same_words_the_same():
+    bot = made_bot(method="sample", max_length=20)
+    talk = ["i lost my job", "oh no", "i lost my job"]
+    assert bot.reply(talk) == bot.reply(talk)
+    assert bot.reply(talk).text != bot.reply(talk[-1:]).text
+    assert [*bot.stream(talk)][-1] == bot.reply(talk).text
+    assert len({bot.reply(f"the office {'today ' * times}").text for times in range(5)}) > 1
+
+
+def test_in_a_corpus_the_place_says_what_is_drawn():
+    bot = made_bot(method="sample", max_length=20)
+    one, other = (reply.text for reply in bot.replies(["i lost my job"] * 2))
+    assert one != other
+    assert bot.replies(["i lost my job"])[0].text == one
+    assert bot.replies(["they closed the office", "i lost my job"])[1].text == other
+
+
+def test_what_mime_has_in_mind_is_drawn_anew_at_every_turn_too(monkeypatch):
+    from listenwell.models import mime
+
+    draws, row_noise = [], mime.row_noise
+    monkeypatch.setattr(mime, "row_noise", lambda rows, *told: draws.append(tuple(rows)) or row_noise(rows, *told))
+    bot = made_bot(name="mime")
+    bot.reply("i lost my job")
+    [*bot.stream("i lost my job")]
+    bot.reply(["i lost my job", "oh no", "they closed the office"])
+    bot.replies(["i lost my job", "they closed the office"])
+    first, streamed, second, corpus = draws
+    assert first == streamed != second
+    assert sorted(corpus) == [0, 1]
+
+
 def test_beam_search_shows_its_candidates_best_first():
     reply = made_bot(method="beam", beams=4, candidates=3).reply("i lost my job")
     scores = [candidate.score for candidate in reply.candidates]

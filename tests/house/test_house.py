@@ -11,7 +11,8 @@ import torch
 
 from listenwell import checkpoint, cli
 from listenwell.backbones.engine import single
-from listenwell.decoding import Decoding, Hypothesis, Lean, Rerank
+from listenwell.decoding import Decoding, Hypothesis, Lean, Rerank, sampling
+from listenwell.decoding.sampling import uniforms
 from listenwell.dialogue import Dialogue, Example, Label, Turn
 from listenwell.finding import load, made_to_talk
 from listenwell.house.reranking import fresh, new, uplift
@@ -71,8 +72,20 @@ def test_a_reply_does_not_depend_on_its_batch_but_for_its_draw(house):
     assert [reply.label for reply in together] == [greedy.reply(talk).label for talk in TALKS]
 
 
-def test_the_same_seed_writes_the_same(house):
+def test_the_same_words_and_seed_are_answered_the_same_and_no_two_turns_draw_alike(house, monkeypatch):
     assert house.reply(TALKS[0]) == house.reply(TALKS[0])
+    assert [*house.stream(TALKS[0])] == [*house.stream(TALKS[0])]
+    drawn = []
+    monkeypatch.setattr(sampling, "uniforms", lambda *told: drawn.append(told[:2]) or uniforms(*told))
+    for talk in (TALKS[0], TALKS[1], TALKS[0]):
+        house.reply(talk)
+        [*house.stream(talk)]
+    assert drawn[0] == drawn[1] == drawn[4] == drawn[5]
+    assert drawn[2] == drawn[3] != drawn[0]
+    assert len({seed for seed, _ in drawn}) == 1
+    drawn.clear()
+    house.replies(TALKS)
+    assert sorted(item for _, items in drawn for item in items) == [0, 1, 2]  # of a corpus, by their places
 
 
 def test_an_intent_and_a_positivity_may_be_asked_for(house):
@@ -184,7 +197,7 @@ def test_what_was_cut_is_no_candidate_beside_what_came_to_an_end(whole, monkeypa
     for ended, texts in (((0, 1, 1), ["oh no", "I see"]), ((0, 0, 0), ["and so on and", "oh no", "I see"])):
         written = [Hypothesis(tokens, -1.0, -1.0, bool(end)) for tokens, end in zip(said, ended, strict=True)]
         monkeypatch.setattr("listenwell.house.voice.decode", lambda *_, written=written, **__: [written])
-        (found,) = voice.write([talk], torch.tensor([PLAIN]))
+        (found,) = voice.write([talk], torch.tensor([PLAIN]), [0])
         assert [candidate.text for candidate in found] == texts
 
 

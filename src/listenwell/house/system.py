@@ -27,7 +27,7 @@ from listenwell.labelling import Labeller
 from listenwell.metrics.positivity import leaning
 from listenwell.models.contract import Controls
 from listenwell.reply import Candidate, Reply
-from listenwell.system import Likelihoods, Talk, as_context
+from listenwell.system import Likelihoods, Talk, as_context, draw_number
 from listenwell.taxonomy import LABEL_ID
 
 if TYPE_CHECKING:
@@ -110,13 +110,19 @@ class House:
     # Reply
 
     def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
-        return self.replies([talk], controls)[0]
+        planned = self.plan([talk], controls)
+        return self._replies(planned, [draw_number(one.context) for one in planned])[0]
 
     def replies(
         self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
     ) -> list[Reply]:
-        planned = self.plan(talks, controls)
-        ranked = self.rerank(planned, self._write(planned, done))
+        return self._replies(self.plan(talks, controls), range(len(talks)), done)
+
+    def _replies(
+        self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None = None
+    ) -> list[Reply]:
+        """`numbers` say what is drawn for each."""
+        ranked = self.rerank(planned, self._write(planned, numbers, done))
         return [self._explain(one, candidates) for one, candidates in zip(planned, ranked, strict=True)]
 
     def stream(self, talk: Talk, controls: Controls | None = None) -> Generator[str, None, Reply]:
@@ -124,7 +130,7 @@ class House:
         (one,) = self.plan([talk], controls)
         text = ""
         growing = (
-            self.writer.say(_item(0, one), _plans([one]))
+            self.writer.say(_item(0, one), _plans([one]), draw_number(one.context))
             if isinstance(self.writer, Voice)
             else self.writer.stream(talk, Controls(label=one.plan.label))
         )
@@ -132,9 +138,12 @@ class House:
             yield text
         return replace(self._explain(one, [Candidate(text, 0.0)]), candidates=())
 
-    def _write(self, planned: Sequence[Planned], done: Callable[[int], None] | None) -> list[list[Candidate]]:
+    def _write(
+        self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None
+    ) -> list[list[Candidate]]:
         if isinstance(self.writer, Voice):
-            return self.writer.write([_item(row, one) for row, one in enumerate(planned)], _plans(planned), done)
+            items = [_item(row, one) for row, one in enumerate(planned)]
+            return self.writer.write(items, _plans(planned), numbers, done)
         asked = [(one.context, Controls(label=one.plan.label)) for one in planned]
         return self.writer.many_candidates(asked, done)
 

@@ -59,17 +59,23 @@ class Voice(Bot):
         self._engine_failed = False
 
     def write(
-        self, items: Sequence[Example], plans: Tensor, done: Callable[[int], None] | None = None
+        self,
+        items: Sequence[Example],
+        plans: Tensor,
+        numbers: Sequence[int],
+        done: Callable[[int], None] | None = None,
     ) -> list[list[Candidate]]:
         """Candidates for the context of each item, by its plan (a label's id): the likeliest first, no text twice.
 
-        One that was cut where it had no end is a candidate only where none came to an end.
+        One that was cut where it had no end is a candidate only where none came to an end. `numbers` say what is drawn
+        for each item.
         """
         found: dict[int, list[Candidate]] = {}
         for batch in self._batches(items, tokens=4_000, examples=32):
             with torch.inference_mode():
                 steps, state = self._begin(batch, plans[list(batch.rows)])
-                written = decode(steps, state, self.decoding, items=batch.rows, **self._ends())
+                drawn = [numbers[row] for row in batch.rows]
+                written = decode(steps, state, self.decoding, items=drawn, **self._ends())
             for row, hypotheses in zip(batch.rows, written, strict=True):
                 texts: dict[str, float] = {}
                 for hypothesis in [one for one in hypotheses if one.finished] or hypotheses:
@@ -79,8 +85,8 @@ class Voice(Bot):
                 done(len(batch))
         return [found[row] for row in range(len(items))]
 
-    def say(self, item: Example, plan: Tensor) -> Iterator[str]:
-        """One reply as it grows, each time the whole text so far."""
+    def say(self, item: Example, plan: Tensor, number: int) -> Iterator[str]:
+        """One reply as it grows, each time the whole text so far. The number says what is drawn."""
         (batch,) = self._batches([item])
         options = replace(self.decoding, candidates=1)
         if options.method == "beam":
@@ -88,7 +94,7 @@ class Voice(Bot):
         with torch.inference_mode():
             steps, state = self._begin(batch, plan)
         tokens: list[int] = []
-        for token in stream(steps, state, options, **self._ends()):
+        for token in stream(steps, state, options, item=number, **self._ends()):
             tokens.append(token)
             yield self.tokenizer.decode(tokens)
 
