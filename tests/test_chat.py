@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from listenwell import checkpoint
+from listenwell import checkpoint, cli
 from listenwell.care import Cared
 from listenwell.commands import chat, history
 from listenwell.commands.chat import Conversation
@@ -191,7 +191,8 @@ def test_a_person_goes_on_with_another_system(tmp_path: Path):
 def test_a_person_talks_with_a_model_behind_a_server_as_it_writes():
     with Protocol() as protocol:
         protocol.faults = [None, fail(400, "[too] long")]
-        terminal = Terminal("--model", "openai:small", "--base-url", protocol.url, TERM="xterm")
+        words = ("--model", "openai:small", "--base-url", protocol.url, "--mode", "stream")
+        terminal = Terminal(*words, TERM="xterm")
         terminal.until("you  >")
         terminal.type("i lost my job today")
         shown = terminal.until("you  >")
@@ -307,6 +308,16 @@ def test_a_reply_is_shown_as_it_grows_where_it_can(console: Console):
     assert not Conversation(made_bot(method="sample", candidates=2)).grows
     assert chat._answer("again", conversation, console)
     assert "written > I see" in console.export_text()
+
+
+def test_the_mode_says_whether_the_best_of_several_is_awaited(tmp_path: Path, monkeypatch):
+    checkpoint.save(made_bot(method="beam", beams=3, candidates=2).checkpoint, tmp_path / "bot")
+    grows: list[bool] = []
+    monkeypatch.setattr(Conversation, "hear", lambda self, text: grows.append(self.grows) or Reply("I see"))
+    for mode in ((), ("--mode", "rerank"), ("--mode", "stream")):
+        monkeypatch.setattr(sys, "stdin", StringIO("hello\n"))
+        cli.main(["chat", "--model", str(tmp_path / "bot"), *mode])
+    assert grows == [False, False, True]
 
 
 @pytest.mark.parametrize("name", ["multi-trs", "meed2"])

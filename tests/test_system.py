@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import listenwell
-from listenwell import checkpoint
+from listenwell import checkpoint, finding
 from listenwell.decoding import Decoding
 from listenwell.dialogue import Dialogue, Example, Label, Turn
 from listenwell.finding import find
@@ -162,6 +163,28 @@ def test_a_saved_bot_comes_back_the_same(tmp_path):
     assert again.reply("i lost my job") == bot.reply("i lost my job")
     one, two = bot.likelihoods([item("hard")]), again.likelihoods([item("hard")])
     assert one.nll.tolist() == two.nll.tolist()  # type: ignore[union-attr]
+
+
+def test_in_the_mode_stream_one_reply_is_written_and_it_can_be_shown_as_it_grows(tmp_path):
+    checkpoint.save(made_bot(method="beam", beams=3, candidates=2).checkpoint, tmp_path / "bot")
+    bot = listenwell.load(tmp_path / "bot", mode="stream")
+    assert len(listenwell.load(tmp_path / "bot").reply("i lost my job").candidates) == 2
+    assert len(bot.reply("i lost my job").candidates) == 1
+    assert [*bot.stream("i lost my job")][-1] == bot.reply("i lost my job").text
+    with pytest.raises(ValueError, match="unknown mode 'streem'; did you mean 'stream'"):
+        listenwell.load(tmp_path / "bot", mode="streem")  # type: ignore[call-overload]
+
+
+def test_who_names_no_system_talks_to_the_house_where_it_is_at_hand(monkeypatch):
+    pytest.importorskip("peft")
+    pytest.importorskip("transformers")
+    names = {"multi-trs": Path("zoo/multi-trs"), "trs": Path("zoo/trs")}
+    monkeypatch.setattr(finding, "shipped", lambda: names)
+    assert finding.default_system() == "multi-trs"
+    names["house"] = Path("zoo/house")
+    assert finding.default_system() == "house"
+    monkeypatch.setattr(finding, "find_spec", lambda name: None)
+    assert finding.default_system() == "multi-trs"  # what cannot be run is no default
 
 
 def test_a_name_is_a_path_then_the_cache_then_what_ships(tmp_path, monkeypatch):

@@ -147,9 +147,7 @@ class Bot:
         (item,) = self._heard([Example("0", as_context(talk))])
         (batch,) = self._batches([item])
         number = draw_number(item.context)
-        options = replace(self.decoding, candidates=1)
-        if options.method == "beam":
-            options = replace(options, method="greedy")
+        options = self.decoding.streamed()
         with torch.inference_mode():
             state = self._understand(replace(batch, rows=(number,)), controls)
         tokens: list[int] = []

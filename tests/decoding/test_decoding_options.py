@@ -75,3 +75,11 @@ def test_changes_leave_all_else_as_it_was():
 def test_changes_that_do_not_fit_say_so():
     with pytest.raises(ValueError, match=r"Decoding.candidates is 4, expected 1 for method greedy"):
         Changes({"candidates": 4}).over(Decoding())
+
+
+def test_a_stream_is_one_reply_whatever_else_was_to_be_weighed():
+    sampled = Decoding(method="sample", temperature=0.7, candidates=4, rerank=Rerank(plan=1), lean=Lean(positivity=0.5))
+    assert sampled.streamed() == Decoding(method="sample", temperature=0.7, lean=Lean(positivity=0.5))
+    assert (
+        Decoding(method="beam", beams=5, candidates=2, block_ngrams=3).streamed().signature() == "greedy+block3+max40"
+    )

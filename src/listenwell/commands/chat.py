@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from listenwell.decoding import Decoding
-
-DEFAULT = "multi-trs"
 
 HELP = """\
 /why           what I heard, what I chose to do, the reasons, and what else I could have said
@@ -25,7 +23,8 @@ PROBLEMS = (ValueError, OSError, RuntimeError, ImportError)
 
 
 def chat(
-    model: str = DEFAULT,
+    model: str | None = None,
+    mode: Literal["rerank", "stream"] = "rerank",
     decoding: Decoding | None = None,
     intent: str | None = None,
     positivity: float | None = None,
@@ -45,7 +44,9 @@ def chat(
 
     Args:
         model: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
-            server of that protocol.
+            server of that protocol. If not given, house where it is at hand, else multi-trs.
+        mode: rerank lets a system that writes several replies choose the best; stream shows one, word by word as it
+            comes, which is sooner there.
         decoding: How replies are written; the system's own way in all that is not given.
         intent: What every reply should do or express, one of the 41 labels, such as consoling or joyful; the system
             chooses if not given.
@@ -56,18 +57,22 @@ def chat(
     """
     from rich.console import Console
 
-    from listenwell.finding import is_remote, load
+    from listenwell.finding import default_system, is_remote, load
+
+    first = model or default_system()
 
     def wake(name: str) -> Any:
-        bot = load(name, base_url=base_url if name == model or is_remote(name) else None)
+        bot = load(name, base_url=base_url if name == first or is_remote(name) else None)
         if decoding is not None:
             bot.decoding = decoding.over(bot.decoding)
+        if mode == "stream":
+            bot.decoding = bot.decoding.streamed()
         return bot
 
     console = Console(highlight=False)
     interactive = sys.stdin.isatty()
     with console.status("waking up …") if interactive and console.is_terminal else nullcontext():
-        conversation = Conversation(wake(model), wake)
+        conversation = Conversation(wake(first), wake)
     conversation.positivity = positivity
     conversation.ask(intent)
     if interactive:

@@ -153,6 +153,11 @@ class Decoding:
         parts += [self.lean.signature()] if self.lean else []
         return "+".join(parts)
 
+    def streamed(self) -> Decoding:
+        """For one reply that is shown as it grows: a beam, or the best of several, is known only at its end."""
+        method = "greedy" if self.method == "beam" else self.method
+        return replace(self, method=method, candidates=1, rerank=Rerank())
+
     def over(self, own: Decoding) -> Decoding:
         """What a system is to do that has a way of its own: these options instead."""
         return self

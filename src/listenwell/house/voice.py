@@ -88,13 +88,10 @@ class Voice(Bot):
     def say(self, item: Example, plan: Tensor, number: int) -> Iterator[str]:
         """One reply as it grows, each time the whole text so far. The number says what is drawn."""
         (batch,) = self._batches([item])
-        options = replace(self.decoding, candidates=1)
-        if options.method == "beam":
-            options = replace(options, method="greedy")
         with torch.inference_mode():
             steps, state = self._begin(batch, plan)
         tokens: list[int] = []
-        for token in stream(steps, state, options, item=number, **self._ends()):
+        for token in stream(steps, state, self.decoding.streamed(), item=number, **self._ends()):
             tokens.append(token)
             yield self.tokenizer.decode(tokens)
 
