@@ -386,6 +386,19 @@ def test_a_conversation_is_saved_as_a_dialogue_and_never_over_another(tmp_path: 
     assert "not saved" in console.export_text()
 
 
+def test_a_situation_is_told_with_every_turn_and_saved(tmp_path: Path):
+    conversation = Conversation(Written())
+    conversation.situation = "They closed the office."
+    conversation.ask(None)
+    conversation.hear("hello")
+    conversation.hear("again")
+    assert [controls for _, controls in conversation.bot.asked] == [Controls(situation="They closed the office.")] * 2
+    assert conversation.texts[0] == "hello"
+    conversation.save(tmp_path / "talk.jsonl")
+    (dialogue,) = jsonl.read(tmp_path / "talk.jsonl")
+    assert dialogue.situation == "They closed the office."
+
+
 def test_an_intent_is_set_suggested_and_taken_back(console: Console):
     conversation = Conversation(Written())
     chat._command("/intent consoling", conversation, console)

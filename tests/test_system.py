@@ -15,7 +15,8 @@ from listenwell.decoding import Decoding
 from listenwell.dialogue import Dialogue, Example, Label, Turn
 from listenwell.finding import find
 from listenwell.models import build
-from listenwell.system import Bot
+from listenwell.models.contract import Controls
+from listenwell.system import Bot, as_context
 from listenwell.taxonomy import EMOTIONS
 from listenwell.text import TextConfig, train_tokenizer
 
@@ -113,6 +114,23 @@ def test_beam_search_shows_its_candidates_best_first():
 def test_streaming_ends_with_the_greedy_reply():
     bot = made_bot()
     assert [*bot.stream("i lost my job")][-1] == bot.reply("i lost my job").text
+
+
+def test_a_situation_that_is_told_is_the_speaker_s_first_words():
+    told = Controls(situation=" they closed the office ")
+    assert as_context("i lost my job", told) == (Turn("speaker", "they closed the office\ni lost my job"),)
+    longer = as_context(["hello", "oh no", "i lost my job"], told)
+    assert [turn.text for turn in longer] == ["they closed the office\nhello", "oh no", "i lost my job"]
+    begun = as_context(["what happened ?", "i lost my job"], told)
+    assert [turn.text for turn in begun] == ["what happened ?", "they closed the office\ni lost my job"]
+    assert as_context("hello", Controls(situation=" ")) == as_context("hello")
+    bot = made_bot(method="sample", max_length=20)
+    for answer in (bot.reply, lambda *said: bot.replies([said[0]], *said[1:])[0]):
+        heard, plain = answer("i lost my job", told), answer("i lost my job")
+        assert heard.emotions != plain.emotions
+    assert [*bot.stream("i lost my job", told)][-1] == bot.reply("i lost my job", told).text
+    corpus = Dialogue("d", (Turn("speaker", "i lost my job"),), situation="they closed the office")
+    assert bot.reply(corpus) == bot.reply("i lost my job")
 
 
 @pytest.mark.parametrize(("talk", "message"), [([], "at least one text"), (["  "], "every turn is empty")])

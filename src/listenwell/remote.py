@@ -86,17 +86,17 @@ class Endpoint:
         return other
 
     def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
-        return self._reply(as_context(talk), controls)
+        return self._reply(as_context(talk, controls), controls)
 
     def replies(
         self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
     ) -> list[Reply]:
-        contexts = [as_context(talk) for talk in talks]
+        contexts = [as_context(talk, controls) for talk in talks]
         return self.server.together([partial(self._reply, context, controls) for context in contexts], done)
 
     def stream(self, talk: Talk, controls: Controls | None = None) -> Generator[str, None, Reply]:
         """The reply as it grows: each item is the whole text so far. What is returned at the end is the reply."""
-        messages = self._messages(as_context(talk), _plan(controls))
+        messages = self._messages(as_context(talk, controls), _plan(controls))
         ends = self.server.deadline()
 
         def begin() -> Iterator[str]:

@@ -60,8 +60,12 @@ class System(Protocol):
         ...
 
 
-def as_context(talk: Talk) -> tuple[Turn, ...]:
-    """The turns to reply to. A dialogue that ends with the listener has nothing to reply to."""
+def as_context(talk: Talk, controls: Controls | None = None) -> tuple[Turn, ...]:
+    """The turns to reply to. A dialogue that ends with the listener has nothing to reply to.
+
+    A situation that the user tells beforehand is the speaker's first words. That of a dialogue is not read: a corpus
+    has it, and no listener heard it.
+    """
     if isinstance(talk, str):
         talk = [talk]
     dialogue = talk if isinstance(talk, Dialogue) else Dialogue.from_texts(talk)
@@ -69,7 +73,15 @@ def as_context(talk: Talk) -> tuple[Turn, ...]:
         raise ValueError("the last turn is the listener's own; a reply answers a turn of the speaker")
     if not any(turn.text.strip() for turn in dialogue.turns):
         raise ValueError("there is nothing to reply to: every turn is empty")
-    return dialogue.turns
+    told = "" if controls is None or controls.situation is None else controls.situation.strip()
+    return _begun_with(told, dialogue.turns) if told else dialogue.turns
+
+
+def _begun_with(told: str, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """In the speaker's first turn, and no turn of its own: in all that a model has read the two take turns."""
+    first = next(index for index, turn in enumerate(turns) if turn.speaker == "speaker")
+    begun = replace(turns[first], text=f"{told}\n{turns[first].text}")
+    return (*turns[:first], begun, *turns[first + 1 :])
 
 
 def draw_number(context: Sequence[Turn]) -> int:
@@ -110,13 +122,13 @@ class Bot:
         return other
 
     def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
-        context = as_context(talk)
+        context = as_context(talk, controls)
         return self._replies([context], controls, [draw_number(context)])[0]
 
     def replies(
         self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
     ) -> list[Reply]:
-        return self._replies([as_context(talk) for talk in talks], controls, range(len(talks)), done)
+        return self._replies([as_context(talk, controls) for talk in talks], controls, range(len(talks)), done)
 
     def _replies(
         self,
@@ -144,7 +156,7 @@ class Bot:
 
         What the generator returns at its end is the reply, explained; without candidates, as no other was considered.
         """
-        (item,) = self._heard([Example("0", as_context(talk))])
+        (item,) = self._heard([Example("0", as_context(talk, controls))])
         (batch,) = self._batches([item])
         number = draw_number(item.context)
         options = self.decoding.streamed()

@@ -102,6 +102,8 @@ def test_what_is_gold_is_never_read(house):
     turns = tuple(replace(turn, label=Label("joyful")) for turn in plain.turns)
     told = replace(plain, turns=turns, emotion=Label("proud"), situation="We won the cup")
     assert house.reply(told) == house.reply(plain)
+    own = Controls(situation="We won the cup")
+    assert house.reply(plain, own) == house.reply("We won the cup\nI lost my job today") != house.reply(plain)
 
 
 def test_tokens_come_one_by_one_and_end_in_a_reply(house):

@@ -28,6 +28,7 @@ def chat(
     decoding: Decoding | None = None,
     intent: str | None = None,
     positivity: float | None = None,
+    situation: str | None = None,
     base_url: str | None = None,
 ) -> None:
     """Talk with a system in the terminal.
@@ -52,6 +53,7 @@ def chat(
             chooses if not given.
         positivity: How far replies lean towards lifting the mood, from 0 to 1, of a system that plans; its own way if
             not given.
+        situation: What happened, told beforehand; it is heard as the first words that you say.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
     """
@@ -73,7 +75,7 @@ def chat(
     interactive = sys.stdin.isatty()
     with console.status("waking up …") if interactive and console.is_terminal else nullcontext():
         conversation = Conversation(wake(first), wake)
-    conversation.positivity = positivity
+    conversation.positivity, conversation.situation = positivity, situation
     conversation.ask(intent)
     if interactive:
         _talk(conversation, console)
@@ -94,13 +96,15 @@ class Conversation:
         self.controls: Any = None
         self.positivity: float | None = None
         """How far replies lean, where it was said."""
+        self.situation: str | None = None
+        """What was told beforehand."""
         self.reset()
 
     def ask(self, intent: str | None) -> None:
         """From now on replies are to have this label; None leaves the choice to the system."""
         from listenwell.commands.asking import asked
 
-        self.controls = asked(self.bot, intent, self.positivity)
+        self.controls = asked(self.bot, intent, self.positivity, self.situation)
 
     def reset(self) -> None:
         self.texts: list[str] = []
@@ -172,7 +176,7 @@ class Conversation:
             # A turn of a file has a text, though a model may once say nothing.
             turns += [Turn("speaker", message), Turn("listener", reply.text.strip() or "…", label)]
         names = dict.fromkeys(reply.system or self.bot.name for reply in self.replies)
-        return Dialogue(id, tuple(turns), source=f"chat with {' and '.join(names)}")
+        return Dialogue(id, tuple(turns), situation=self.situation, source=f"chat with {' and '.join(names)}")
 
     def _said(self, text: str, reply: Any) -> Any:
         self.texts += [text, reply.text]

@@ -17,7 +17,7 @@ import torch
 
 from listenwell.checkpoint import Checkpoint
 from listenwell.decoding import Decoding
-from listenwell.dialogue import Example, Turn
+from listenwell.dialogue import Dialogue, Example, Turn
 from listenwell.hearing import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT
 from listenwell.house.listening import Heard, Listening
 from listenwell.house.planning import Plan, Planner
@@ -97,7 +97,7 @@ class House:
 
     def plan(self, talks: Sequence[Talk], controls: Controls | None = None) -> list[Planned]:
         """What is heard in each dialogue, and what is to be done."""
-        contexts = [as_context(talk) for talk in talks]
+        contexts = [as_context(talk, controls) for talk in talks]
         said = self.labeller.label([turn.text for context in contexts for turn in context])
         ends = accumulate((len(context) for context in contexts), initial=0)
         labels = [tuple(label.name for label in said[begin:end]) for begin, end in pairwise(ends)]
@@ -132,7 +132,7 @@ class House:
         growing = (
             self.writer.say(_item(0, one), _plans([one]), draw_number(one.context))
             if isinstance(self.writer, Voice)
-            else self.writer.stream(talk, Controls(label=one.plan.label))
+            else self.writer.stream(Dialogue("", one.context), Controls(label=one.plan.label))
         )
         for text in growing:
             yield text
