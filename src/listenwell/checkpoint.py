@@ -122,6 +122,15 @@ def load(folder: Path) -> Checkpoint:
     return Checkpoint(name, model.eval(), tokenizer, encoding, decoding, meta, load_parts(folder))
 
 
+def load_decoding(folder: Path) -> Decoding:
+    """How the system of a checkpoint speaks, without the system itself."""
+    config = read_json(folder / "config.json")
+    try:
+        return instantiate(Decoding, config.get("decoding", {}), "decoding")
+    except (AttributeError, TypeError, ValueError) as problem:
+        raise CheckpointError(f"{folder}/config.json: {problem}") from problem
+
+
 def load_parts(folder: Path) -> dict[str, Checkpoint]:
     """The parts inside a checkpoint's folder, and those that lie beside it."""
     parts = {place.name: load(place) for place in sorted((folder / PARTS).glob("*/"))}

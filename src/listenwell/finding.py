@@ -147,13 +147,16 @@ def made_to_talk(made: Checkpoint) -> Bot | House:
 
 
 def _remote(name: str, base_url: str | None) -> Endpoint | House:
-    """An endpoint; where the house system is at hand, with its ears and its plan before it."""
+    """An endpoint; where the house system is at hand, with its ears and its plan before it, and its choice behind."""
     from listenwell.remote import endpoint
 
     writer = endpoint(name, base_url)
     if HOUSE not in shipped():
         return writer
-    from listenwell.checkpoint import load_parts
+    from listenwell.checkpoint import load_decoding, load_parts
     from listenwell.house.system import House
 
-    return House(load_parts(shipped()[HOUSE]), writer)
+    place = shipped()[HOUSE]
+    own = load_decoding(place)
+    writer = writer.with_decoding(candidates=own.candidates, rerank=own.rerank, lean=own.lean)
+    return House(load_parts(place), writer)

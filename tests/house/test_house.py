@@ -20,9 +20,11 @@ from listenwell.house.system import House
 from listenwell.house.voice import Voice
 from listenwell.models.contract import Controls
 from listenwell.models.writer import PLAIN
+from listenwell.remote import PROMPT
 from listenwell.reply import Candidate
 from listenwell.taxonomy import EMOTIONS, LABELS
 from listenwell.training import load_recipe
+from test_remote import SAID, Protocol, answer
 
 pytest.importorskip("transformers")
 pytest.importorskip("peft")
@@ -330,3 +332,33 @@ def test_an_endpoint_writes_what_was_planned_here(whole):
     assert set(reply.candidates[0].terms) == {"plan", "positivity", "fresh", "new"}
     assert house.likelihoods([]) is None
     assert house.about == {"server": "far away"}
+
+
+def test_a_model_behind_a_real_server_writes_and_the_house_listens_plans_and_chooses(whole, tmp_path, monkeypatch):
+    checkpoint.save(whole, tmp_path / "house")
+    monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path))
+    texts = ["I'm sorry to hear that.", "I see.", "Did they say why?"]
+    with Protocol() as server:
+        server.faults = [answer(*texts)]
+        bot = load("openai:small", care=False, base_url=server.url)
+        assert isinstance(bot, House)
+        assert (
+            bot.decoding.signature()
+            == f"sample+t0.7+p0.95+seed0+lp1+max120+of3+rerank({WEIGHTS.signature()})+lean0.5x2"
+        )
+        reply = bot.reply(TALKS[1])
+        (body,) = server.bodies
+        assert body["n"] == 3
+        assert (
+            body["messages"][0]["content"] == f"{PROMPT}\n\nFor this reply: what it does or expresses is {reply.label}."
+        )
+        assert [message["content"] for message in body["messages"][1:]] == TALKS[1]
+        assert sorted(candidate.text for candidate in reply.candidates) == sorted(texts)
+        scores = [candidate.score for candidate in reply.candidates]
+        assert scores == sorted(scores, reverse=True)
+        assert set(reply.candidates[0].terms) == {"plan", "positivity", "fresh", "new"}
+        assert set(reply.emotions) == set(EMOTIONS)
+        streamed = load("openai:small", base_url=server.url, mode="stream")
+        assert [*streamed.stream(TALKS[1])][-1] == SAID
+        assert streamed.reply(TALKS[1]).candidates[0].text == SAID
+        assert "n" not in server.bodies[-1]
