@@ -151,7 +151,8 @@ def test_every_term_is_what_it_is_said_to_be(house, whole):
         assert terms["consensus"] == pytest.approx(voice.consensus([last], [candidate.text])[0], abs=1e-4)
 
 
-def test_consensus_is_the_writers_other_direction(whole):
+def test_consensus_is_the_writers_other_direction(whole, monkeypatch):
+    monkeypatch.setattr("listenwell.house.voice.half", single)
     voice = Voice(whole)
     tokens = voice.tokenizer
     headers = voice.model.config.headers
@@ -169,6 +170,21 @@ def test_consensus_is_the_writers_other_direction(whole):
         log_probs = slow(ids).logits[0, :, : len(tokens)].log_softmax(dim=-1)
     wanted = [log_probs[len(before) + place - 1, token] for place, token in enumerate(after)]
     assert voice.consensus([turn], [reply])[0] == pytest.approx(float(sum(wanted)) / len(after), abs=1e-4)
+
+
+def test_the_lean_engine_weighs_a_consensus_as_the_writer_would(whole, monkeypatch):
+    turns = ["I lost my job.", "We won the cup!", "oh", "I cannot stop crying, and it has been a year since then."]
+    replies = ["Oh no.", "So you did, and I am glad for all of you!", "Why?", ""]
+    lean, slow, half = Voice(whole), Voice(whole), Voice(whole)
+    half_found = half.consensus(turns, replies)
+    monkeypatch.setattr("listenwell.house.voice.half", single)
+    found = lean.consensus(turns, replies)
+    monkeypatch.setattr(slow, "_lean", lambda: None)
+    assert (lean.engine.split(",")[0], slow.engine) == ("the lean engine", "transformers")
+    assert found == pytest.approx(slow.consensus(turns, replies), abs=1e-5)
+    assert half_found == pytest.approx(found, abs=5e-3)
+    one_by_one = [lean.consensus([turn], [reply])[0] for turn, reply in zip(turns, replies, strict=True)]
+    assert found == pytest.approx(one_by_one, abs=1e-5)
 
 
 def test_the_cheerful_candidate_wins_only_once_the_feeling_was_acknowledged(house, monkeypatch):
