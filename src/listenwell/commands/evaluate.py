@@ -89,7 +89,7 @@ def evaluate(
         options["labels"] = made.model.label_set
     dialogues = sources.read(data, path, wanted, **options)
     if made is not None and not talks:
-        given = {"--decoding": decoding, "--items": items, "--judge": judge, "--labeller": labeller}
+        given: dict[str, Any] = {"--decoding": decoding, "--items": items, "--judge": judge, "--labeller": labeller}
         given["--positivity"] = positivity
         if needless := [name for name, value in given.items() if value]:
             raise ValueError(f"{system} labels texts and writes no replies; leave {', '.join(needless)} out")
