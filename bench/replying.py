@@ -1,8 +1,9 @@
 """Which engine writes and scores candidate replies best here, side by side: python bench/replying.py [MODEL]
 
-The same weights in transformers, in our own lean loop (single precision, half, 8 bits) and, where it is installed, in
-CTranslate2 (8 bits). Every round asks every engine in turn; printed are the best times, and the ratio to transformers.
-On a machine that has other work too, OMP_NUM_THREADS=1 and --busy give times that can be compared.
+The same weights in transformers, in our own lean loop (single precision, half, 8 bits) and in CTranslate2 (8 bits).
+What is not installed is left out, which is said. Every round asks every engine in turn; printed are the best times, and
+the ratio to transformers. On a machine that has other work too, OMP_NUM_THREADS=1 and --busy give times that can be
+compared.
 """
 
 from __future__ import annotations
@@ -150,10 +151,13 @@ def engines(name: str, clock: Clock) -> dict[str, tuple[Engine, float, float]]:
     }
     made = {}
     for label, make in makers.items():
-        with suppress(ImportError), using_memory() as held:
-            begun = clock()
-            engine = make()
-            made[label] = (engine, clock() - begun, held)
+        try:
+            with using_memory() as held:
+                begun = clock()
+                engine = make()
+                made[label] = (engine, clock() - begun, held)
+        except ImportError as problem:
+            print(f"{label} is not measured: {problem} (pip install {str(problem.name).partition('.')[0]})")
     return {label: (engine, seconds, held[0]) for label, (engine, seconds, held) in made.items()}
 
 

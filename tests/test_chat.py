@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from listenwell import checkpoint
+from listenwell import checkpoint, cli
 from listenwell.care import Cared
 from listenwell.commands import chat, history
 from listenwell.commands.chat import Conversation
@@ -193,7 +193,8 @@ def test_a_person_goes_on_with_another_system(tmp_path: Path):
 def test_a_person_talks_with_a_model_behind_a_server_as_it_writes():
     with Protocol() as protocol:
         protocol.faults = [None, fail(400, "[too] long")]
-        terminal = Terminal("--model", "openai:small", "--base-url", protocol.url, TERM="xterm")
+        words = ("--model", "openai:small", "--base-url", protocol.url, "--mode", "stream")
+        terminal = Terminal(*words, TERM="xterm")
         terminal.until("you  >")
         terminal.type("i lost my job today")
         shown = terminal.until("you  >")
@@ -311,6 +312,16 @@ def test_a_reply_is_shown_as_it_grows_where_it_can(console: Console):
     assert "written > I see" in console.export_text()
 
 
+def test_the_mode_says_whether_the_best_of_several_is_awaited(tmp_path: Path, monkeypatch):
+    checkpoint.save(made_bot(method="beam", beams=3, candidates=2).checkpoint, tmp_path / "bot")
+    grows: list[bool] = []
+    monkeypatch.setattr(Conversation, "hear", lambda self, text: grows.append(self.grows) or Reply("I see"))
+    for mode in ((), ("--mode", "rerank"), ("--mode", "stream")):
+        monkeypatch.setattr(sys, "stdin", StringIO("hello\n"))
+        cli.main(["chat", "--model", str(tmp_path / "bot"), *mode])
+    assert grows == [False, False, True]
+
+
 @pytest.mark.parametrize("name", ["multi-trs", "meed2"])
 def test_a_streamed_reply_is_explained_like_one_that_is_not(name: str):
     bot = made_bot(name=name)
@@ -393,6 +404,19 @@ def test_a_conversation_is_saved_as_a_dialogue_and_never_over_another(tmp_path: 
     assert "not saved" in console.export_text()
 
 
+def test_a_situation_is_told_with_every_turn_and_saved(tmp_path: Path):
+    conversation = Conversation(Written())
+    conversation.situation = "They closed the office."
+    conversation.ask(None)
+    conversation.hear("hello")
+    conversation.hear("again")
+    assert [controls for _, controls in conversation.bot.asked] == [Controls(situation="They closed the office.")] * 2
+    assert conversation.texts[0] == "hello"
+    conversation.save(tmp_path / "talk.jsonl")
+    (dialogue,) = jsonl.read(tmp_path / "talk.jsonl")
+    assert dialogue.situation == "They closed the office."
+
+
 def test_an_intent_is_set_suggested_and_taken_back(console: Console):
     conversation = Conversation(Written())
     chat._command("/intent consoling", conversation, console)
@@ -425,6 +449,28 @@ def test_another_system_hears_the_whole_conversation_and_a_wrong_name_changes_no
     chat._command("/model second", conversation, console)
     conversation.hear("again")
     assert second.asked[0][0] == ["hello", "I see", "again"]
+
+
+def test_another_system_is_not_asked_for_what_it_cannot_heed(console: Console):
+    first, second = Written(), Written()
+    first.takes_label = first.takes_positivity = second.takes_label = True
+    systems = {"first": first, "second": second, "third": Written()}
+    conversation = Conversation(first, systems.__getitem__)
+    conversation.positivity = 0.8
+    conversation.ask("consoling")
+    chat._command("/model second", conversation, console)
+    assert "it takes no positivity and chooses itself" in console.export_text()
+    assert conversation.controls == Controls(label="consoling")
+    chat._command("/intent wishing", conversation, console)
+    assert "replies are wishing from now on" in console.export_text()
+    chat._command("/model third", conversation, console)
+    assert "it takes no intent and chooses itself" in console.export_text()
+    assert conversation.controls is None
+    chat._command("/model first", conversation, console)
+    conversation.positivity = 0.3
+    conversation.ask("questioning")
+    chat._command("/model third", conversation, console)
+    assert "it takes no intent and no positivity and chooses itself" in console.export_text()
 
 
 def test_a_mistyped_command_suggests_the_near_one(console: Console):

@@ -129,6 +129,22 @@ def test_a_run_is_not_overwritten_but_goes_on(trained: Path):
     assert "trained to the end" in done.stderr
 
 
+def test_a_run_that_is_stopped_says_how_to_go_on_just_so(monkeypatch, capsys):
+    from listenwell.training import run as training
+    from listenwell.training.stopping import Interrupted
+
+    def stop(*_: object, **__: object) -> None:
+        raise Interrupted
+
+    monkeypatch.setattr(training, "train", stop)
+    words = ["train", "tiny", "--out", "runs/x", "--set", "stages.0.epochs=1", "--precision", "bf16", "--device", "cpu"]
+    with pytest.raises(SystemExit) as ended:
+        cli.main(words)
+    assert ended.value.code == 130
+    hint = "listenwell train tiny --out runs/x --resume --set stages.0.epochs=1 --precision bf16 --device cpu"
+    assert capsys.readouterr().out.rstrip().endswith(hint)
+
+
 def test_evaluate_prints_scores_and_keeps_every_reply(trained: Path):
     done = run("evaluate", str(trained), "--data", "shipped", "--resamples", "50")
     assert done.returncode == 0, done.stderr

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import listenwell
-from listenwell import cli
+from listenwell import cli, finding
 from listenwell.care import Cared, is_care
 from listenwell.decoding import Decoding
 from listenwell.dialogue import Dialogue, Example, Turn
@@ -168,6 +168,13 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture(autouse=True)
+def _no_house(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here an endpoint is by itself, also where the house system is at hand."""
+    at_hand = finding.shipped
+    monkeypatch.setattr(finding, "shipped", lambda: {name: p for name, p in at_hand().items() if name != finding.HOUSE})
+
+
 @pytest.fixture
 def protocol() -> Iterator[Protocol]:
     with Protocol() as made:
@@ -200,6 +207,21 @@ def test_turns_of_one_person_in_a_row_are_one_message_and_empty_ones_none(protoc
     turns = (Turn("speaker", "hello"), Turn("speaker", "are you there?"), Turn("listener", " "), Turn("speaker", "hm"))
     made(protocol)[0].reply(Dialogue("d", turns))
     assert [m["content"] for m in protocol.bodies[0]["messages"][1:]] == ["hello\nare you there?\nhm"]
+
+
+def test_of_a_long_conversation_the_newest_turns_are_sent(protocol: Protocol):
+    bot, _ = made(protocol)
+    bot.history = 12
+
+    def sent(*texts: str) -> list[tuple[str, str]]:
+        bot.reply(list(texts))
+        return [(message["role"], message["content"]) for message in protocol.bodies[-1]["messages"][1:]]
+
+    whole = [("user", "one"), ("assistant", "two"), ("user", "three")]
+    assert sent("one", "two", "three") == whole
+    assert sent("an older turn", "too", "one", "two", "three") == whole
+    assert sent("a longer one", "two", "three") == [("user", "three")]  # it begins with the speaker
+    assert sent("one", "two", "a very long last one") == [("user", "ong last one")]
 
 
 def test_decoding_says_how_it_speaks(protocol: Protocol):

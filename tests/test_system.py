@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import listenwell
-from listenwell import checkpoint
+from listenwell import checkpoint, finding
 from listenwell.decoding import Decoding
 from listenwell.dialogue import Dialogue, Example, Label, Turn
 from listenwell.finding import find
 from listenwell.models import build
-from listenwell.system import Bot
+from listenwell.models.contract import Controls
+from listenwell.system import Bot, as_context
 from listenwell.taxonomy import EMOTIONS
 from listenwell.text import TextConfig, train_tokenizer
 
@@ -69,6 +71,38 @@ def test_the_same_seed_samples_the_same_reply_and_another_seed_another():
     assert len(set(texts.values())) > 1
 
 
+def test_every_turn_of_a_conversation_draws_anew_and_the_same_words_the_same():
+    bot = made_bot(method="sample", max_length=20)
+    talk = ["i lost my job", "oh no", "i lost my job"]
+    assert bot.reply(talk) == bot.reply(talk)
+    assert bot.reply(talk).text != bot.reply(talk[-1:]).text
+    assert [*bot.stream(talk)][-1] == bot.reply(talk).text
+    assert len({bot.reply(f"the office {'today ' * times}").text for times in range(5)}) > 1
+
+
+def test_in_a_corpus_the_place_says_what_is_drawn():
+    bot = made_bot(method="sample", max_length=20)
+    one, other = (reply.text for reply in bot.replies(["i lost my job"] * 2))
+    assert one != other
+    assert bot.replies(["i lost my job"])[0].text == one
+    assert bot.replies(["they closed the office", "i lost my job"])[1].text == other
+
+
+def test_what_mime_has_in_mind_is_drawn_anew_at_every_turn_too(monkeypatch):
+    from listenwell.models import mime
+
+    draws, row_noise = [], mime.row_noise
+    monkeypatch.setattr(mime, "row_noise", lambda rows, *told: draws.append(tuple(rows)) or row_noise(rows, *told))
+    bot = made_bot(name="mime")
+    bot.reply("i lost my job")
+    [*bot.stream("i lost my job")]
+    bot.reply(["i lost my job", "oh no", "they closed the office"])
+    bot.replies(["i lost my job", "they closed the office"])
+    first, streamed, second, corpus = draws
+    assert first == streamed != second
+    assert sorted(corpus) == [0, 1]
+
+
 def test_beam_search_shows_its_candidates_best_first():
     reply = made_bot(method="beam", beams=4, candidates=3).reply("i lost my job")
     scores = [candidate.score for candidate in reply.candidates]
@@ -80,6 +114,23 @@ def test_beam_search_shows_its_candidates_best_first():
 def test_streaming_ends_with_the_greedy_reply():
     bot = made_bot()
     assert [*bot.stream("i lost my job")][-1] == bot.reply("i lost my job").text
+
+
+def test_a_situation_that_is_told_is_the_speaker_s_first_words():
+    told = Controls(situation=" they closed the office ")
+    assert as_context("i lost my job", told) == (Turn("speaker", "they closed the office\ni lost my job"),)
+    longer = as_context(["hello", "oh no", "i lost my job"], told)
+    assert [turn.text for turn in longer] == ["they closed the office\nhello", "oh no", "i lost my job"]
+    begun = as_context(["what happened ?", "i lost my job"], told)
+    assert [turn.text for turn in begun] == ["what happened ?", "they closed the office\ni lost my job"]
+    assert as_context("hello", Controls(situation=" ")) == as_context("hello")
+    bot = made_bot(method="sample", max_length=20)
+    for answer in (bot.reply, lambda *said: bot.replies([said[0]], *said[1:])[0]):
+        heard, plain = answer("i lost my job", told), answer("i lost my job")
+        assert heard.emotions != plain.emotions
+    assert [*bot.stream("i lost my job", told)][-1] == bot.reply("i lost my job", told).text
+    corpus = Dialogue("d", (Turn("speaker", "i lost my job"),), situation="they closed the office")
+    assert bot.reply(corpus) == bot.reply("i lost my job")
 
 
 @pytest.mark.parametrize(("talk", "message"), [([], "at least one text"), (["  "], "every turn is empty")])
@@ -130,6 +181,28 @@ def test_a_saved_bot_comes_back_the_same(tmp_path):
     assert again.reply("i lost my job") == bot.reply("i lost my job")
     one, two = bot.likelihoods([item("hard")]), again.likelihoods([item("hard")])
     assert one.nll.tolist() == two.nll.tolist()  # type: ignore[union-attr]
+
+
+def test_in_the_mode_stream_one_reply_is_written_and_it_can_be_shown_as_it_grows(tmp_path):
+    checkpoint.save(made_bot(method="beam", beams=3, candidates=2).checkpoint, tmp_path / "bot")
+    bot = listenwell.load(tmp_path / "bot", mode="stream")
+    assert len(listenwell.load(tmp_path / "bot").reply("i lost my job").candidates) == 2
+    assert len(bot.reply("i lost my job").candidates) == 1
+    assert [*bot.stream("i lost my job")][-1] == bot.reply("i lost my job").text
+    with pytest.raises(ValueError, match="unknown mode 'streem'; did you mean 'stream'"):
+        listenwell.load(tmp_path / "bot", mode="streem")  # type: ignore[call-overload]
+
+
+def test_who_names_no_system_talks_to_the_house_where_it_is_at_hand(monkeypatch):
+    pytest.importorskip("peft")
+    pytest.importorskip("transformers")
+    names = {"multi-trs": Path("zoo/multi-trs"), "trs": Path("zoo/trs")}
+    monkeypatch.setattr(finding, "shipped", lambda: names)
+    assert finding.default_system() == "multi-trs"
+    names["house"] = Path("zoo/house")
+    assert finding.default_system() == "house"
+    monkeypatch.setattr(finding, "find_spec", lambda name: None)
+    assert finding.default_system() == "multi-trs"  # what cannot be run is no default
 
 
 def test_a_name_is_a_path_then_the_cache_then_what_ships(tmp_path, monkeypatch):

@@ -126,7 +126,7 @@ def load(folder: Path) -> Checkpoint:
 def set_decoding(folder: Path, decoding: Decoding) -> bool:
     """Lets a checkpoint speak another way, all else as it was, whole or not at all; whether it spoke otherwise."""
     config, meta = read_json(folder / "config.json"), read_json(folder / "meta.json")
-    if instantiate(Decoding, config.get("decoding", {}), "decoding") == decoding:
+    if load_decoding(folder) == decoding:
         return False
     config["decoding"] = asdict(decoding)
     if "recipe" in meta:
@@ -139,6 +139,15 @@ def set_decoding(folder: Path, decoding: Decoding) -> bool:
 
     write_folder(folder, fill)
     return True
+
+
+def load_decoding(folder: Path) -> Decoding:
+    """How the system of a checkpoint speaks, without the system itself."""
+    config = read_json(folder / "config.json")
+    try:
+        return instantiate(Decoding, config.get("decoding", {}), "decoding")
+    except (AttributeError, TypeError, ValueError) as problem:
+        raise CheckpointError(f"{folder}/config.json: {problem}") from problem
 
 
 def load_parts(folder: Path) -> dict[str, Checkpoint]:

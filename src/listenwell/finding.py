@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal, get_args, overload
 
 from listenwell.taxonomy import unknown_name
 
@@ -22,6 +23,9 @@ HOUSE = "house"
 
 REMOTE = "openai:"
 """What the name of a model behind a server begins with."""
+
+Mode = Literal["rerank", "stream"]
+"""rerank: as the system is made, which may be the best of several candidates; stream: one, word by word as it comes."""
 
 
 def cache_folder() -> Path:
@@ -45,6 +49,12 @@ def shipped() -> dict[str, Path]:
                 if (place / "config.json").is_file():
                     found.setdefault(place.name, place)
     return found
+
+
+def default_system() -> str:
+    """The system that people talk to who name none: the house system, where it is at hand and can be run."""
+    can_run = all(find_spec(needed) is not None for needed in ("transformers", "peft"))
+    return HOUSE if can_run and HOUSE in shipped() else "multi-trs"
 
 
 def find(name_or_path: str | Path) -> Path:
@@ -80,20 +90,29 @@ def is_remote(name_or_path: str | Path) -> bool:
 
 
 @overload
-def load(name_or_path: str | Path, care: Literal[True] = True, *, base_url: str | None = None) -> Cared: ...
+def load(
+    name_or_path: str | Path, care: Literal[True] = True, *, base_url: str | None = None, mode: Mode = "rerank"
+) -> Cared: ...
 
 
 @overload
-def load(name_or_path: str | Path, care: Literal[False], *, base_url: str | None = None) -> Bot | Endpoint | House: ...
+def load(
+    name_or_path: str | Path, care: Literal[False], *, base_url: str | None = None, mode: Mode = "rerank"
+) -> Bot | Endpoint | House: ...
 
 
-def load(name_or_path: str | Path, care: bool = True, *, base_url: str | None = None) -> Cared | Bot | Endpoint | House:
+def load(
+    name_or_path: str | Path, care: bool = True, *, base_url: str | None = None, mode: Mode = "rerank"
+) -> Cared | Bot | Endpoint | House:
     """A system, ready to talk: a trained one, or openai:NAME. With care before it, for people; bare, to be measured.
 
-    The base URL is that of the server which openai:NAME is behind; LISTENWELL_BASE_URL, if it is not given.
+    The base URL is that of the server which openai:NAME is behind; LISTENWELL_BASE_URL, if it is not given. In the mode
+    stream a reply is one candidate, sooner there, and `stream()` gives it as it grows; rerank is what is measured.
     """
     from listenwell.care import Cared
 
+    if mode not in get_args(Mode):
+        raise ValueError(unknown_name("mode", mode, get_args(Mode)))
     system: Bot | Endpoint | House
     if is_remote(name_or_path):
         system = _remote(str(name_or_path), base_url)
@@ -101,6 +120,8 @@ def load(name_or_path: str | Path, care: bool = True, *, base_url: str | None = 
         raise ValueError(f"--base-url is where the model {REMOTE}NAME is; {name_or_path} is no such name")
     else:
         system = _trained(name_or_path)
+    if mode == "stream":
+        system.decoding = system.decoding.streamed()
     return Cared(system) if care else system
 
 
@@ -126,13 +147,16 @@ def made_to_talk(made: Checkpoint) -> Bot | House:
 
 
 def _remote(name: str, base_url: str | None) -> Endpoint | House:
-    """An endpoint; where the house system is at hand, with its ears and its plan before it."""
+    """An endpoint; where the house system is at hand, with its ears and its plan before it, and its choice behind."""
     from listenwell.remote import endpoint
 
     writer = endpoint(name, base_url)
     if HOUSE not in shipped():
         return writer
-    from listenwell.checkpoint import load_parts
+    from listenwell.checkpoint import load_decoding, load_parts
     from listenwell.house.system import House
 
-    return House(load_parts(shipped()[HOUSE]), writer)
+    place = shipped()[HOUSE]
+    own = load_decoding(place)
+    writer = writer.with_decoding(candidates=own.candidates, rerank=own.rerank, lean=own.lean)
+    return House(load_parts(place), writer)

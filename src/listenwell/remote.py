@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, dropwhile, groupby
 from typing import Any, TypeVar
 
 from listenwell.decoding import Decoding
@@ -32,6 +32,9 @@ PROMPT = (
 
 SPOKEN = Decoding(method="sample", temperature=0.7, top_p=0.95, max_length=120)
 
+HISTORY = 8_000
+"""Characters of a conversation that are sent, about 2,000 tokens: what a model reads is paid for and has an end."""
+
 Result = TypeVar("Result")
 
 
@@ -46,7 +49,9 @@ class Endpoint:
     labeller = None
     """It does not say what it hears."""
 
-    def __init__(self, model: str, server: Server, prompt: str = PROMPT, decoding: Decoding = SPOKEN) -> None:
+    def __init__(
+        self, model: str, server: Server, prompt: str = PROMPT, decoding: Decoding = SPOKEN, history: int = HISTORY
+    ) -> None:
         if not model.strip():
             raise ValueError(f"{REMOTE} needs the name of a model after it, such as {REMOTE}NAME")
         self.name = REMOTE + model
@@ -54,6 +59,7 @@ class Endpoint:
         self.server = server
         self.prompt = prompt
         self.decoding = decoding
+        self.history = history
         self._limit = "max_tokens"
         self._gives_several = True
 
@@ -86,17 +92,17 @@ class Endpoint:
         return other
 
     def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
-        return self._reply(as_context(talk), controls)
+        return self._reply(as_context(talk, controls), controls)
 
     def replies(
         self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
     ) -> list[Reply]:
-        contexts = [as_context(talk) for talk in talks]
+        contexts = [as_context(talk, controls) for talk in talks]
         return self.server.together([partial(self._reply, context, controls) for context in contexts], done)
 
     def stream(self, talk: Talk, controls: Controls | None = None) -> Generator[str, None, Reply]:
         """The reply as it grows: each item is the whole text so far. What is returned at the end is the reply."""
-        messages = self._messages(as_context(talk), _plan(controls))
+        messages = self._messages(as_context(talk, controls), _plan(controls))
         ends = self.server.deadline()
 
         def begin() -> Iterator[str]:
@@ -167,7 +173,7 @@ class Endpoint:
     def _messages(self, context: Sequence[Turn], plan: str | None) -> list[dict[str, str]]:
         prompt = self.prompt if plan is None else f"{self.prompt}\n\nFor this reply: {plan}"
         roles = {"speaker": "user", "listener": "assistant"}
-        spoken = (turn for turn in context if turn.text.strip())
+        spoken = latest([turn for turn in context if turn.text.strip()], self.history)
         # Two turns of one person in a row are one message: many servers want the roles to alternate.
         said = [(who, "\n".join(turn.text for turn in turns)) for who, turns in groupby(spoken, lambda t: t.speaker)]
         return [{"role": "system", "content": prompt}, *({"role": roles[who], "content": text} for who, text in said)]
@@ -226,6 +232,24 @@ def endpoint(name: str, base_url: str | None = None) -> Endpoint:
         raise ValueError(f"{name} needs the URL of a server: --base-url http://HOST:PORT/v1, or {URLS[0]}")
     prompt = os.environ.get("LISTENWELL_PROMPT", "").strip() or PROMPT
     return Endpoint(name.removeprefix(REMOTE), Server(url, _first(KEYS)), prompt)
+
+
+def latest(turns: Sequence[Turn], most: int) -> list[Turn]:
+    """The newest turns that have room in so many characters, whole; of a last one that is too long, its end.
+
+    What is left begins with the speaker, as many servers want it.
+    """
+    kept: list[Turn] = []
+    for turn in reversed(turns):
+        if len(turn.text) > most:
+            if not kept:
+                kept = [replace(turn, text=turn.text[-most:])]
+            break
+        most -= len(turn.text)
+        kept.insert(0, turn)
+    if len(kept) < len(turns):
+        kept = [*dropwhile(lambda turn: turn.speaker == "listener", kept[:-1]), kept[-1]]
+    return kept
 
 
 def _plan(controls: Controls | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Protocol
 
 import numpy as np
@@ -59,8 +60,12 @@ class System(Protocol):
         ...
 
 
-def as_context(talk: Talk) -> tuple[Turn, ...]:
-    """The turns to reply to. A dialogue that ends with the listener has nothing to reply to."""
+def as_context(talk: Talk, controls: Controls | None = None) -> tuple[Turn, ...]:
+    """The turns to reply to. A dialogue that ends with the listener has nothing to reply to.
+
+    A situation that the user tells beforehand is the speaker's first words. That of a dialogue is not read: a corpus
+    has it, and no listener heard it.
+    """
     if isinstance(talk, str):
         talk = [talk]
     dialogue = talk if isinstance(talk, Dialogue) else Dialogue.from_texts(talk)
@@ -68,7 +73,24 @@ def as_context(talk: Talk) -> tuple[Turn, ...]:
         raise ValueError("the last turn is the listener's own; a reply answers a turn of the speaker")
     if not any(turn.text.strip() for turn in dialogue.turns):
         raise ValueError("there is nothing to reply to: every turn is empty")
-    return dialogue.turns
+    told = "" if controls is None or controls.situation is None else controls.situation.strip()
+    return _begun_with(told, dialogue.turns) if told else dialogue.turns
+
+
+def _begun_with(told: str, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """In the speaker's first turn, and no turn of its own: in all that a model has read the two take turns."""
+    first = next(index for index, turn in enumerate(turns) if turn.speaker == "speaker")
+    begun = replace(turns[first], text=f"{told}\n{turns[first].text}")
+    return (*turns[:first], begun, *turns[first + 1 :])
+
+
+def draw_number(context: Sequence[Turn]) -> int:
+    """What is drawn in answering goes by this number and the seed: the same where the same was said, new at every turn.
+
+    In a corpus the place of an item is its number instead.
+    """
+    said = "\n".join(f"{turn.speaker}: {turn.text}" for turn in context)
+    return int.from_bytes(blake2b(said.encode("utf-8", "replace"), digest_size=8).digest())
 
 
 class Bot:
@@ -101,17 +123,29 @@ class Bot:
         return other
 
     def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
-        return self.replies([talk], controls)[0]
+        context = as_context(talk, controls)
+        return self._replies([context], controls, [draw_number(context)])[0]
 
     def replies(
         self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
     ) -> list[Reply]:
+        return self._replies([as_context(talk, controls) for talk in talks], controls, range(len(talks)), done)
+
+    def _replies(
+        self,
+        contexts: Sequence[tuple[Turn, ...]],
+        controls: Controls | None,
+        numbers: Sequence[int],
+        done: Callable[[int], None] | None = None,
+    ) -> list[Reply]:
+        """`numbers` say what is drawn for each."""
         found: dict[int, Reply] = {}
-        items = self._heard([Example(str(index), as_context(talk)) for index, talk in enumerate(talks)])
+        items = self._heard([Example(str(index), context) for index, context in enumerate(contexts)])
         for batch in self._batches(items, tokens=6_000, examples=64):
+            drawn = tuple(numbers[row] for row in batch.rows)
             with torch.inference_mode():
-                state = self._understand(batch, controls)
-                hypotheses = decode(self.model, state, self.decoding, items=batch.rows, **self._ends())
+                state = self._understand(replace(batch, rows=drawn), controls)
+                hypotheses = decode(self.model, state, self.decoding, items=drawn, **self._ends())
             for position, row in enumerate(batch.rows):
                 found[row] = self._explain(hypotheses[position], state, position, items[row].context)
             if done is not None:
@@ -123,15 +157,14 @@ class Bot:
 
         What the generator returns at its end is the reply, explained; without candidates, as no other was considered.
         """
-        (item,) = self._heard([Example("0", as_context(talk))])
+        (item,) = self._heard([Example("0", as_context(talk, controls))])
         (batch,) = self._batches([item])
-        options = replace(self.decoding, candidates=1)
-        if options.method == "beam":
-            options = replace(options, method="greedy")
+        number = draw_number(item.context)
+        options = self.decoding.streamed()
         with torch.inference_mode():
-            state = self._understand(batch, controls)
+            state = self._understand(replace(batch, rows=(number,)), controls)
         tokens: list[int] = []
-        for token in stream(self.model, state, options, **self._ends()):
+        for token in stream(self.model, state, options, item=number, **self._ends()):
             tokens.append(token)
             yield self.tokenizer.decode(tokens)
         written = Hypothesis(tokens, score=0.0, logprob=0.0, finished=len(tokens) < options.max_length)

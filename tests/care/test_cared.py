@@ -12,6 +12,7 @@ from listenwell import checkpoint
 from listenwell.care import Cared, cared, detect, is_care
 from listenwell.care.resources import load_resources
 from listenwell.dialogue import Dialogue, Example, Turn
+from listenwell.models.contract import Controls
 from listenwell.reply import Reply
 from listenwell.system import Likelihoods, Talk, as_context
 from test_system import made_bot
@@ -64,6 +65,16 @@ def test_the_system_never_sees_a_sign():
     assert is_care(reply.text)
     assert reply.reasons == {"care": "self-harm, direct"}
     assert (reply.emotion, reply.emotions, reply.candidates, reply.system) == (None, {}, (), "echo")
+
+
+def test_a_sign_in_a_situation_that_is_told_beforehand_is_heard_too():
+    echo, told = Echo(), Controls(situation=SIGN)
+    bot = Cared(echo)
+    assert is_care(bot.reply("hello", told).text)
+    assert is_care(bot.reply(["How are you?", "hello"], told).text)
+    assert is_care(bot.replies(["hello"], told)[0].text)
+    assert is_care([*bot.stream("hello", told)][-1])
+    assert echo.seen == []
 
 
 def test_other_messages_go_to_the_system():

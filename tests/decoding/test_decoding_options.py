@@ -1,7 +1,7 @@
 import jsonargparse
 import pytest
 
-from listenwell.decoding import Changes, Decoding, Rerank
+from listenwell.decoding import Changes, Decoding, Lean, Rerank
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,9 @@ def test_a_wrong_option_is_named_with_what_was_found_and_expected(wrong, message
         ({"method": "sample", "top_p": 0.9, "candidates": 4}, "sample+t1+p0.9+seed0+lp1+max40+of4"),
         ({"min_length": 0, "max_length": 12}, "greedy+min0+max12"),
         ({"method": "beam", "seed": 2}, "beam5+lp1+seed2+max40"),
+        ({"rerank": Rerank(plan=0.3, new=1)}, "greedy+max40+rerank(plan0.3,new1)"),
+        ({"lean": Lean(positivity=0.5)}, "greedy+max40+lean0.5x2"),
+        ({"lean": Lean(strength=3)}, "greedy+max40"),
     ],
 )
 def test_a_signature_names_what_shaped_the_replies(options, signature):
@@ -61,12 +64,22 @@ def test_the_options_are_flags():
 
 
 def test_changes_leave_all_else_as_it_was():
-    own = Decoding(method="beam", beams=5, block_ngrams=4, rerank=Rerank(plan=1, fresh=2))
-    changed = Changes({"beams": 32, "rerank": {"plan": 0.5}}).over(own)
-    assert changed == Decoding(method="beam", beams=32, block_ngrams=4, rerank=Rerank(plan=0.5, fresh=2))
+    own = Decoding(method="beam", beams=5, block_ngrams=4, rerank=Rerank(plan=1, fresh=2), lean=Lean(strength=3))
+    changed = Changes({"beams": 32, "rerank": {"plan": 0.5}, "lean": {"positivity": 0.8}}).over(own)
+    assert (changed.beams, changed.block_ngrams) == (32, 4)
+    assert changed.rerank == Rerank(plan=0.5, fresh=2)
+    assert changed.lean == Lean(positivity=0.8, strength=3)
     assert Decoding(method="greedy").over(own) == Decoding(method="greedy")
 
 
 def test_changes_that_do_not_fit_say_so():
     with pytest.raises(ValueError, match=r"Decoding.candidates is 4, expected 1 for method greedy"):
         Changes({"candidates": 4}).over(Decoding())
+
+
+def test_a_stream_is_one_reply_whatever_else_was_to_be_weighed():
+    sampled = Decoding(method="sample", temperature=0.7, candidates=4, rerank=Rerank(plan=1), lean=Lean(positivity=0.5))
+    assert sampled.streamed() == Decoding(method="sample", temperature=0.7, lean=Lean(positivity=0.5))
+    assert (
+        Decoding(method="beam", beams=5, candidates=2, block_ngrams=3).streamed().signature() == "greedy+block3+max40"
+    )

@@ -71,11 +71,18 @@ def none(name, total):
         (Rerank(plan=1), TEXTS[1]),
         (Rerank(likelihood=1, fresh=1), TEXTS[2]),
         (Rerank(likelihood=1, plan=1), TEXTS[1]),
-        (Rerank(), TEXTS[0]),  # of equals the first
     ],
 )
 def test_the_best_by_the_weighed_sum_is_chosen(weights, expected):
     assert [one.text for one in choose([candidates()], weights)] == [expected]
+
+
+def test_among_equals_the_order_in_which_they_were_kept_says_nothing():
+    many = [candidates() for _ in range(200)]
+    chosen = [one.text for one in choose(many, Rerank(fresh=1))]
+    assert set(chosen) == {TEXTS[1], TEXTS[2]}  # the two that are equally fresh
+    assert 60 < chosen.count(TEXTS[1]) < 140
+    assert chosen == [one.text for one in choose(many, Rerank(fresh=1))]
 
 
 def test_without_weights_any_candidate_is_drawn_and_always_the_same():

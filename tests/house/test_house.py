@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 import torch
 
-from listenwell import checkpoint
+from listenwell import checkpoint, cli
 from listenwell.backbones.engine import single
-from listenwell.decoding import Decoding, Rerank
+from listenwell.decoding import Decoding, Hypothesis, Lean, Rerank, sampling
+from listenwell.decoding.sampling import uniforms
 from listenwell.dialogue import Dialogue, Example, Label, Turn
 from listenwell.finding import load, made_to_talk
-from listenwell.house.planning import PlanOptions
-from listenwell.house.reranking import fresh, new
+from listenwell.house.reranking import fresh, new, uplift
 from listenwell.house.system import House
 from listenwell.house.voice import Voice
 from listenwell.models.contract import Controls
 from listenwell.models.writer import PLAIN
+from listenwell.remote import PROMPT
+from listenwell.reply import Candidate
 from listenwell.taxonomy import EMOTIONS, LABELS
+from listenwell.training import load_recipe
+from test_remote import SAID, Protocol, answer
 
 pytest.importorskip("transformers")
 pytest.importorskip("peft")
@@ -35,7 +40,7 @@ TALKS = [
 @pytest.fixture
 def whole(tiny_writer, tiny_listener, tiny_classifier):
     """The checkpoint of a house system, all of it tiny."""
-    spoken = Decoding(method="sample", candidates=3, max_length=8, rerank=WEIGHTS)
+    spoken = Decoding(method="sample", candidates=3, max_length=8, rerank=WEIGHTS, lean=Lean(positivity=0.5))
     sentiment = replace(tiny_classifier(labels="polarity"), name="polarity")
     parts = {"listener": tiny_listener(), "labeller": tiny_classifier(), "sentiment": sentiment}
     return replace(tiny_writer(spoken), parts=parts)
@@ -69,15 +74,29 @@ def test_a_reply_does_not_depend_on_its_batch_but_for_its_draw(house):
     assert [reply.label for reply in together] == [greedy.reply(talk).label for talk in TALKS]
 
 
-def test_the_same_seed_writes_the_same(house):
+def test_the_same_words_and_seed_are_answered_the_same_and_no_two_turns_draw_alike(house, monkeypatch):
     assert house.reply(TALKS[0]) == house.reply(TALKS[0])
+    assert [*house.stream(TALKS[0])] == [*house.stream(TALKS[0])]
+    drawn = []
+    monkeypatch.setattr(sampling, "uniforms", lambda *told: drawn.append(told[:2]) or uniforms(*told))
+    for talk in (TALKS[0], TALKS[1], TALKS[0]):
+        house.reply(talk)
+        [*house.stream(talk)]
+    assert drawn[0] == drawn[1] == drawn[4] == drawn[5]
+    assert drawn[2] == drawn[3] != drawn[0]
+    assert len({seed for seed, _ in drawn}) == 1
+    drawn.clear()
+    house.replies(TALKS)
+    assert sorted(item for _, items in drawn for item in items) == [0, 1, 2]  # of a corpus, by their places
 
 
 def test_an_intent_and_a_positivity_may_be_asked_for(house):
     reply = house.reply(TALKS[0], Controls(label="questioning"))
     assert reply.label == "questioning"
     assert reply.reasons["plan"] == "asked for: questioning"
+    assert house.reply(TALKS[0]).reasons["positivity"] == 0.5
     assert house.reply(TALKS[0], Controls(positivity=0.25)).reasons["positivity"] == 0.25
+    assert house.with_decoding(lean=Lean(positivity=0.75)).reply(TALKS[0]).reasons["positivity"] == 0.75
 
 
 def test_what_is_gold_is_never_read(house):
@@ -85,6 +104,8 @@ def test_what_is_gold_is_never_read(house):
     turns = tuple(replace(turn, label=Label("joyful")) for turn in plain.turns)
     told = replace(plain, turns=turns, emotion=Label("proud"), situation="We won the cup")
     assert house.reply(told) == house.reply(plain)
+    own = Controls(situation="We won the cup")
+    assert house.reply(plain, own) == house.reply("We won the cup\nI lost my job today") != house.reply(plain)
 
 
 def test_tokens_come_one_by_one_and_end_in_a_reply(house):
@@ -125,11 +146,13 @@ def test_every_term_is_what_it_is_said_to_be(house, whole):
         assert terms["plan"] == pytest.approx(np.log(max(chance, 0.01)), abs=1e-4)
         says, said = house.sentiment.distribution([candidate.text, last])
         gain = (says[2] - says[0]) - (said[2] - said[0])
-        assert terms["positivity"] == pytest.approx(planned.plan.positivity * gain, abs=1e-5)
+        heard = house.labeller.label([candidate.text])[0].name
+        assert terms["positivity"] == pytest.approx(uplift(gain, planned.plan, heard), abs=1e-5)
         assert terms["consensus"] == pytest.approx(voice.consensus([last], [candidate.text])[0], abs=1e-4)
 
 
-def test_consensus_is_the_writers_other_direction(whole):
+def test_consensus_is_the_writers_other_direction(whole, monkeypatch):
+    monkeypatch.setattr("listenwell.house.voice.half", single)
     voice = Voice(whole)
     tokens = voice.tokenizer
     headers = voice.model.config.headers
@@ -149,6 +172,38 @@ def test_consensus_is_the_writers_other_direction(whole):
     assert voice.consensus([turn], [reply])[0] == pytest.approx(float(sum(wanted)) / len(after), abs=1e-4)
 
 
+def test_the_lean_engine_weighs_a_consensus_as_the_writer_would(whole, monkeypatch):
+    turns = ["I lost my job.", "We won the cup!", "oh", "I cannot stop crying, and it has been a year since then."]
+    replies = ["Oh no.", "So you did, and I am glad for all of you!", "Why?", ""]
+    lean, slow, half = Voice(whole), Voice(whole), Voice(whole)
+    half_found = half.consensus(turns, replies)
+    monkeypatch.setattr("listenwell.house.voice.half", single)
+    found = lean.consensus(turns, replies)
+    monkeypatch.setattr(slow, "_lean", lambda: None)
+    assert (lean.engine.split(",")[0], slow.engine) == ("the lean engine", "transformers")
+    assert found == pytest.approx(slow.consensus(turns, replies), abs=1e-5)
+    assert half_found == pytest.approx(found, abs=5e-3)
+    one_by_one = [lean.consensus([turn], [reply])[0] for turn, reply in zip(turns, replies, strict=True)]
+    assert found == pytest.approx(one_by_one, abs=1e-5)
+
+
+def test_the_cheerful_candidate_wins_only_once_the_feeling_was_acknowledged(house, monkeypatch):
+    said = ["Cheer up!", "That is sad."]
+    heard = {"Cheer up!": "encouraging", "That is sad.": "sympathizing"}
+    moods = {"Cheer up!": [0.0, 0.1, 0.9], "That is sad.": [0.5, 0.5, 0.0]}
+    (one,) = house.plan([TALKS[0]])
+    certain = {text: np.log(np.eye(len(LABELS))[LABELS.index(label)] + 1e-9) for text, label in heard.items()}
+    monkeypatch.setattr(house.labeller, "log_probs", lambda texts: np.array([certain[text] for text in texts]))
+    monkeypatch.setattr(
+        house.sentiment, "distribution", lambda texts: np.array([moods.get(text, [1.0, 0.0, 0.0]) for text in texts])
+    )
+    lifting = house.with_decoding(rerank=Rerank(positivity=1.0))
+    written = [[Candidate(text, 0.0) for text in said]]
+    for phase, best in (("acknowledge", said[1]), ("lift", said[0]), ("share", said[0])):
+        planned = replace(one, plan=replace(one.plan, phase=phase))
+        assert lifting.rerank([planned], written)[0][0].text == best
+
+
 def test_what_has_no_weight_is_not_computed(house, monkeypatch):
     monkeypatch.setattr(Voice, "consensus", None)
     monkeypatch.setattr(house, "sentiment", None)
@@ -156,11 +211,43 @@ def test_what_has_no_weight_is_not_computed(house, monkeypatch):
     assert set(reply.candidates[0].terms) == {"likelihood", "plan"}
 
 
+def test_what_was_cut_is_no_candidate_beside_what_came_to_an_end(whole, monkeypatch):
+    voice, talk = Voice(whole), Example("0", Dialogue.from_texts(TALKS[0]).turns)
+    said = [voice.tokenizer.encode(text) for text in ("and so on and", "oh no", "I see")]
+    for ended, texts in (((0, 1, 1), ["oh no", "I see"]), ((0, 0, 0), ["and so on and", "oh no", "I see"])):
+        written = [Hypothesis(tokens, -1.0, -1.0, bool(end)) for tokens, end in zip(said, ended, strict=True)]
+        monkeypatch.setattr("listenwell.house.voice.decode", lambda *_, written=written, **__: [written])
+        (found,) = voice.write([talk], torch.tensor([PLAIN]), [0])
+        assert [candidate.text for candidate in found] == texts
+
+
 def test_without_weights_the_likeliest_is_said(house):
     reply = house.with_decoding(rerank=Rerank()).reply(TALKS[0])
     scores = [candidate.score for candidate in reply.candidates]
     assert scores == sorted(scores, reverse=True)
     assert not reply.candidates[0].terms
+
+
+def test_the_recipe_weighs_every_term_and_says_how_far_it_leans():
+    spoken = load_recipe("house").decoding
+    assert spoken.candidates == 4
+    assert all(asdict(spoken.rerank).values())
+    assert spoken.signature().endswith("new0.5)+lean0.5x2")
+
+
+def test_an_evaluation_says_how_it_leaned_and_keeps_the_terms_to_choose_anew_by(whole, tmp_path, capsys):
+    run = tmp_path / "house"
+    checkpoint.save(whole, run / "best")
+    some = ["--data", "shipped", "--split", "valid", "--items", "3", "--resamples", "0"]
+    cli.main(["evaluate", str(run), *some, "--positivity", "0.8", "--decoding.lean.strength", "3"])
+    about = json.loads((run / "evaluation" / "shipped-valid" / "scores.json").read_text())["about"]
+    assert about["decoding"].endswith(f"max8+of3+rerank({WEIGHTS.signature()})+lean0.8x3")
+    capsys.readouterr()
+    words = ["--weights.plan", "1", "--weights.consensus", "0.5", "--ses", "false", "--json", "true"]
+    cli.main(["rerank", str(run / "evaluation" / "shipped-valid"), *words])
+    rows = [row["choice"] for row in json.loads(capsys.readouterr().out)]
+    assert rows[:3] == ["all", "without plan", "without consensus"]
+    assert {f"{name} alone" for name in asdict(WEIGHTS)} <= set(rows)
 
 
 # The engine
@@ -248,18 +335,46 @@ class Server:
         self.asked = []
 
     def many_candidates(self, asked, done=None):
-        from listenwell.reply import Candidate
-
         self.asked += asked
         return [[Candidate("I'm sorry to hear that.", 0.0), Candidate(f"So, {c[-1].text}?", 0.0)] for c, _ in asked]
 
 
 def test_an_endpoint_writes_what_was_planned_here(whole):
     server = Server()
-    house = House(whole.parts, server, PlanOptions(positivity=0.0))
+    house = House(whole.parts, server)
     reply = house.reply(TALKS[0])
     assert reply.system == "openai:far"
     assert server.asked[0][1].label == reply.label
     assert set(reply.candidates[0].terms) == {"plan", "positivity", "fresh", "new"}
     assert house.likelihoods([]) is None
     assert house.about == {"server": "far away"}
+
+
+def test_a_model_behind_a_real_server_writes_and_the_house_listens_plans_and_chooses(whole, tmp_path, monkeypatch):
+    checkpoint.save(whole, tmp_path / "house")
+    monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path))
+    texts = ["I'm sorry to hear that.", "I see.", "Did they say why?"]
+    with Protocol() as server:
+        server.faults = [answer(*texts)]
+        bot = load("openai:small", care=False, base_url=server.url)
+        assert isinstance(bot, House)
+        assert (
+            bot.decoding.signature()
+            == f"sample+t0.7+p0.95+seed0+lp1+max120+of3+rerank({WEIGHTS.signature()})+lean0.5x2"
+        )
+        reply = bot.reply(TALKS[1])
+        (body,) = server.bodies
+        assert body["n"] == 3
+        assert (
+            body["messages"][0]["content"] == f"{PROMPT}\n\nFor this reply: what it does or expresses is {reply.label}."
+        )
+        assert [message["content"] for message in body["messages"][1:]] == TALKS[1]
+        assert sorted(candidate.text for candidate in reply.candidates) == sorted(texts)
+        scores = [candidate.score for candidate in reply.candidates]
+        assert scores == sorted(scores, reverse=True)
+        assert set(reply.candidates[0].terms) == {"plan", "positivity", "fresh", "new"}
+        assert set(reply.emotions) == set(EMOTIONS)
+        streamed = load("openai:small", base_url=server.url, mode="stream")
+        assert [*streamed.stream(TALKS[1])][-1] == SAID
+        assert streamed.reply(TALKS[1]).candidates[0].text == SAID
+        assert "n" not in server.bodies[-1]

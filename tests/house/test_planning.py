@@ -7,13 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from listenwell.commands.asking import asked
+from listenwell.decoding import Lean
 from listenwell.dialogue import Dialogue
 from listenwell.house.listening import Heard
-from listenwell.house.planning import LIFT, LIFTS, PREMATURE, Planner, PlanOptions, top
+from listenwell.house.planning import LIFT, LIFTS, PREMATURE, Planner, top
 from listenwell.models.contract import Controls
 from listenwell.taxonomy import EMOTIONS, LABELS, NEGATIVE, POSITIVE
 
 PEOPLE = {"questioning": 0.3, "encouraging": 0.25, "acknowledging": 0.2, "joyful": 0.15, "sad": 0.1}
+LEANING = Lean(positivity=0.5)
 
 
 def heard(emotion="sad", **labels):
@@ -23,10 +25,10 @@ def heard(emotion="sad", **labels):
     return Heard({emotion: 0.9, **rest}, {**known, **{name: 0.0 for name in LABELS if name not in known}})
 
 
-def plan(emotion="sad", labels=("sad",), controls=None, options=None, people=None):
+def plan(emotion="sad", labels=("sad",), controls=None, leaning=LEANING, people=None):
     """A plan after turns that were heard as `labels`, the last one by the speaker."""
     context = Dialogue.from_texts([f"turn {i}" for i in range(len(labels))]).turns
-    return Planner(options).plan(heard(emotion, **(people or {})), context, labels, controls)
+    return Planner(leaning).plan(heard(emotion, **(people or {})), context, labels, controls)
 
 
 def test_every_label_has_a_lift_in_every_phase():
@@ -37,7 +39,7 @@ def test_every_label_has_a_lift_in_every_phase():
 
 
 def test_the_lean_is_an_exponential_tilt():
-    found = plan("joyful", ["joyful"], Controls(positivity=0.7), PlanOptions(strength=1.5))
+    found = plan("joyful", ["joyful"], Controls(positivity=0.7), Lean(strength=1.5))
     weights = {name: PEOPLE[name] * math.exp(0.7 * 1.5 * LIFTS["share"][name]) for name in PEOPLE}
     for name, weight in weights.items():
         assert found.chances[name] == pytest.approx(weight / sum(weights.values()))
@@ -61,6 +63,7 @@ def test_a_negative_feeling_is_acknowledged_before_it_is_lifted():
     later = plan("sad", ["sad", "sympathizing", "sad"], Controls(positivity=1.0))
     assert later.reason == "negative feeling acknowledged: now lift the mood"
     assert later.label == "encouraging"
+    assert (first.phase, later.phase) == ("acknowledge", "lift")
 
 
 @pytest.mark.parametrize("took_up", ["acknowledging", "sympathizing", "consoling", "devastated"])
@@ -104,7 +107,7 @@ def test_a_positive_feeling_is_shared():
 
 def test_many_negative_emotions_are_one_negative_feeling():
     emotions = {"joyful": 0.4, "sad": 0.3, "lonely": 0.3}
-    found = Planner().plan(Heard(emotions, heard().labels), Dialogue.from_texts(["oh"]).turns, ["sad"])
+    found = Planner(LEANING).plan(Heard(emotions, heard().labels), Dialogue.from_texts(["oh"]).turns, ["sad"])
     assert "not yet acknowledged" in found.reason
 
 
@@ -112,6 +115,7 @@ def test_a_label_that_is_asked_for_is_taken():
     found = plan(controls=Controls(label="wishing", positivity=0.2))
     assert (found.label, found.text(), found.reason) == ("wishing", "wishing", "asked for: wishing")
     assert found.chances["wishing"] == 1
+    assert found.phase == "acknowledge"
     assert sum(found.chances.values()) == 1
     assert set(found.chances) == set(LABELS)
     with pytest.raises(ValueError, match="unknown label 'wishin'; did you mean 'wishing'"):
@@ -135,10 +139,11 @@ def test_what_is_summed_over_in_measuring_is_what_people_do(controls):
     assert list(found) == ["questioning", "encouraging", "acknowledging"]
 
 
-def test_the_defaults_can_be_set():
-    assert plan(options=PlanOptions(positivity=0.25)).positivity == 0.25
-    assert plan().positivity == PlanOptions().positivity
-    assert plan(options=PlanOptions(strength=0.0)).label == "questioning"
+def test_without_a_word_on_it_a_system_leans_as_its_decoding_says():
+    assert plan(leaning=Lean(positivity=0.25)).positivity == 0.25
+    assert plan(leaning=Lean(positivity=1.0)).label == "acknowledging"
+    assert plan(leaning=Lean(positivity=1.0, strength=0.0)).label == "questioning"
+    assert plan(leaning=None).reason == "no lean: what people would likeliest do"
 
 
 def test_what_is_no_plan_is_told():
@@ -146,9 +151,9 @@ def test_what_is_no_plan_is_told():
         with pytest.raises(ValueError, match="positivity is a number from 0 to 1, found"):
             plan(controls=Controls(positivity=number))
         with pytest.raises(ValueError, match="positivity is a number from 0 to 1, found"):
-            PlanOptions(positivity=number)
+            Lean(positivity=number)
     with pytest.raises(ValueError, match="the strength of a lean is a number from 0 on, found -1"):
-        PlanOptions(strength=-1)
+        Lean(strength=-1)
     with pytest.raises(ValueError, match="the 42 likeliest of 41 labels were asked for, expected 1 to 41"):
         top(heard().labels, 42)
     with pytest.raises(ValueError, match="unknown label 'happy'"):

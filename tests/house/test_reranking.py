@@ -3,7 +3,9 @@
 import pytest
 
 from listenwell.decoding import Rerank
-from listenwell.house.reranking import fresh, new
+from listenwell.house.planning import Plan
+from listenwell.house.reranking import fresh, new, uplift
+from listenwell.taxonomy import NEGATIVE, POSITIVE
 
 
 def test_the_total_is_the_weighted_sum_and_leaves_out_what_has_no_weight():
@@ -36,6 +38,26 @@ def test_a_stock_phrase_is_not_fresh():
 )
 def test_what_was_said_before_is_not_new(reply, earlier, share):
     assert new(reply, earlier) == pytest.approx(-share)
+
+
+def in_phase(phase, positivity=0.5):
+    return Plan("questioning", {}, positivity, "", {}, phase)
+
+
+def test_no_cheer_is_rewarded_before_the_feeling_is_acknowledged():
+    early = in_phase("acknowledge")
+    for label in ("acknowledging", "sympathizing", "consoling", "questioning", *NEGATIVE):
+        assert uplift(0.8, early, label) == pytest.approx(0.4)
+    for label in ("encouraging", "suggesting", "wishing", "agreeing", "neutral", *POSITIVE):
+        assert uplift(0.8, early, label) == 0
+        assert uplift(-0.8, early, label) == pytest.approx(-0.4), "to lower the mood is no better for coming early"
+
+
+@pytest.mark.parametrize("phase", ["share", "lift"])
+def test_in_all_other_phases_a_gain_counts_as_far_as_the_plan_leans(phase):
+    assert uplift(0.8, in_phase(phase), "encouraging") == pytest.approx(0.4)
+    assert uplift(0.8, in_phase(phase, 0.0), "encouraging") == 0
+    assert uplift(-0.8, in_phase(phase), "joyful") == pytest.approx(-0.4)
 
 
 @pytest.mark.parametrize("weight", [float("nan"), float("inf"), "much", True])

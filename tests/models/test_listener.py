@@ -120,6 +120,31 @@ def test_latest_keeps_the_last_real_positions():
     assert kept.mask.sum(dim=1).tolist() == [3, 3, 1]
 
 
+def test_two_readings_under_two_dropouts_are_drawn_together(tiny_listener):
+    made = tiny_listener(dropout=0.3)
+    batch = batch_of(made)
+    model = made.model.train()
+    torch.manual_seed(9)
+    terms = model.objective("listen", batch, Moment(), smoothing=0.1, apart=0.7)
+    torch.manual_seed(9)
+    one, other = (model.logits(batch)["emotion"].log_softmax(-1) for _ in range(2))
+    wanted = sum((p.exp() * (p - q)).sum() / 2 + (q.exp() * (q - p)).sum() / 2 for p, q in zip(one, other, strict=True))
+    assert wanted > 0.01
+    torch.testing.assert_close(terms["apart"].total, 0.7 * wanted)
+    assert (terms["apart"].count, terms["emotion"].count, terms["label"].count) == (3, 6, 6)
+    torch.testing.assert_close(terms["apart"].plain, wanted.detach())
+    gold = batch.emotion
+    plain = F.cross_entropy(one, gold, reduction="sum") + F.cross_entropy(other, gold, reduction="sum")
+    torch.testing.assert_close(terms["emotion"].plain, plain)
+    terms["apart"].total.backward()
+    assert model.heads["emotion"].out.weight.grad.abs().sum() > 0
+    model.eval()
+    with torch.inference_mode():
+        assert set(model.objective("listen", batch, Moment(), apart=0.7)) == {
+            *("emotion", "emotion-accuracy", "label", "label-accuracy")
+        }  # in validation it reads once
+
+
 def test_the_losses_are_cross_entropies_with_smoothing_of_their_own(tiny_listener):
     made = tiny_listener()
     batch = batch_of(made)

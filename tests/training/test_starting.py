@@ -137,6 +137,21 @@ def test_a_labeller_that_is_not_there_is_told(meed2, tmp_path):
         run.train(meed2(parts={"labeller": "emotion-intnt"}), tmp_path / "run", quiet=True)
 
 
+@pytest.mark.parametrize("calibrated", [True, False])
+def test_a_part_that_is_not_calibrated_is_told_with_the_command(
+    meed2, tiny_classifier, tmp_path, capsys, monkeypatch, calibrated
+):
+    made = tiny_classifier()
+    made.meta |= {"calibration": {"temperature": 1.5}} if calibrated else {}
+    checkpoint.save(made, tmp_path / "ears" / "best")
+    monkeypatch.setattr(Trainer, "run", lambda self, source: self.journal.close())
+    run.train(meed2(parts={"labeller": "ears"}), tmp_path / "run", quiet=True)
+    told = [line for line in capsys.readouterr().err.splitlines() if "calibrate" in line]
+    wanted = f"labeller: ears is not calibrated, and this run keeps it as it is; first: listenwell calibrate {tmp_path}"
+    assert bool(told) != calibrated
+    assert calibrated or f"{wanted}/ears" in told[0]
+
+
 # Started from another run
 
 

@@ -38,11 +38,19 @@ def half(weight: Tensor) -> Product:
 
     In float32 where torch has no such product for the processor.
     """
-    try:
-        packed = torch.ops.quantized.linear_prepack_fp16(weight, None)
-    except (AttributeError, RuntimeError):
+    if not has_half():
         return single(weight)
+    packed = torch.ops.quantized.linear_prepack_fp16(weight, None)
     return lambda hidden: torch.ops.quantized.linear_dynamic_fp16(hidden, packed)
+
+
+def has_half() -> bool:
+    """Whether torch has a product with float16 weights for this processor."""
+    try:
+        torch.ops.quantized.linear_prepack_fp16(torch.zeros(1, 1), None)
+    except (AttributeError, RuntimeError):
+        return False
+    return True
 
 
 @dataclass

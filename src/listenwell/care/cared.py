@@ -56,21 +56,21 @@ class Cared:
     def name(self) -> str:
         return self.system.name
 
-    def care(self, talk: Talk) -> Reply | None:
-        """The reply of care, where one is due."""
-        sign, again = sign_in(as_context(talk))
+    def care(self, talk: Talk, controls: Controls | None = None) -> Reply | None:
+        """The reply of care, where one is due: for what was said, and for a situation told before it."""
+        sign, again = sign_in(as_context(talk, controls))
         if sign is None:
             return None
         text = care_reply(sign, self.resources, again)
         return Reply(text, reasons={"care": str(sign)}, system=self.name)
 
     def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
-        return self.care(talk) or self.system.reply(talk, controls)
+        return self.care(talk, controls) or self.system.reply(talk, controls)
 
     def replies(
         self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
     ) -> list[Reply]:
-        found = [self.care(talk) for talk in talks]
+        found = [self.care(talk, controls) for talk in talks]
         rest = [index for index, reply in enumerate(found) if reply is None]
         if done is not None and len(rest) < len(found):
             done(len(found) - len(rest))
@@ -85,7 +85,7 @@ class Cared:
         return self.system.likelihoods(items, done)
 
     def _stream(self, talk: Talk, controls: Controls | None = None) -> Generator[str, None, Reply]:
-        reply = self.care(talk)
+        reply = self.care(talk, controls)
         if reply is not None:
             yield reply.text
             return reply

@@ -7,17 +7,29 @@ from typing import Any
 from listenwell.taxonomy import label_id
 
 
-def asked(bot: Any, intent: str | None, positivity: float | None = None) -> Any:
-    """The controls that an intent and a positivity from 0 to 1 stand for; None if neither is given.
+def asked(bot: Any, intent: str | None, positivity: float | None = None, situation: str | None = None) -> Any:
+    """The controls that an intent, a positivity from 0 to 1 and a situation stand for; None if none is given.
 
     A name that is unknown, a number that is no share, or a system that would not heed them, is told.
     """
     from listenwell.models.contract import Controls
 
-    if intent is None and positivity is None:
+    if intent is None and positivity is None and situation is None:
         return None
-    name = None if intent is None else _intent(bot, intent)
-    return Controls(label=name, positivity=None if positivity is None else _positivity(bot, positivity))
+    return Controls(
+        label=None if intent is None else _intent(bot, intent),
+        positivity=None if positivity is None else _positivity(bot, positivity),
+        situation=situation,
+    )
+
+
+def lean(bot: Any, positivity: float | None) -> None:
+    """Lets a system lean so far in all its replies, which its decoding then tells; its own way for None."""
+    from dataclasses import replace
+
+    if positivity is not None:
+        leaning = replace(bot.decoding.lean, positivity=_positivity(bot, positivity))
+        bot.decoding = replace(bot.decoding, lean=leaning)
 
 
 def _intent(bot: Any, intent: str) -> str:

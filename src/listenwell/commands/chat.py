@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from listenwell.decoding import Decoding
-
-DEFAULT = "multi-trs"
 
 HELP = """\
 /why           what I heard, what I chose to do, the reasons, and what else I could have said
@@ -25,10 +23,12 @@ PROBLEMS = (ValueError, OSError, RuntimeError, ImportError)
 
 
 def chat(
-    model: str = DEFAULT,
+    model: str | None = None,
+    mode: Literal["rerank", "stream"] = "rerank",
     decoding: Decoding | None = None,
     intent: str | None = None,
     positivity: float | None = None,
+    situation: str | None = None,
     base_url: str | None = None,
 ) -> None:
     """Talk with a system in the terminal.
@@ -45,30 +45,37 @@ def chat(
 
     Args:
         model: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
-            server of that protocol.
+            server of that protocol. If not given, house where it is at hand, else multi-trs.
+        mode: rerank lets a system that writes several replies choose the best; stream shows one, word by word as it
+            comes, which is sooner there.
         decoding: How replies are written; the system's own way in all that is not given.
         intent: What every reply should do or express, one of the 41 labels, such as consoling or joyful; the system
             chooses if not given.
         positivity: How far replies lean towards lifting the mood, from 0 to 1, of a system that plans; its own way if
             not given.
+        situation: What happened, told beforehand; it is heard as the first words that you say.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
     """
     from rich.console import Console
 
-    from listenwell.finding import is_remote, load
+    from listenwell.finding import default_system, is_remote, load
+
+    first = model or default_system()
 
     def wake(name: str) -> Any:
-        bot = load(name, base_url=base_url if name == model or is_remote(name) else None)
+        bot = load(name, base_url=base_url if name == first or is_remote(name) else None)
         if decoding is not None:
             bot.decoding = decoding.over(bot.decoding)
+        if mode == "stream":
+            bot.decoding = bot.decoding.streamed()
         return bot
 
     console = Console(highlight=False)
     interactive = sys.stdin.isatty()
     with console.status("waking up …") if interactive and console.is_terminal else nullcontext():
-        conversation = Conversation(wake(model), wake)
-    conversation.positivity = positivity
+        conversation = Conversation(wake(first), wake)
+    conversation.positivity, conversation.situation = positivity, situation
     conversation.ask(intent)
     if interactive:
         _talk(conversation, console)
@@ -89,13 +96,15 @@ class Conversation:
         self.controls: Any = None
         self.positivity: float | None = None
         """How far replies lean, where it was said."""
+        self.situation: str | None = None
+        """What was told beforehand."""
         self.reset()
 
     def ask(self, intent: str | None) -> None:
         """From now on replies are to have this label; None leaves the choice to the system."""
         from listenwell.commands.asking import asked
 
-        self.controls = asked(self.bot, intent, self.positivity)
+        self.controls = asked(self.bot, intent, self.positivity, self.situation)
 
     def reset(self) -> None:
         self.texts: list[str] = []
@@ -131,14 +140,21 @@ class Conversation:
                     return
                 yield so_far
 
-    def switch(self, name: str) -> bool:
-        """Goes on with another system, if there is one of this name. False if that one cannot heed the intent set."""
+    def switch(self, name: str) -> list[str]:
+        """Goes on with another system, if there is one of this name. What was asked for that this one cannot heed is
+        forgotten, and named."""
         assert self.wake is not None
         self.bot = self.wake(name)
-        heeds = self.controls is None or getattr(self.bot, "takes_label", False)
-        if not heeds:
-            self.controls = None
-        return heeds
+        intent = None if self.controls is None else self.controls.label
+        forgotten = []
+        if intent is not None and not getattr(self.bot, "takes_label", False):
+            intent = None
+            forgotten.append("intent")
+        if self.positivity is not None and not getattr(self.bot, "takes_positivity", False):
+            self.positivity = None
+            forgotten.append("positivity")
+        self.ask(intent)
+        return forgotten
 
     def save(self, path: Path) -> None:
         """As a dialogue in a new file; one that is there is never written over."""
@@ -160,7 +176,7 @@ class Conversation:
             # A turn of a file has a text, though a model may once say nothing.
             turns += [Turn("speaker", message), Turn("listener", reply.text.strip() or "…", label)]
         names = dict.fromkeys(reply.system or self.bot.name for reply in self.replies)
-        return Dialogue(id, tuple(turns), source=f"chat with {' and '.join(names)}")
+        return Dialogue(id, tuple(turns), situation=self.situation, source=f"chat with {' and '.join(names)}")
 
     def _said(self, text: str, reply: Any) -> Any:
         self.texts += [text, reply.text]
@@ -289,14 +305,14 @@ def _model(conversation: Conversation, name: str, console: Any) -> None:
         return
     try:
         with console.status("waking up …"):
-            heeds = conversation.switch(name)
+            forgotten = conversation.switch(name)
     except KeyboardInterrupt:
         console.print("[dim]nothing changed[/]")
         return
     except PROBLEMS as problem:
         console.print(f"{problem}", markup=False)
         return
-    note = "" if heeds else "; it takes no intent and chooses itself"
+    note = f"; it takes no {' and no '.join(forgotten)} and chooses itself" if forgotten else ""
     console.print(f"{conversation.bot.name} goes on from here{note}", markup=False, style="dim")
 
 

@@ -20,6 +20,7 @@ def evaluate(
     labeller: str | None = None,
     resamples: int = 1000,
     json: bool = False,
+    positivity: float | None = None,
     base_url: str | None = None,
 ) -> None:
     """Score a system on a split: perplexity, emotion accuracy, BLEU, Distinct, bland replies and more.
@@ -49,6 +50,8 @@ def evaluate(
             also into labels.png; the trained system called emotion-intent if there is one, else the system's own.
         resamples: Of the bootstrap that gives the intervals; 0 for none.
         json: Print scores.json instead of a table.
+        positivity: How far replies lean towards lifting the mood, from 0 to 1, of a system that plans; its own way if
+            not given.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
     """
@@ -56,6 +59,7 @@ def evaluate(
     from itertools import islice
 
     from listenwell import checkpoint, sources
+    from listenwell.commands.asking import lean
     from listenwell.commands.display import report, scores_table, tracked
     from listenwell.commands.listening import evaluate_listener
     from listenwell.dialogue import examples
@@ -88,7 +92,8 @@ def evaluate(
         options["labels"] = made.model.label_set
     dialogues = sources.read(data, path, wanted, **options)
     if made is not None and not talks:
-        given = {"--decoding": decoding, "--items": items, "--judge": judge, "--labeller": labeller}
+        given: dict[str, Any] = {"--decoding": decoding, "--items": items, "--judge": judge, "--labeller": labeller}
+        given["--positivity"] = positivity
         if needless := [name for name, value in given.items() if value]:
             raise ValueError(f"{system} labels texts and writes no replies; leave {', '.join(needless)} out")
         if out is None and Path(system).is_dir():
@@ -104,6 +109,7 @@ def evaluate(
     own_decoding = bot.decoding.signature()
     if decoding is not None:
         bot.decoding = decoding.over(bot.decoding)
+    lean(bot, positivity)
     if items and limit:
         raise ValueError("--limit takes the first items and --items draws some; give one of them")
     readers = {"labeller": reading(labeller, "emotion-intent"), "judge": reading(judge, "judge", "polarity")}

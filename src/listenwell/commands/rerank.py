@@ -20,7 +20,8 @@ def rerank(
     Args:
         run: The folder of a run that was evaluated, or a folder that `evaluate --out` wrote.
         split: Which split of the run's evaluation.
-        weights: How much each term counts, such as --weights.plan 1.5; what the evaluation had if not given.
+        weights: How much each term counts, such as --weights.plan 1.5, all others nothing; what the evaluation had if
+            none is given.
         judge: A classifier of polarity, by name or folder; the trained system called judge if there is one.
         ses: Whether to measure the similarity of sentence embeddings too, which takes longest.
         json: Print the scores as JSON instead of a table.

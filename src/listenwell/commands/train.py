@@ -36,6 +36,8 @@ def train(
         precision: bf16 computes the layers in half the bits, for machines that do that faster.
         device: The GPU if there is one, or the CPU.
     """
+    import shlex
+
     import torch
 
     from listenwell.layers.machine import keep_freed_memory
@@ -52,7 +54,9 @@ def train(
     try:
         run(loaded, folder, resume=resume, quiet=quiet, save_every=save_every, precision=precision, device=device)
     except Interrupted:
-        changes = "".join(f" --set {change}" for change in set or ())
+        same = "".join(f" --set {shlex.quote(change)}" for change in set or ())
+        same += f" --precision {precision}" if precision else ""
+        same += f" --device {device}" if device != "auto" else ""
         if is_main():
-            print(f"\nStopped; all is saved. Go on with: listenwell train {recipe} --out {folder} --resume{changes}")
+            print(f"\nStopped; all is saved. Go on with: listenwell train {recipe} --out {folder} --resume{same}")
         raise SystemExit(130) from None

@@ -2,12 +2,13 @@
 
 from listenwell.decoding.decode import decode, stream
 from listenwell.decoding.hypotheses import Hypothesis
-from listenwell.decoding.options import Changes, Decoding, Rerank
+from listenwell.decoding.options import Changes, Decoding, Lean, Rerank
 
 __all__ = [
     "Changes",
     "Decoding",
     "Hypothesis",
+    "Lean",
     "Rerank",
     "decode",
     "stream",

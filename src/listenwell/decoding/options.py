@@ -46,6 +46,37 @@ class Rerank:
         return ",".join(f"{name}{_short(weight)}" for name, weight in asdict(self).items() if weight)
 
 
+@dataclass(frozen=True)
+class Lean:
+    """How far a system that plans its replies leans towards what lifts the mood; without it, it does as people do.
+
+    What is leaned to, and when: listenwell.house.planning.
+    """
+
+    positivity: float = 0.0
+    """From 0, what people do, to 1, where nothing else is asked for."""
+    strength: float = 2.0
+    """How far a positivity of 1 goes: what lifts fully gains a factor of exp(strength) on what does nothing."""
+
+    def __post_init__(self) -> None:
+        check_positivity(self.positivity)
+        if not _is_number(self.strength) or self.strength < 0:
+            raise ValueError(f"the strength of a lean is a number from 0 on, found {self.strength}")
+
+    def __bool__(self) -> bool:
+        return self.positivity > 0
+
+    def signature(self) -> str:
+        return f"lean{_short(self.positivity)}x{_short(self.strength)}"
+
+
+def check_positivity(value: float) -> float:
+    """The value itself, if it is a share."""
+    if not _is_number(value) or not 0 <= value <= 1:
+        raise ValueError(f"positivity is a number from 0 to 1, found {value}")
+    return value
+
+
 @dataclass(frozen=True)  # no slots: jsonargparse reads the __dict__ of an instance that is a default
 class Decoding:
     """How a reply is written, token by token."""
@@ -72,6 +103,8 @@ class Decoding:
     """How many replies to return for each context: samples, or the best of the beams."""
     rerank: Rerank = field(default_factory=Rerank)
     """How the house system chooses among its candidates."""
+    lean: Lean = field(default_factory=Lean)
+    """How far the house system's plans lean."""
     seed: int = 0
     """Of all that is drawn, words or a model's latents: the same seed gives the same replies."""
 
@@ -117,7 +150,13 @@ class Decoding:
         parts += [f"max{self.max_length}"]
         parts += [f"of{self.candidates}"] if self.candidates > 1 else []
         parts += [f"rerank({self.rerank.signature()})"] if self.rerank else []
+        parts += [self.lean.signature()] if self.lean else []
         return "+".join(parts)
+
+    def streamed(self) -> Decoding:
+        """For one reply that is shown as it grows: a beam, or the best of several, is known only at its end."""
+        method = "greedy" if self.method == "beam" else self.method
+        return replace(self, method=method, candidates=1, rerank=Rerank())
 
     def over(self, own: Decoding) -> Decoding:
         """What a system is to do that has a way of its own: these options instead."""
@@ -135,8 +174,9 @@ class Changes(Decoding):
 
     def over(self, own: Decoding) -> Decoding:
         changes: dict[str, Any] = dict(self.__dict__["changes"])
-        if "rerank" in changes:
-            changes["rerank"] = replace(own.rerank, **changes["rerank"])
+        for name in ("rerank", "lean"):
+            if name in changes:
+                changes[name] = replace(getattr(own, name), **changes[name])
         return replace(own, **changes)
 
 

@@ -79,11 +79,13 @@ def ways(weights: Rerank, terms: Sequence[str]) -> list[tuple[str, Rerank | None
 
 
 def choose(candidates: Sequence[Sequence[Candidate]], weights: Rerank | None) -> list[Candidate]:
-    """The best of each item by the weights, of equals the first; without weights any, always the same."""
+    """The best of each item by the weights, of equals any; without weights any; always the same."""
+    draw = random.Random(0)
+    # They are kept best first by all terms: that order would let all of them speak where one alone is undecided.
+    shuffled = [draw.sample(several, len(several)) for several in candidates]
     if weights is None:
-        draw = random.Random(0)
-        return [draw.choice(several) for several in candidates]
-    return [max(several, key=lambda one: weights.total(one.terms)) for several in candidates]
+        return [several[0] for several in shuffled]
+    return [max(several, key=lambda one: weights.total(one.terms)) for several in shuffled]
 
 
 def reranked(

@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from listenwell.decoding.options import Lean, check_positivity
 from listenwell.dialogue import Turn
 from listenwell.house.listening import Heard
 from listenwell.models.contract import Controls
@@ -74,21 +75,6 @@ REASONS: dict[Phase, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class PlanOptions:
-    """How far a plan leans."""
-
-    positivity: float = 0.5
-    """From 0, what people do, to 1, where nothing else is asked for."""
-    strength: float = 2.0
-    """How far a positivity of 1 goes: what lifts fully gains a factor of exp(strength) on what does nothing."""
-
-    def __post_init__(self) -> None:
-        check_positivity(self.positivity)
-        if not 0 <= self.strength < math.inf:
-            raise ValueError(f"the strength of a lean is a number from 0 on, found {self.strength}")
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """What the next reply does, and why."""
 
@@ -102,6 +88,8 @@ class Plan:
     """One sentence for people."""
     expected: dict[str, float]
     """What people would do: the chances before the lean, likeliest first."""
+    phase: Phase
+    """Where the dialogue stands, whatever was asked for."""
 
     def text(self) -> str:
         """What the writer is told."""
@@ -118,15 +106,15 @@ class Plan:
 class Planner:
     """From what was heard to a plan."""
 
-    def __init__(self, options: PlanOptions | None = None) -> None:
-        self.options = options or PlanOptions()
+    def __init__(self, leaning: Lean | None = None) -> None:
+        self.leaning = Lean() if leaning is None else leaning
 
     def plan(
         self, heard: Heard, context: Sequence[Turn], labels: Sequence[str], controls: Controls | None = None
     ) -> Plan:
         """`labels` are what each turn of the context was heard as, one of the 41, by a classifier of utterances."""
         controls = controls or Controls()
-        positivity = self.options.positivity if controls.positivity is None else check_positivity(controls.positivity)
+        positivity = self.leaning.positivity if controls.positivity is None else check_positivity(controls.positivity)
         feels_bad = is_negative(heard.emotions if controls.emotion is None else {controls.emotion: 1.0})
         phase = find_phase(feels_bad, context, labels)
         if controls.label is not None:
@@ -134,10 +122,10 @@ class Planner:
             chances = {controls.label: 1.0} | {name: 0.0 for name in LABELS if name != controls.label}
             reason = f"asked for: {controls.label}"
         else:
-            chances = lean(heard.labels, LIFTS[phase], positivity * self.options.strength)
+            chances = lean(heard.labels, LIFTS[phase], positivity * self.leaning.strength)
             reason = REASONS[phase] if positivity > 0 else "no lean: what people would likeliest do"
             reason += "" if controls.emotion is None else f" (told that the speaker feels {controls.emotion})"
-        return Plan(next(iter(chances)), chances, positivity, reason, dict(heard.labels))
+        return Plan(next(iter(chances)), chances, positivity, reason, dict(heard.labels), phase)
 
 
 def find_phase(feels_bad: bool, context: Sequence[Turn], labels: Sequence[str]) -> Phase:
@@ -177,13 +165,6 @@ def top(chances: Mapping[str, float], k: int) -> dict[str, float]:
     if not 1 <= k <= len(chances):
         raise ValueError(f"the {k} likeliest of {len(chances)} labels were asked for, expected 1 to {len(chances)}")
     return _ranked(dict(list(_ranked(chances).items())[:k]))
-
-
-def check_positivity(value: float) -> float:
-    """The value itself, if it is a share."""
-    if not 0 <= value <= 1:
-        raise ValueError(f"positivity is a number from 0 to 1, found {value}")
-    return value
 
 
 def _ranked(weights: Mapping[str, float]) -> dict[str, float]:

@@ -9,6 +9,7 @@
 | fresh | 0, or −1 for a stock phrase ("I'm sorry to hear that") | the list that the metric counts by |
 | new | less the share of its pairs of words that the listener has said before, or that the reply says twice | |
 
+While a negative feeling is not acknowledged, no gain of positivity counts but that of a reply which does so, or asks.
 A term whose weight is 0 is not computed.
 """
 
@@ -18,8 +19,18 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from listenwell.house.planning import ACKNOWLEDGES, Plan
 from listenwell.metrics.stock import is_bland
 from listenwell.text.words import words
+
+
+def uplift(gain: float, plan: Plan, label: str) -> float:
+    """What a gain in positivity counts for, of a reply that was heard as this label.
+
+    Cheer that comes before the feeling is acknowledged is not rewarded; what lowers the mood is held against any reply.
+    """
+    early = plan.phase == "acknowledge" and label not in ACKNOWLEDGES and label != "questioning"
+    return plan.positivity * (min(gain, 0.0) if early else gain)
 
 
 def fresh(reply: str) -> float:

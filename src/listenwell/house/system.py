@@ -17,17 +17,17 @@ import torch
 
 from listenwell.checkpoint import Checkpoint
 from listenwell.decoding import Decoding
-from listenwell.dialogue import Example, Turn
+from listenwell.dialogue import Dialogue, Example, Turn
 from listenwell.hearing import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT
 from listenwell.house.listening import Heard, Listening
-from listenwell.house.planning import Plan, Planner, PlanOptions
-from listenwell.house.reranking import fresh, new
+from listenwell.house.planning import Plan, Planner
+from listenwell.house.reranking import fresh, new, uplift
 from listenwell.house.voice import Voice
 from listenwell.labelling import Labeller
 from listenwell.metrics.positivity import leaning
 from listenwell.models.contract import Controls
 from listenwell.reply import Candidate, Reply
-from listenwell.system import Likelihoods, Talk, as_context
+from listenwell.system import Likelihoods, Talk, as_context, draw_number
 from listenwell.taxonomy import LABEL_ID
 
 if TYPE_CHECKING:
@@ -61,15 +61,12 @@ class House:
     takes_label = True
     takes_positivity = True
 
-    def __init__(
-        self, parts: Mapping[str, Checkpoint], writer: Voice | Endpoint, options: PlanOptions | None = None
-    ) -> None:
+    def __init__(self, parts: Mapping[str, Checkpoint], writer: Voice | Endpoint) -> None:
         if lacking := [name for name in HOUSE_PARTS if name not in parts]:
             raise ValueError(f"the house system lacks {', '.join(lacking)} among the parts of its checkpoint")
         self.listening = Listening(parts[LISTENER])
         self.labeller = Labeller(parts[LABELLER])
         self.sentiment = Labeller(parts[SENTIMENT], "polarity")
-        self.planner = Planner(options)
         self.writer = writer
         self.name = "house" if isinstance(writer, Voice) else writer.name
 
@@ -100,25 +97,32 @@ class House:
 
     def plan(self, talks: Sequence[Talk], controls: Controls | None = None) -> list[Planned]:
         """What is heard in each dialogue, and what is to be done."""
-        contexts = [as_context(talk) for talk in talks]
+        contexts = [as_context(talk, controls) for talk in talks]
         said = self.labeller.label([turn.text for context in contexts for turn in context])
         ends = accumulate((len(context) for context in contexts), initial=0)
         labels = [tuple(label.name for label in said[begin:end]) for begin, end in pairwise(ends)]
+        planner = Planner(self.decoding.lean)
         return [
-            Planned(context, heard, turns, self.planner.plan(heard, context, turns, controls))
+            Planned(context, heard, turns, planner.plan(heard, context, turns, controls))
             for context, heard, turns in zip(contexts, self.listening.hear(contexts), labels, strict=True)
         ]
 
     # Reply
 
     def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
-        return self.replies([talk], controls)[0]
+        planned = self.plan([talk], controls)
+        return self._replies(planned, [draw_number(one.context) for one in planned])[0]
 
     def replies(
         self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
     ) -> list[Reply]:
-        planned = self.plan(talks, controls)
-        ranked = self.rerank(planned, self._write(planned, done))
+        return self._replies(self.plan(talks, controls), range(len(talks)), done)
+
+    def _replies(
+        self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None = None
+    ) -> list[Reply]:
+        """`numbers` say what is drawn for each."""
+        ranked = self.rerank(planned, self._write(planned, numbers, done))
         return [self._explain(one, candidates) for one, candidates in zip(planned, ranked, strict=True)]
 
     def stream(self, talk: Talk, controls: Controls | None = None) -> Generator[str, None, Reply]:
@@ -126,17 +130,20 @@ class House:
         (one,) = self.plan([talk], controls)
         text = ""
         growing = (
-            self.writer.say(_item(0, one), _plans([one]))
+            self.writer.say(_item(0, one), _plans([one]), draw_number(one.context))
             if isinstance(self.writer, Voice)
-            else self.writer.stream(talk, Controls(label=one.plan.label))
+            else self.writer.stream(Dialogue("", one.context), Controls(label=one.plan.label))
         )
         for text in growing:
             yield text
         return replace(self._explain(one, [Candidate(text, 0.0)]), candidates=())
 
-    def _write(self, planned: Sequence[Planned], done: Callable[[int], None] | None) -> list[list[Candidate]]:
+    def _write(
+        self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None
+    ) -> list[list[Candidate]]:
         if isinstance(self.writer, Voice):
-            return self.writer.write([_item(row, one) for row, one in enumerate(planned)], _plans(planned), done)
+            items = [_item(row, one) for row, one in enumerate(planned)]
+            return self.writer.write(items, _plans(planned), numbers, done)
         asked = [(one.context, Controls(label=one.plan.label)) for one in planned]
         return self.writer.many_candidates(asked, done)
 
@@ -165,15 +172,20 @@ class House:
         texts = [candidate.text for _, candidate in pairs]
         if weights.likelihood and isinstance(self.writer, Voice):
             yield "likelihood", [candidate.score for _, candidate in pairs]
+        heard = self.labeller.log_probs(texts) if weights.plan or weights.positivity else np.empty((0, 0))
         if weights.plan:
             wanted = [LABEL_ID[one.plan.label] for one, _ in pairs]
-            yield "plan", self.labeller.log_probs(texts)[np.arange(len(texts)), wanted].clip(LEAST)
+            yield "plan", heard[np.arange(len(texts)), wanted].clip(LEAST)
         if weights.consensus and isinstance(self.writer, Voice):
             yield "consensus", self.writer.consensus([one.last for one, _ in pairs], texts)
         if weights.positivity:
             turns = [one.last for one, _ in pairs]
             gain = leaning(self.sentiment.distribution(texts)) - leaning(self.sentiment.distribution(turns))
-            yield "positivity", gain * [one.plan.positivity for one, _ in pairs]
+            labels = [self.labeller.names[index] for index in heard.argmax(axis=1)]
+            yield (
+                "positivity",
+                [uplift(g, one.plan, name) for g, (one, _), name in zip(gain, pairs, labels, strict=True)],
+            )
         yield "fresh", [fresh(text) for text in texts]
         yield "new", [new(text, one.earlier_replies()) for (one, _), text in zip(pairs, texts, strict=True)]
 

@@ -1,7 +1,7 @@
 """The voice of the house system: its writer with a tokenizer, an engine and a way of decoding.
 
-What is learned is read by transformers, with adapters; what is said while somebody waits is written by the lean
-engine, with the adapters merged, where the backbone is of its kind.
+What is learned or measured is read by transformers, with adapters; what is written and weighed while somebody waits
+goes through the lean engine, with the adapters merged, where the backbone is of its kind.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from listenwell.backbones.engine import Cache, LeanLlama, half
+from listenwell.backbones.engine import Cache, LeanLlama, half, has_half
 from listenwell.checkpoint import Checkpoint
 from listenwell.decoding import decode, stream
 from listenwell.dialogue import Example, Turn
 from listenwell.models.contract import Batch, State, Steps
+from listenwell.models.contract import Sequence as Tokens
 from listenwell.models.writer import Text, Writer
 from listenwell.reply import Candidate
 from listenwell.system import Bot, Likelihoods
+
+TABLES = ("model.embed_tokens.weight", "lm_head.weight")
+"""The weights of a language model that have a row a word."""
 
 
 class Lean:
@@ -29,8 +33,8 @@ class Lean:
     There is one memory, which every step moves on: a state only says which of its rows go on, and in which order.
     """
 
-    def __init__(self, engine: LeanLlama, cache: Cache, first: Tensor, words: int) -> None:
-        self.engine, self.cache, self.first, self.words = engine, cache, first, words
+    def __init__(self, engine: LeanLlama, cache: Cache, first: Tensor) -> None:
+        self.engine, self.cache, self.first = engine, cache, first
 
     def begin(self) -> State:
         return State(moving=torch.arange(len(self.first)))
@@ -42,7 +46,7 @@ class Lean:
         usual = torch.arange(len(rows))
         if len(rows) != len(self.cache.positions) or not torch.equal(rows, usual):
             self.cache = self.cache.select(rows)
-        logits = self.engine.step(tokens, self.cache)[:, : self.words]
+        logits = self.engine.step(tokens, self.cache)
         return logits, State(state.beliefs, None, usual, state.length + 1)
 
 
@@ -59,33 +63,39 @@ class Voice(Bot):
         self._engine_failed = False
 
     def write(
-        self, items: Sequence[Example], plans: Tensor, done: Callable[[int], None] | None = None
+        self,
+        items: Sequence[Example],
+        plans: Tensor,
+        numbers: Sequence[int],
+        done: Callable[[int], None] | None = None,
     ) -> list[list[Candidate]]:
-        """Candidates for the context of each item, by its plan (a label's id): the likeliest first, no text twice."""
+        """Candidates for the context of each item, by its plan (a label's id): the likeliest first, no text twice.
+
+        One that was cut where it had no end is a candidate only where none came to an end. `numbers` say what is drawn
+        for each item.
+        """
         found: dict[int, list[Candidate]] = {}
         for batch in self._batches(items, tokens=4_000, examples=32):
             with torch.inference_mode():
                 steps, state = self._begin(batch, plans[list(batch.rows)])
-                written = decode(steps, state, self.decoding, items=batch.rows, **self._ends())
+                drawn = [numbers[row] for row in batch.rows]
+                written = decode(steps, state, self.decoding, items=drawn, **self._ends())
             for row, hypotheses in zip(batch.rows, written, strict=True):
                 texts: dict[str, float] = {}
-                for hypothesis in hypotheses:
+                for hypothesis in [one for one in hypotheses if one.finished] or hypotheses:
                     texts.setdefault(self.tokenizer.decode(hypothesis.tokens), hypothesis.score)
                 found[row] = [Candidate(text, score) for text, score in texts.items()]
             if done is not None:
                 done(len(batch))
         return [found[row] for row in range(len(items))]
 
-    def say(self, item: Example, plan: Tensor) -> Iterator[str]:
-        """One reply as it grows, each time the whole text so far."""
+    def say(self, item: Example, plan: Tensor, number: int) -> Iterator[str]:
+        """One reply as it grows, each time the whole text so far. The number says what is drawn."""
         (batch,) = self._batches([item])
-        options = replace(self.decoding, candidates=1)
-        if options.method == "beam":
-            options = replace(options, method="greedy")
         with torch.inference_mode():
             steps, state = self._begin(batch, plan)
         tokens: list[int] = []
-        for token in stream(steps, state, options, **self._ends()):
+        for token in stream(steps, state, self.decoding.streamed(), item=number, **self._ends()):
             tokens.append(token)
             yield self.tokenizer.decode(tokens)
 
@@ -110,9 +120,18 @@ class Voice(Bot):
             assert batch.reply is not None
             with torch.inference_mode():
                 last = self.model.last_turn(batch.context)
-                nll = self.model.backward_scores(batch.reply, last)
+                nll = self._backward(batch.reply, last)
             found[list(batch.rows)] = (-nll / last.mask.sum(dim=1)).numpy()
         return found
+
+    def _backward(self, replies: Tokens, turns: Tokens) -> Tensor:
+        """−log p(turn | reply) of each row."""
+        engine = self._lean()
+        if engine is None:
+            return self.model.backward_scores(replies, turns)
+        text = self.model.answered(replies)
+        cache, _ = engine.prefill(text.tokens, text.mask, room=0)
+        return engine.score(cache, turns.tokens, turns.mask)
 
     def _begin(self, batch: Batch, plans: Tensor) -> tuple[Steps, State]:
         engine = self._lean()
@@ -120,14 +139,24 @@ class Voice(Bot):
             return self.model, self.model.plan(batch, plans[:, None])
         text, first = self.model.opening(Text.joined(self.model.context(batch), self.model.header(plans)))
         cache, _ = engine.prefill(text.tokens, text.mask, self.decoding.max_length + 1)
-        lean = Lean(engine, cache, first, self.model.vocabulary.size)
+        lean = Lean(engine, cache, first)
         return lean, lean.begin()
+
+    @property
+    def engine(self) -> str:
+        """What writes, in words."""
+        if self._lean() is None:
+            return "transformers"
+        return f"the lean engine, weights in {'float16' if has_half() else 'float32'}"
 
     def _lean(self) -> LeanLlama | None:
         """The engine, made at the first reply; None where the backbone is of another kind."""
         if self._engine is None and not self._engine_failed:
+            # A backbone may have more rows than it has words, which take no part.
+            words = self.model.vocabulary.size
+            weights = {name: w[:words] if name in TABLES else w for name, w in self.model.merged().items()}
             try:
-                self._engine = LeanLlama(self.model.config.architecture, self.model.merged(), half)
+                self._engine = LeanLlama(self.model.config.architecture, weights, half)
             except ValueError:
                 self._engine_failed = True
         return self._engine

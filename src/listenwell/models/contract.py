@@ -130,6 +130,8 @@ class Controls:
     emotion: str | None = None
     label: str | None = None
     positivity: float | None = None
+    situation: str | None = None
+    """What the user tells beforehand. The system hears it as the speaker's first words, before the model reads them."""
     latent: Literal["prior", "posterior", "mean"] = "prior"
 
 

@@ -140,19 +140,34 @@ class Listener(Model):
         return State(self.hear(batch))
 
     def listen(
-        self, batch: Batch, moment: Moment, smoothing: float = 0.0, label_smoothing: float = 0.0
+        self,
+        batch: Batch,
+        moment: Moment,
+        smoothing: float = 0.0,
+        label_smoothing: float = 0.0,
+        apart: float = 0.0,
     ) -> dict[str, Term]:
         """The negative log-likelihoods of the dialogue's emotion and of the reply's label, each with label smoothing.
 
         Not weighed by class: what is summed over in use must be as probable as it is frequent.
+
+        With `apart` above 0 a dialogue is learned in two readings, each under a dropout of its own, and so much counts
+        how far the emotions heard in them lie apart (R-Drop, Liang et al., 2021): what is learned by heart depends on
+        the units that are left, what is understood does not.
         """
         assert batch.emotion is not None
         assert batch.label is not None
-        logits = self.logits(batch)
-        return {
-            **classification_terms("emotion", logits["emotion"].log_softmax(dim=-1), batch.emotion, smoothing),
-            **classification_terms("label", logits["label"].log_softmax(dim=-1), batch.label, label_smoothing),
+        times = 2 if apart > 0 and self.training else 1
+        readings = [self.logits(batch) for _ in range(times)]
+        emotion, label = (torch.cat([logits[name] for logits in readings]).log_softmax(dim=-1) for name in HEADS)
+        terms = {
+            **classification_terms("emotion", emotion, batch.emotion.repeat(times), smoothing),
+            **classification_terms("label", label, batch.label.repeat(times), label_smoothing),
         }
+        if times == 2:
+            distance = divergence(*emotion.chunk(2))
+            terms["apart"] = Term(apart * distance, len(batch), distance.detach())
+        return terms
 
     def situation(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
         """The emotion's negative log-likelihood alone: for texts that nobody answers, such as situations."""
@@ -160,6 +175,11 @@ class Listener(Model):
         hidden, mask = self.read(batch)
         believed = self.head("emotion")(hidden, mask).log_softmax(dim=-1)
         return classification_terms("situation", believed, batch.emotion, smoothing)
+
+
+def divergence(one: Tensor, other: Tensor) -> Tensor:
+    """The mean of KL(one ‖ other) and KL(other ‖ one), summed over rows of log-probabilities (batch, classes)."""
+    return ((one.exp() - other.exp()) * (one - other)).sum() / 2
 
 
 def latest(side: Sequence, most: int) -> Sequence:

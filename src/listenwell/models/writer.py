@@ -236,7 +236,7 @@ class Writer(Model):
         kept = map_tensors(context, lambda tensor: tensor.gather(1, index))
         return replace(kept, mask=kept.mask & (index < ends))
 
-    def _answered(self, reply: Sequence) -> Text:
+    def answered(self, reply: Sequence) -> Text:
         """A reply, and the header of the turn that it answers."""
         before, line, behind = (
             Text.same(self.config.headers[name], reply.tokens) for name in (LISTENER, LINE, ANSWERED)
@@ -300,7 +300,7 @@ class Writer(Model):
         """The negative log-likelihood of the context's last turn, given the reply alone."""
         assert batch.context is not None
         assert batch.reply is not None
-        text = Text.joined(self._answered(batch.reply), Text.of(self.last_turn(batch.context), REPLY))
+        text = Text.joined(self.answered(batch.reply), Text.of(self.last_turn(batch.context), REPLY))
         return {"backward": self._term(text)}
 
     def score(self, batch: Batch, generator: torch.Generator | None = None, chances: Tensor | None = None) -> Tensor:
@@ -337,7 +337,7 @@ class Writer(Model):
 
     def backward_scores(self, replies: Sequence, turns: Sequence) -> Tensor:
         """−log p(turn | reply) of each row; both end with the end token. Of a context, `last_turn` gives the turns."""
-        return self._score(Text.joined(self._answered(replies), Text.of(turns, REPLY)))
+        return self._score(Text.joined(self.answered(replies), Text.of(turns, REPLY)))
 
     # Reading with memory: many plans, and writing
 
@@ -409,7 +409,7 @@ class Writer(Model):
         plan = torch.full((len(batch),), PLAIN, device=self.plan_tokens.device)
         if direction == "backward":
             assert batch.reply is not None
-            text = self._answered(batch.reply)
+            text = self.answered(batch.reply)
         else:
             if controls is not None and controls.label is not None:
                 plan = torch.full_like(plan, label_id(controls.label))

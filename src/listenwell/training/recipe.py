@@ -170,6 +170,9 @@ class Stage:
     """Stop after so many validations without a better one; 0 to use the whole budget."""
     keep: Literal["best", "last"] = "best"
     """What the stage hands on: its best checkpoint by the criterion, or its last."""
+    average: float = 0.0
+    """For `keep: last`: the share of the budget, at its end, over whose rounds the weights are averaged; what is handed
+    on is their mean. 0 for the last weights alone."""
 
     def __post_init__(self) -> None:
         for move in self.moves:
@@ -181,6 +184,10 @@ class Stage:
                 raise ConfigError(f"stage {self.name}: {unknown_name('optimizer', move.optimizer, self.optimizers)}")
         if not self.moves:
             raise ConfigError(f"stage {self.name} has no moves")
+        if not 0 <= self.average <= 1:
+            raise ConfigError(f"stage {self.name}: average is a share from 0 to 1, found {self.average}")
+        if self.average and (self.keep != "last" or self.patience):
+            raise ConfigError(f"stage {self.name}: an average needs keep: last and no patience, for a known end")
         for move, after in zip(self.moves, [*self.moves[1:], None], strict=True):
             # The step of another optimizer, or a checkpoint at the end of the round, would lose the gradient.
             if move.hold and (after is None or after.optimizer != move.optimizer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,12 +41,25 @@ class Place:
     """Epoch and batch of every stream."""
     sums: dict[str, list[float]] = field(default_factory=dict)
     """Of the losses since they were last logged."""
+    averaged: int = 0
+    """Rounds of this stage whose weights are in their mean."""
     finished: bool = False
 
 
-def write_state(folder: Path, place: Place, optimizers: dict[str, torch.optim.Optimizer], random: list[Tensor]) -> None:
-    """`random` is the state of every process's generator, the main one's first."""
+MEAN = "mean of weights"
+"""Before the names of parameters, among the tensors of a run."""
+
+
+def write_state(
+    folder: Path,
+    place: Place,
+    optimizers: dict[str, torch.optim.Optimizer],
+    random: list[Tensor],
+    mean: Mapping[str, Tensor] | None = None,
+) -> None:
+    """`random` is the state of every process's generator, the main one's first; `mean` that of the weights, if any."""
     tensors = {_random(index): state for index, state in enumerate(random)}
+    tensors |= {f"{MEAN}/{name}": value.contiguous() for name, value in (mean or {}).items()}
     for name, optimizer in optimizers.items():
         for index, state in optimizer.state_dict()["state"].items():
             for key, value in state.items():
@@ -75,6 +89,12 @@ def _random(process: int) -> str:
     return f"random/{process}" if process else "random"
 
 
+def read_mean(folder: Path) -> dict[str, Tensor]:
+    """The mean of the weights so far, by the names of the parameters; none where the run had not come to that."""
+    tensors = read_training(folder).items()
+    return {path.removeprefix(f"{MEAN}/"): value for path, value in tensors if path.startswith(f"{MEAN}/")}
+
+
 def read_state(folder: Path, optimizers: dict[str, torch.optim.Optimizer], process: int = 0) -> None:
     """Puts optimizers and random state back. An optimizer that had not stepped yet has nothing to put back.
 
@@ -83,7 +103,7 @@ def read_state(folder: Path, optimizers: dict[str, torch.optim.Optimizer], proce
     tensors = read_training(folder)
     states: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in optimizers}
     for path, value in tensors.items():
-        if path.split("/")[0] == "random":
+        if path.split("/")[0] in ("random", MEAN):
             continue
         name, index, key = path.rsplit("/", 2)
         if name not in states:

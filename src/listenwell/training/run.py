@@ -128,6 +128,10 @@ def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, proce
     parts = {} if start is None else dict(start.parts)
     for part, name in recipe.parts.items():
         parts[part] = _trained(f"parts.{part}", name, recipe, folder)
+        if processes.main and not parts[part].model.talks and "calibration" not in parts[part].meta:
+            place = folder.parent / name
+            command = f"listenwell calibrate {place if place.is_dir() else find(name)}"
+            display.warn(f"parts.{part}: {name} is not calibrated, and this run keeps it as it is; first: {command}")
     tokenizer = learn_tokenizer(recipe) if start is None else start.tokenizer
     encoded = encode_split(recipe, recipe.data, recipe.data.split, tokenizer, cut_replies=True)
     torch.manual_seed(recipe.seed)

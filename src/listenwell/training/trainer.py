@@ -20,12 +20,13 @@ from listenwell.configuration import ConfigError
 from listenwell.hearing import LABELLER, remembered
 from listenwell.models.contract import Batch, Moment, Term
 from listenwell.taxonomy import unknown_name
+from listenwell.training.averaging import Average
 from listenwell.training.data import Feed, encode_valid, feeds, with_corpus
 from listenwell.training.display import Display, Journal, describe
 from listenwell.training.optimizers import Learners, learned
 from listenwell.training.processes import Processes, TrainingError
 from listenwell.training.recipe import Move, Recipe, Stage, Stream
-from listenwell.training.resuming import Place, read_state, write_state
+from listenwell.training.resuming import Place, read_mean, read_state, write_state
 from listenwell.training.stopping import Interrupted, stop_on_signal
 
 SCORE = "score"
@@ -89,6 +90,7 @@ class Trainer:
         part = made.parts.get(LABELLER)
         self.labeller = None if part is None else remembered(part, display.begin)
         self.learners: Learners | None = None
+        self.average: Average | None = None
         self.valid = Encoded()
         self.ready: dict[str, Encoded] = {}
         self._stop = False
@@ -150,6 +152,7 @@ class Trainer:
         self.learners = Learners(self.model, stage.optimizers)
         if resume_from is not None:
             read_state(resume_from, self.learners.optimizers, self.processes.index)
+        self.average = self._average(stage, resume_from) if stage.average else None
         for name, (epoch, batch) in self.place.cursors.items():
             streams[name].epoch, streams[name].batch = epoch, batch
         budget = stage.examples or round(stage.epochs * len(first.data))
@@ -163,8 +166,15 @@ class Trainer:
         self.place.stage, self.place.rounds, self.place.seen = self.place.stage + 1, 0, 0
         self.place.epochs_begun = self.place.validations = self.place.stale = 0
         self.place.best, self.place.cursors, self.place.sums = None, {}, {}
+        self.place.averaged, self.average = 0, None
         self.learners = None  # the next stage has its own: these would be taken for them by who goes on from here
         self._save()
+
+    def _average(self, stage: Stage, resume_from: Path | None) -> Average:
+        """Of all that learns in the stage, as far as the run has come."""
+        names = {name for optimizer in stage.optimizers.values() for name in learned(self.model, optimizer)}
+        mean = {} if resume_from is None else read_mean(resume_from)
+        return Average(self.model, names, mean, self.place.averaged)
 
     def _possible(self, stage: Stage, streams: dict[str, Feed]) -> Stage:
         """The stage with the moves that there is data for."""
@@ -192,6 +202,11 @@ class Trainer:
             place.rounds += 1
             place.cursors = {name: [feed.epoch, feed.batch] for name, feed in streams.items()}
             ends = place.seen >= budget
+            if self.average is not None and place.seen > (1 - stage.average) * budget:
+                self.average.add()
+                place.averaged = self.average.count
+                if ends:
+                    self.average.put()
             if place.update // LOG_EVERY > before // LOG_EVERY:
                 speed = (place.seen - seen_then) / max(time.monotonic() - clock, 1e-9)
                 self._log(stage, means.take(), speed, budget)
@@ -334,7 +349,8 @@ class Trainer:
         random = self.processes.gather(torch.get_rng_state())
 
         def write(place: Path) -> None:
-            write_state(place, self.place, self.learners.optimizers if self.learners else {}, random)
+            optimizers = self.learners.optimizers if self.learners else {}
+            write_state(place, self.place, optimizers, random, self.average.mean if self.average else None)
 
         self._keep(
             lambda: checkpoint.save(self.made, self.folder / "last", extra=write, previous=self.folder / "previous"),

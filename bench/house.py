@@ -1,0 +1,83 @@
+"""How long the house system lets one wait, all of it: python bench/house.py [SYSTEM]
+
+It listens, plans, writes and chooses. Timed are the first words of `stream()` and the whole of `reply()` on contexts of
+EmpatheticDialogues' test split, or of the shipped corpus where that is not at hand; printed are the median and what
+nine of ten stay under. On a machine that has other work too, OMP_NUM_THREADS=1 and --busy give times that can be
+compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+import torch
+
+from listenwell.commands.studies import some_items
+from listenwell.dialogue import Dialogue
+from listenwell.finding import load
+from listenwell.house.system import House
+from listenwell.house.voice import Voice
+
+Clock = Callable[[], float]
+
+
+def contexts(number: int) -> tuple[str, list[Dialogue]]:
+    """So many contexts, taken evenly from a test split, and whose they are."""
+    for source in ("empathetic-dialogues", "shipped"):
+        try:
+            items = some_items(source, "test", None, number)
+        except FileNotFoundError as missing:
+            print(f"{missing}; going on with the shipped corpus")
+            continue
+        return source, [Dialogue(item.id, item.context) for item in items]
+    raise SystemExit("there is no corpus to take contexts from")
+
+
+def first_words(bot: House, talk: Dialogue, clock: Clock) -> float:
+    begun = clock()
+    growing = bot.stream(talk)
+    next(growing, None)
+    taken = clock() - begun
+    growing.close()
+    return taken
+
+
+def whole_reply(bot: House, talk: Dialogue, clock: Clock) -> float:
+    begun = clock()
+    bot.reply(talk)
+    return clock() - begun
+
+
+def told(name: str, seconds: Sequence[float]) -> str:
+    most = statistics.quantiles(seconds, n=10, method="inclusive")[-1] if len(seconds) > 1 else seconds[0]
+    return f"{name:22}{statistics.median(seconds):8.2f} s{most:16.2f} s"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("system", nargs="?", default="house", help="the house system: its name, or a run of it")
+    parser.add_argument("--contexts", type=int, default=100, help="how many are answered")
+    parser.add_argument("--busy", action="store_true", help="count the processor's time, not the clock's")
+    chosen = parser.parse_args()
+    clock: Clock = time.process_time if chosen.busy else time.perf_counter
+    bot = load(chosen.system, care=False)
+    if not isinstance(bot, House):
+        raise SystemExit(f"{chosen.system} is not the house system; bench/systems.py times others")
+    source, talks = contexts(chosen.contexts)
+    for measure in (first_words, whole_reply):  # once before: what is made at the first reply is not counted
+        measure(bot, talks[0], clock)
+    streamed = [first_words(bot, talk, clock) for talk in talks]
+    replied = [whole_reply(bot, talk, clock) for talk in talks]
+    by = bot.writer.engine if isinstance(bot.writer, Voice) else bot.name
+    print(f"{chosen.system}, {torch.get_num_threads()} threads, written by {by}")
+    print(f"{len(talks)} contexts of {source}, test; {bot.decoding.signature()}")
+    print(f"{'':22}{'median':>10}{'9 of 10 under':>18}")
+    print(told("stream: first words", streamed))
+    print(told("rerank: whole reply", replied))
+
+
+if __name__ == "__main__":
+    main()
