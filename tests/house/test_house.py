@@ -240,11 +240,12 @@ def test_an_evaluation_says_how_it_leaned_and_keeps_the_terms_to_choose_anew_by(
     checkpoint.save(whole, run / "best")
     some = ["--data", "shipped", "--split", "valid", "--items", "3", "--resamples", "0"]
     cli.main(["evaluate", str(run), *some, "--positivity", "0.8", "--decoding.lean.strength", "3"])
-    about = json.loads((run / "evaluation" / "shipped-valid" / "scores.json").read_text())["about"]
+    (place,) = (run / "evaluation").iterdir()
+    about = json.loads((place / "scores.json").read_text())["about"]
     assert about["decoding"].endswith(f"max8+of3+rerank({WEIGHTS.signature()})+lean0.8x3")
     capsys.readouterr()
     words = ["--weights.plan", "1", "--weights.consensus", "0.5", "--ses", "false", "--json", "true"]
-    cli.main(["rerank", str(run / "evaluation" / "shipped-valid"), *words])
+    cli.main(["rerank", str(place), *words])
     rows = [row["choice"] for row in json.loads(capsys.readouterr().out)]
     assert rows[:3] == ["all", "without plan", "without consensus"]
     assert {f"{name} alone" for name in asdict(WEIGHTS)} <= set(rows)

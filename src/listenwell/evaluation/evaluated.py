@@ -54,6 +54,8 @@ def folder_name(
     if data is not None and is_jsonl(data):
         data = Path(data).name.split(".", 1)[0]
     some = (str(items) if items else None, f"first{limit}" if limit else None)
+    if decoding is not None:
+        decoding = re.sub("[(),]+", "-", decoding).strip("-")  # a shell reads these otherwise
     return "-".join(word for word in (data, part, split, *some, decoding) if word)
 
 
