@@ -95,7 +95,11 @@ class Endpoint:
         return self._reply(as_context(talk, controls), controls)
 
     def replies(
-        self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
+        self,
+        talks: Sequence[Talk],
+        controls: Controls | None = None,
+        done: Callable[[int], None] | None = None,
+        first: int = 0,
     ) -> list[Reply]:
         contexts = [as_context(talk, controls) for talk in talks]
         return self.server.together([partial(self._reply, context, controls) for context in contexts], done)

@@ -50,9 +50,16 @@ class System(Protocol):
     def reply(self, talk: Talk, controls: Controls | None = None) -> Reply: ...
 
     def replies(
-        self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
+        self,
+        talks: Sequence[Talk],
+        controls: Controls | None = None,
+        done: Callable[[int], None] | None = None,
+        first: int = 0,
     ) -> list[Reply]:
-        """One reply a dialogue; `done` is told how many more are ready."""
+        """One reply a dialogue; `done` is told how many more are ready.
+
+        What is drawn for a dialogue goes by its place in a corpus; `first` is that of the first one.
+        """
         ...
 
     def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
@@ -127,9 +134,14 @@ class Bot:
         return self._replies([context], controls, [draw_number(context)])[0]
 
     def replies(
-        self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
+        self,
+        talks: Sequence[Talk],
+        controls: Controls | None = None,
+        done: Callable[[int], None] | None = None,
+        first: int = 0,
     ) -> list[Reply]:
-        return self._replies([as_context(talk, controls) for talk in talks], controls, range(len(talks)), done)
+        numbers = range(first, first + len(talks))
+        return self._replies([as_context(talk, controls) for talk in talks], controls, numbers, done)
 
     def _replies(
         self,

@@ -32,7 +32,7 @@ class Echo:
     def reply(self, talk: Talk, controls=None) -> Reply:
         return self.replies([talk])[0]
 
-    def replies(self, talks: Sequence[Talk], controls=None, done=None) -> list[Reply]:
+    def replies(self, talks: Sequence[Talk], controls=None, done=None, first=0) -> list[Reply]:
         texts = [as_context(talk)[-1].text for talk in talks]
         self.seen += texts
         if done is not None:

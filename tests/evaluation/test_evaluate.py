@@ -59,7 +59,7 @@ class FakeSystem:
     def reply(self, talk, controls=None) -> Reply:
         return self.replies([talk])[0]
 
-    def replies(self, talks, controls=None, done=None) -> list[Reply]:
+    def replies(self, talks, controls=None, done=None, first=0) -> list[Reply]:
         self.given = list(talks)
         return [self._reply(index) for index in range(len(talks))]
 

@@ -68,14 +68,18 @@ class Cared:
         return self.care(talk, controls) or self.system.reply(talk, controls)
 
     def replies(
-        self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
+        self,
+        talks: Sequence[Talk],
+        controls: Controls | None = None,
+        done: Callable[[int], None] | None = None,
+        first: int = 0,
     ) -> list[Reply]:
         found = [self.care(talk, controls) for talk in talks]
         rest = [index for index, reply in enumerate(found) if reply is None]
         if done is not None and len(rest) < len(found):
             done(len(found) - len(rest))
         if rest:  # the system sees only these
-            answers = self.system.replies([talks[index] for index in rest], controls, done)
+            answers = self.system.replies([talks[index] for index in rest], controls, done, first)
             for index, answer in zip(rest, answers, strict=True):
                 found[index] = answer
         return [reply for reply in found if reply is not None]

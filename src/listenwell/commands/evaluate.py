@@ -30,6 +30,8 @@ def evaluate(
     Every score comes with its 95 % interval and a signature that says how it was computed. The system is given
     what it would be given in use: the turns so far, never the emotion, the label or the situation.
 
+    One that is cut off goes on from the replies that it had, if the same command is given again and has a folder.
+
     Args:
         system: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
             server of that protocol. That one tells no likelihoods: it gets all scores but perplexity.
@@ -56,18 +58,20 @@ def evaluate(
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
     """
     import json as encoder
+    import sys
     from itertools import islice
 
-    from listenwell import checkpoint, sources
+    from listenwell import __version__, checkpoint, sources
     from listenwell.commands.asking import lean
     from listenwell.commands.display import report, scores_table, tracked
     from listenwell.commands.listening import evaluate_listener
     from listenwell.dialogue import examples
-    from listenwell.evaluation.evaluate import check_judge, drawn, write
+    from listenwell.evaluation.evaluate import all_parts, check_judge, drawn, write
     from listenwell.evaluation.evaluate import evaluate as measure
     from listenwell.evaluation.evaluated import folder_name
+    from listenwell.evaluation.kept import Kept, mark
     from listenwell.finding import find, is_remote, load, made_to_talk
-    from listenwell.hearing import LABELLER
+    from listenwell.hearing import LABELLER, fingerprint
     from listenwell.house.listening import listens
     from listenwell.labelling import Labeller
 
@@ -122,8 +126,6 @@ def evaluate(
     if items:
         about["drawn"] = f"{min(items, len(chosen)):,} of {len(chosen):,}, seed 0"
         chosen = drawn(chosen, items)
-    with tracked() as progress:
-        found = measure(bot, chosen, about, progress, resamples, **readers)
     if out is None and Path(system).is_dir():
         usual = (data, part, items) == ("empathetic-dialogues", None, 0)
         way = bot.decoding.signature()
@@ -131,9 +133,26 @@ def evaluate(
             split, None if usual else data, part, items, limit, decoding=None if way == own_decoding else way
         )
         out = Path(system) / "evaluation" / named
+    kept = None
+    if out is not None:
+        who: list[Any] = [system, base_url]
+        if made is not None:
+            who = [(fingerprint(one), one.model.config) for one in (made, *(part for _, part in all_parts(made)))]
+        kept = Kept(out.with_name(f".{out.name}.begun"), mark(chosen, who, bot.decoding, __version__))
+        if kept.replies:
+            print(f"going on: {len(kept.replies):,} of {len(chosen):,} replies were written before", file=sys.stderr)
+    try:
+        with tracked() as progress:
+            found = measure(bot, chosen, about, progress, resamples, **readers, kept=kept)
+    except BaseException:
+        if kept is not None and kept.replies:
+            print(f"{len(kept.replies):,} replies are kept; the same command goes on from there", file=sys.stderr)
+        raise
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         write(found, out)
+    if kept is not None:
+        kept.gone()
     if json:
         print(encoder.dumps({"system": system, "about": found.about, "scores": [s.to_json() for s in found.scores]}))
         return

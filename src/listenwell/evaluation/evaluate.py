@@ -17,6 +17,7 @@ import numpy as np
 from listenwell import metrics
 from listenwell.checkpoint import Checkpoint, same_training, write_folder, write_json
 from listenwell.dialogue import Dialogue, Example, as_heard
+from listenwell.evaluation.kept import Kept
 from listenwell.evaluation.pictures import draw_distributions
 from listenwell.hearing import Labels, fingerprint, is_labelled, labelled_as_here
 from listenwell.labelling import Labeller
@@ -26,6 +27,9 @@ from listenwell.sentences import sentence_encoder
 from listenwell.system import Likelihoods, System
 from listenwell.taxonomy import EMOTION_ID, EMOTIONS, LABEL_ID, LABELS
 from listenwell.text import words
+
+CHUNK = 512
+"""Replies written, and kept, at a time."""
 
 Progress = Callable[[str, int], Callable[[int], None]]
 """Told what begins and how many items it has; returns what to tell as they are done."""
@@ -58,20 +62,23 @@ def evaluate(
     resamples: int = 1000,
     labeller: Labeller | None = None,
     judge: Labeller | None = None,
+    kept: Kept | None = None,
 ) -> Evaluation:
     """Generates and scores. The system is given contexts alone: no situation, no emotion, no label.
 
-    `labeller`, of the 41 labels, and `judge`, of polarity, read the replies where they are given.
+    `labeller`, of the 41 labels, and `judge`, of polarity, read the replies where they are given. What is `kept` is not
+    done again.
     """
     items = list(items)
     if not items:
         raise ValueError("there is nothing to evaluate: no reply with a context in the data")
     heard = [as_heard(item) for item in items]
-    contexts = [Dialogue(item.id, item.context) for item in heard]
-    begun = time.monotonic()
-    replies = system.replies(contexts, done=progress("replies", len(items)))
-    seconds = time.monotonic() - begun
-    likelihoods = system.likelihoods(heard, done=progress("likelihoods", len(items)))
+    replies, seconds = written(system, heard, progress("replies", len(items)), kept)
+    likelihoods = None if kept is None else kept.likelihoods()
+    if likelihoods is None:
+        likelihoods = system.likelihoods(heard, done=progress("likelihoods", len(items)))
+        if kept is not None and likelihoods is not None:
+            kept.keep(likelihoods)
     scores = [] if likelihoods is None else likelihood_scores(likelihoods, resamples)
     scores += oracle_scores(system, items, likelihoods, progress, resamples)
     scores += emotion_scores(replies, items, resamples)
@@ -93,6 +100,24 @@ def evaluate(
         **({"rerank": asdict(decoding.rerank)} if decoding and decoding.rerank else {}),
     }
     return Evaluation(system.name, scores, items, replies, about, labels)
+
+
+def written(
+    system: System, items: Sequence[Example], done: Callable[[int], None], kept: Kept | None
+) -> tuple[list[Reply], float]:
+    """The replies, and how long they took; some at a time, so that a stop loses little."""
+    replies, seconds = ([], 0.0) if kept is None else (list(kept.replies), kept.seconds)
+    if replies:
+        done(len(replies))
+    while len(replies) < len(items):
+        contexts = [Dialogue(item.id, item.context) for item in items[len(replies) : len(replies) + CHUNK]]
+        begun = time.monotonic()
+        more = system.replies(contexts, done=done, first=len(replies))
+        took = time.monotonic() - begun
+        if kept is not None:
+            kept.add(more, took)
+        replies, seconds = [*replies, *more], seconds + took
+    return replies, seconds
 
 
 def drawn(items: Sequence[Example], number: int, seed: int = 0) -> list[Example]:
@@ -258,15 +283,16 @@ def chosen_labels(replies: Sequence[Reply]) -> dict[str, Counter[str]]:
 
 def check_judge(judge: Checkpoint, system: Checkpoint) -> None:
     """A judge that is a part of the system would praise its own choice."""
-    for name, part in _all_parts(system):
+    for name, part in all_parts(system):
         if same_training(part.meta, judge.meta) or fingerprint(part) == fingerprint(judge):
             raise ValueError(f"the judge is the {name} that {system.name} itself has; name another with --judge")
 
 
-def _all_parts(system: Checkpoint) -> Iterator[tuple[str, Checkpoint]]:
+def all_parts(system: Checkpoint) -> Iterator[tuple[str, Checkpoint]]:
+    """Of whatever depth, by name."""
     for name, part in system.parts.items():
         yield name, part
-        yield from _all_parts(part)
+        yield from all_parts(part)
 
 
 def told(labeller: Labels) -> dict[str, str]:

@@ -114,9 +114,13 @@ class House:
         return self._replies(planned, [draw_number(one.context) for one in planned])[0]
 
     def replies(
-        self, talks: Sequence[Talk], controls: Controls | None = None, done: Callable[[int], None] | None = None
+        self,
+        talks: Sequence[Talk],
+        controls: Controls | None = None,
+        done: Callable[[int], None] | None = None,
+        first: int = 0,
     ) -> list[Reply]:
-        return self._replies(self.plan(talks, controls), range(len(talks)), done)
+        return self._replies(self.plan(talks, controls), range(first, first + len(talks)), done)
 
     def _replies(
         self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None = None
