@@ -130,6 +130,12 @@ class Processes:
         with self._or_lost():
             self._accelerator.wait_for_everyone()
 
+    def end(self) -> None:
+        """All are done and part in order: one that just left might be ended by its own threads, as if it had failed."""
+        if self.count > 1:
+            self.wait()
+            self._accelerator.state.destroy_process_group()
+
     def backward(self, loss: Tensor) -> None:
         with self._or_lost():
             loss.backward()

@@ -67,6 +67,7 @@ def train(
         _take_decoding(recipe, made, folder, place, display, processes)
         if place.finished:
             display.say(f"{folder} is trained to the end of its recipe.")
+            processes.end()
             return folder / "best"
         display.say(f"going on from {source}: {place.total_seen:,} examples seen")
     if processes.index:  # the same weights everywhere, but not the same dropout
@@ -76,6 +77,7 @@ def train(
         draw(folder)
     minutes = place.seconds / 60
     display.say(f"trained on {place.total_seen:,} examples in {minutes:.1f} minutes: {folder / 'best'}")
+    processes.end()
     return folder / "best"
 
 
