@@ -142,10 +142,8 @@ def test_a_run_that_is_stopped_again_and_again_gets_there_too(recipe, unbroken, 
     assert_same_end(tmp_path / "run", unbroken)
 
 
-@pytest.mark.parametrize("number", [0, 2, 3, 6, 11])
-def test_a_stop_between_any_two_renames_of_a_checkpoint_changes_nothing(
-    recipe, unbroken, tmp_path, monkeypatch, number
-):
+def at_rename(patched, number):
+    """Stops the process before it renames for this time."""
     rename, done = os.rename, []
 
     def stopping(source, target):
@@ -154,8 +152,15 @@ def test_a_stop_between_any_two_renames_of_a_checkpoint_changes_nothing(
         done.append(target)
         rename(source, target)
 
+    patched.setattr(checkpoint.os, "rename", stopping)
+
+
+@pytest.mark.parametrize("number", [0, 2, 3, 6, 11])
+def test_a_stop_between_any_two_renames_of_a_checkpoint_changes_nothing(
+    recipe, unbroken, tmp_path, monkeypatch, number
+):
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoint.os, "rename", stopping)
+        at_rename(patched, number)
         with pytest.raises(Stopped):
             run.train(recipe, tmp_path / "run", quiet=True, save_every=1000.0)
     run.train(recipe, tmp_path / "run", resume=True, quiet=True)
@@ -398,16 +403,8 @@ def test_a_stop_while_the_decoding_is_written_leaves_the_run_whole(recipe, unbro
     folder = tmp_path / "run"
     shutil.copytree(unbroken, folder)
     chosen = replace(recipe, decoding=Decoding(min_length=3))
-    rename, done = os.rename, []
-
-    def stopping(source, target):
-        if len(done) == number:
-            raise Stopped
-        done.append(target)
-        rename(source, target)
-
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoint.os, "rename", stopping)
+        at_rename(patched, number)
         with pytest.raises(Stopped):
             run.train(chosen, folder, resume=True, quiet=True)
     run.train(chosen, folder, resume=True, quiet=True)
