@@ -1,7 +1,8 @@
-"""The temperature and the prior of a choice against a slow search; what `listenwell calibrate` does to a checkpoint."""
+"""The temperature against a slow search, a choice against all choices; what `calibrate` does to a checkpoint."""
 
 import json
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from listenwell import checkpoint
 from listenwell.batching import EncodingConfig
-from listenwell.calibration import LEAST, PRIORS, calibrate, calibrate_choice, fit_temperature, tempered
+from listenwell.calibration import LEAST, calibrate, calibrate_choice, fit_choice, fit_temperature, tempered
 from listenwell.checkpoint import Checkpoint
 from listenwell.cli import main
 from listenwell.decoding import Decoding
@@ -119,14 +120,11 @@ def test_what_cannot_be_calibrated_is_told(tiny_classifier, tmp_path):
 def chooser(tiny_model, tokenizer, tiny_classifier, monkeypatch, tmp_path):
     """A tiny MEED2 that hears with a tiny classifier. It expects intents, the later ones by far the most."""
     monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path / "cache"))
-    model = tiny_model("meed2", predictor_layers=1, choice_prior=0.7)
-    shares = torch.full((41,), 1e-4)
-    shares[32:40] = 2.0 ** torch.arange(8)
-    model.shares.copy_(shares / shares.sum())
+    model = tiny_model("meed2", predictor_layers=1)
     with torch.no_grad():
         model.predictor.out.weight *= 8
-        model.predictor.out.bias.copy_(model.shares.log())
-        model.predictor.out.bias[:32] -= 20
+        model.predictor.out.bias.fill_(-20)
+        model.predictor.out.bias[32:40] = 0.7 * torch.arange(8)
     made = Checkpoint("meed2", model, tokenizer, EncodingConfig(separators=True), Decoding(max_length=3))
     made.parts = {"labeller": tiny_classifier()}
     return made
@@ -146,23 +144,54 @@ def slow_f1(chosen, gold):
     return total / len(gold)
 
 
-def test_the_prior_is_the_one_whose_choices_agree_best_with_the_replies(chooser, items, monkeypatch):
+def expected_f1(chances, chosen):
+    """Of the chances (items, classes), what the choices may expect: each class counted by how often it is right."""
+    total = 0.0
+    for label in range(chances.shape[1]):
+        hits = sum(chances[row, label] for row, mine in enumerate(chosen) if mine == label)
+        share = chances[:, label].sum()
+        total += share * 2 * hits / (share + sum(mine == label for mine in chosen))
+    return total / len(chances)
+
+
+def test_the_choice_is_as_good_as_the_best_of_all_choices():
+    random = np.random.default_rng(5)
+    for _ in range(8):
+        chances = random.dirichlet([2.0, 0.7, 0.3], size=7)
+        worth, doubt = fit_choice(chances)
+        reached = expected_f1(chances, (worth * (chances - doubt)).argmax(axis=1))
+        best = max(expected_f1(chances, chosen) for chosen in product(range(3), repeat=7))
+        assert expected_f1(chances, chances.argmax(axis=1)) <= reached <= best
+        assert reached > 0.97 * best  # so few items that one of them moves what the others are worth
+
+
+def test_the_more_there_are_the_nearer_comes_what_is_expected():
+    random = np.random.default_rng(5)
+    chances = random.dirichlet([3.0, 0.6, 0.4, 0.2], size=4000)
+    gold = np.array([random.choice(4, p=row) for row in chances])
+    worth, doubt = fit_choice(chances)
+    chosen = (worth * (chances - doubt)).argmax(axis=1)
+    likeliest = chances.argmax(axis=1)
+    assert slow_f1(chosen.tolist(), gold.tolist()) == pytest.approx(100 * expected_f1(chances, chosen), abs=1.5)
+    assert slow_f1(chosen.tolist(), gold.tolist()) > slow_f1(likeliest.tolist(), gold.tolist()) + 1
+
+
+def test_the_choice_is_held_against_the_replies(chooser, items, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(type(chooser.model), "step", None)  # no reply is written
         found = calibrate_choice(chooser, items)
-    assert [prior for prior, _ in found.curve] == list(PRIORS) == [tenth / 10 for tenth in range(11)]
-    assert (found.before, found.items, found.labels) == (0.7, len(items), "the corpus")
-    assert chooser.meta["calibration"]["choice_prior"] == found.choice_prior == chooser.model.config.choice_prior
+    assert (found.items, found.labels) == (len(items), "the corpus")
     gold = [item.reply.label.name for item in items]
-    talks = [item.context for item in items]
-    worth = {}
-    for prior in PRIORS:  # as it talks
-        chooser.model.config.choice_prior = prior
-        chosen = [reply.label for reply in Bot(chooser).replies([Dialogue("d", talk) for talk in talks])]
-        worth[prior] = slow_f1(chosen, gold)
-    assert dict(found.curve) == pytest.approx(worth)
-    assert len(set(worth.values())) > 1
-    assert found.choice_prior == max(PRIORS, key=worth.__getitem__)
+    talks = [Dialogue("d", item.context) for item in items]
+    ways = {"after": (chooser.model.worth.clone(), chooser.model.doubt.clone()), "before": (1.0, 0.0)}
+    for when, (worth, doubt) in ways.items():  # as it talks
+        chooser.model.worth[:], chooser.model.doubt[:] = worth, doubt
+        chosen = [reply.label for reply in Bot(chooser).replies(talks)]
+        assert getattr(found, f"f1_{when}") == pytest.approx(slow_f1(chosen, gold))
+        right = sum(mine == label for mine, label in zip(chosen, gold, strict=True))
+        assert getattr(found, f"accuracy_{when}") == pytest.approx(100 * right / len(gold))
+    calibrate_choice(chooser, items)
+    assert torch.equal(chooser.model.worth, ways["after"][0]), "an earlier way is forgotten"
 
 
 def test_where_the_corpus_has_other_labels_the_choice_is_held_against_the_labeller_s(chooser, items):
@@ -172,7 +201,7 @@ def test_where_the_corpus_has_other_labels_the_choice_is_held_against_the_labell
     given = Labeller(chooser.parts["labeller"]).label([item.reply.text for item in items])
     told = [replace(i, reply=replace(i.reply, label=label)) for i, label in zip(items, given, strict=True)]
     again = calibrate_choice(chooser, told)
-    assert (again.labels, again.curve) == ("the corpus", found.curve)
+    assert again == replace(found, labels="the corpus")
     chooser.parts = {}
     assert calibrate_choice(chooser, items).labels == "the corpus"
     with pytest.raises(ValueError, match="nothing to calibrate by: no reply has one of the 41 labels"):
@@ -185,14 +214,14 @@ def test_a_run_of_meed2_is_calibrated_from_the_command_line(chooser, small_corpu
     main(["calibrate", str(tmp_path / "run"), "--json"])
     told = json.loads(capsys.readouterr().out)
     again = checkpoint.load(tmp_path / "run" / "best")
-    assert again.model.config.choice_prior == told["choice_prior"]
     assert again.meta["calibration"] == {**told, "data": str(small_corpus), "split": "valid"}
     assert set(again.parts) == {"labeller"}
-    assert torch.equal(again.model.shares, chooser.model.shares)
+    assert not torch.equal(again.model.worth, chooser.model.worth)
     main(["calibrate", str(tmp_path / "run")])
     shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    for prior, f1 in told["curve"]:
-        assert f"{prior:.1f} {f1:.2f} %{' chosen' if prior == told['choice_prior'] else ''}" in shown
+    assert "against the labels of the corpus the likeliest chosen" in shown
+    assert f"weighted F1 {told['f1_before']:.2f} % {told['f1_after']:.2f} %" in shown
+    assert f"accuracy {told['accuracy_before']:.2f} % {told['accuracy_after']:.2f} %" in shown
 
 
 def test_the_plain_transformer_chooses_nothing(tiny_model, tokenizer, small_corpus, tmp_path):

@@ -1,9 +1,9 @@
-"""One number of a trained checkpoint, fitted on validation data: how sure a classifier may be, how MEED2 chooses.
+"""A few numbers of a trained checkpoint, fitted on validation data: how sure a classifier may be, how MEED2 chooses.
 
 A classifier has one temperature a head (Guo et al., 2017): dividing all logits by one number changes no label, only the
-confidence in it. MEED2 has its `choice_prior`: how far a rarer label is preferred for its reply. The number is kept in
-the checkpoint, not learned in a stage: training needs no second look at validation data, and a checkpoint that is
-labelled with, shipped or put into another system is calibrated wherever it goes.
+confidence in it. MEED2 has `worth` and `doubt` of each label, by which it chooses that of its reply. The numbers are
+kept in the checkpoint, not learned in a stage: training needs no second look at validation data, and a checkpoint that
+is labelled with, shipped or put into another system is calibrated wherever it goes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 from listenwell import metrics
 from listenwell.batching import collate, encode, ordered_batches
@@ -43,21 +44,22 @@ class Calibration:
     ece_after: float
 
 
-PRIORS = tuple(tenth / 10 for tenth in range(11))
-"""Among these a choice_prior is looked for; 0 is the paper's way."""
+ROUNDS = 200
+"""In which the best way to choose labels is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What each choice_prior would bring on the data that the best was chosen on."""
+    """What the way to choose the labels of replies did on the contexts that it was fitted on."""
 
-    choice_prior: float
-    before: float
     items: int
     labels: Literal["the corpus", "the labeller"]
     """Whose labels of the replies the choice is held against."""
-    curve: tuple[tuple[float, float], ...]
-    """Each prior with the F1 of the labels it chooses, in percent, weighted by how often each is right."""
+    f1_before: float
+    """Of the likeliest labels, in percent, weighted by how often each is right."""
+    f1_after: float
+    accuracy_before: float
+    accuracy_after: float
 
 
 def fit_temperature(log_probs: np.ndarray, gold: np.ndarray) -> float:
@@ -136,10 +138,11 @@ def calibrate_listener(
 
 
 def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | None = None) -> Choice:
-    """Sets the `choice_prior` of a MEED2's checkpoint: the one whose labels agree best with those of the replies.
+    """Sets how a MEED2's checkpoint chooses labels: so that it may expect the best F1, weighted by how often each is
+    right. An earlier way is forgotten.
 
-    Those are the corpus's own, if they are of the 41, else the labeller's, as in training. The contexts are read once,
-    by the predictor alone: no reply is written. Of equals the lowest is taken.
+    The contexts are read once, by the predictor alone: no reply is written. The labels of the replies are the corpus's
+    own, if they are of the 41, else the labeller's, as in training. The choice is held against them, and not fitted.
     """
     model: Any = made.model
     part = made.parts.get(LABELLER)
@@ -152,15 +155,43 @@ def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | 
     gold = np.array([gold_label(item) for item in items])
     heard = [as_heard(item) for item in items] if labeller is None else label_contexts(items, labeller)
     expected = _expected(made, heard, begin)
-    curve = tuple(
-        (prior, metrics.weighted_f1(model.preferred(expected, prior).numpy(), gold, resamples=0).value)
-        for prior in PRIORS
-    )
-    best = max(curve, key=lambda pair: pair[1])[0]
+    worth, doubt = fit_choice(expected.double().exp().numpy())
+    model.worth.copy_(torch.from_numpy(worth))
+    model.doubt.copy_(torch.from_numpy(doubt))
+    ways = [F.one_hot(chosen, len(LABEL_ID)).numpy() for chosen in (expected.argmax(dim=-1), model.choose(expected))]
+    f1 = [metrics.weighted_f1(way, gold, resamples=0).value for way in ways]
+    accuracy = [metrics.accuracy_at(way, gold, resamples=0).value for way in ways]
     by: Literal["the corpus", "the labeller"] = "the corpus" if own else "the labeller"
-    found = Choice(best, model.config.choice_prior, int((gold != ABSENT).sum()), by, curve)
-    model.config.choice_prior = best
+    found = Choice(int((gold != ABSENT).sum()), by, *f1, *accuracy)
     made.meta["calibration"] = asdict(found)
+    return found
+
+
+def fit_choice(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`worth` and `doubt` (classes,): choosing argmax worth · (p − doubt) gives the best weighted F1 to be expected of
+    items with these chances (items, classes).
+
+    With π a class's share of what is right, q its share of what is chosen and h the share in which both are so, its F1
+    is 2h / (π + q), and their sum, weighted by π, is to be high. One more choice adds its chance p to h and 1 to q,
+    which is worth π · (2p / (π + q) − 2h / (π + q)²) = 2π / (π + q) · (p − F1 / 2). As q and h follow from the choices,
+    they are looked for in rounds, each of which moves them less (Frank and Wolfe's way; Narasimhan et al., 2015). The
+    best round counts; the likeliest classes are the first.
+    """
+    share = chances.mean(axis=0)
+    taken, hits = np.zeros_like(share), np.zeros_like(share)
+    worth, doubt = np.ones_like(share), np.zeros_like(share)
+    best, found = -1.0, (worth, doubt)
+    rows = np.arange(len(chances))
+    for number in range(ROUNDS):
+        chosen = (worth * (chances - doubt)).argmax(axis=1)
+        mine = np.bincount(chosen, minlength=len(share)) / len(rows)
+        right = np.bincount(chosen, weights=chances[rows, chosen], minlength=len(share)) / len(rows)
+        reached = float((share * 2 * right / (share + mine)).sum())
+        if reached > best:
+            best, found = reached, (worth, doubt)
+        step = 2 / (number + 2)
+        taken, hits = taken + step * (mine - taken), hits + step * (right - hits)
+        worth, doubt = 2 * share / (share + taken), hits / (share + taken)
     return found
 
 

@@ -137,7 +137,7 @@ def test_a_hidden_layer_and_a_softmax_over_the_41_follow(make, batch):
     hidden = F.linear(pooled, predictor.hidden.weight, predictor.hidden.bias)
     hidden = 0.5 * hidden * (1 + torch.erf(hidden / math.sqrt(2)))
     slow = (hidden @ predictor.out.weight.T + predictor.out.bias).softmax(-1)
-    believed = model.understand(batch).beliefs["label"].exp()
+    believed = model.understand(batch).fixed.expected.exp()
     assert believed.shape == (6, 41)
     assert torch.allclose(believed, slow, atol=1e-6)
 
@@ -156,7 +156,7 @@ def test_the_predictor_s_loss_by_hand(make, batch):
     gold = batch.label.clone()
     gold[1] = ABSENT
     model = make()
-    believed = model.understand(batch).beliefs["label"]
+    believed = model.understand(batch).fixed.expected
     terms = model.objective("response-label", replace(batch, label=gold), Moment(), label_smoothing=0.1)
     assert set(terms) == {"response-label", "response-label-accuracy"}
     rows = [0, 2, 3, 4, 5]
@@ -216,11 +216,12 @@ def test_another_label_gives_other_words_at_every_step(make, batch):
 def test_unless_one_is_asked_for_the_likeliest_label_is_taken(make, batch):
     model = make()
     state = model.understand(batch)
-    assert state.fixed.label.tolist() == state.beliefs["label"].argmax(-1).tolist()
+    assert state.fixed.label.tolist() == state.fixed.expected.argmax(-1).tolist()
+    assert torch.equal(state.beliefs["label"].exp(), F.one_hot(state.fixed.label, 41).float())
     asked = model.understand(batch, Controls(label="wishing"))
     assert asked.fixed.label.tolist() == [LABEL_ID["wishing"]] * 6
     assert asked.beliefs["label"].exp()[:, LABEL_ID["wishing"]].tolist() == [1.0] * 6
-    assert torch.equal(asked.fixed.expected, state.beliefs["label"])
+    assert torch.equal(asked.fixed.expected, state.fixed.expected)
     with pytest.raises(ValueError, match="unknown label 'wihsing'; did you mean 'wishing'"):
         model.understand(batch, Controls(label="wihsing"))
 
@@ -228,7 +229,7 @@ def test_unless_one_is_asked_for_the_likeliest_label_is_taken(make, batch):
 @torch.no_grad()
 def test_the_reasons_say_what_it_does_and_what_it_found_likeliest(make, batch):
     model = make()
-    chances = model.understand(batch).beliefs["label"][2].exp().tolist()
+    chances = model.understand(batch).fixed.expected[2].exp().tolist()
     best = sorted(range(41), key=lambda index: -chances[index])[:3]
     found = model.reasons(model.understand(batch), 2)
     assert found["does"] == LABELS[best[0]]
@@ -283,20 +284,16 @@ def test_beams_without_4_grams_that_come_twice_are_scored_as_the_model_scores_th
 
 
 @torch.no_grad()
-def test_a_rarer_label_may_be_preferred(make, batch):
-    """By log p(l | x) − choice_prior · log p(l), where p(l) is how often people reply so, one more than counted."""
-    model = make(choice_prior=0.4)
-    assert list(model.on_epoch_start("predictor", 0, lambda: [batch, batch])) == ["shares"]
-    gold = batch.label.tolist()
-    counts = [1 + 2 * gold.count(label) for label in range(len(LABELS))]
-    expected = model.predict(batch)
+def test_a_label_is_chosen_by_its_worth_and_its_doubt(make, batch):
+    model = make()
+    model.worth.copy_(torch.rand(41, generator=torch.Generator().manual_seed(1)) * 2)
+    model.doubt.copy_(torch.rand(41, generator=torch.Generator().manual_seed(2)) * 0.05)
     state = model.understand(batch)
-    for row in range(len(batch)):
-        worth = [expected[row, label].item() - 0.4 * math.log(n / sum(counts)) for label, n in enumerate(counts)]
-        assert int(state.fixed.label[row]) == max(range(len(LABELS)), key=worth.__getitem__)
+    for row, logs in enumerate(model.predict(batch)):
+        pays = [float(model.worth[label] * (logs[label].exp() - model.doubt[label])) for label in range(41)]
+        assert int(state.fixed.label[row]) == max(range(41), key=pays.__getitem__)
         assert int(state.beliefs["label"][row].argmax()) == int(state.fixed.label[row])
-    assert torch.equal(state.fixed.expected, expected)
-    assert list(model.on_epoch_start("predictor", 1, lambda: [batch])) == []  # counted once
+    assert torch.equal(state.fixed.expected, model.predict(batch))
 
 
 # Likelihood
@@ -375,7 +372,7 @@ def test_no_gold_label_and_no_emotion_is_seen_in_use(model, batch):
 def test_the_labels_heard_in_the_context_change_what_is_chosen_but_not_for_the_plain_transformer(make, batch):
     other = replace(batch, context=replace(batch.context, labels=(batch.context.labels + 1) % 41))
     model, plain = make(), make("meed2-plain")
-    assert not torch.allclose(model.understand(batch).beliefs["label"], model.understand(other).beliefs["label"])
+    assert not torch.allclose(model.understand(batch).fixed.expected, model.understand(other).fixed.expected)
     assert not torch.allclose(told(model, batch, "sad"), told(model, other, "sad"))
     assert torch.equal(plain.score(batch), plain.score(other))
 
@@ -387,7 +384,7 @@ def test_the_labels_heard_in_the_context_change_what_is_chosen_but_not_for_the_p
 def test_trained_together_the_decoder_reads_the_expected_label(make, batch):
     model = make()
     terms = model.objective("joint", batch, Moment())
-    believed = model.understand(batch).beliefs["label"].exp()
+    believed = model.understand(batch).fixed.expected.exp()
     expected = torch.stack(
         [sum(p * e for p, e in zip(row, model.input.labels.weight, strict=True)) for row in believed]
     )
@@ -447,7 +444,6 @@ def test_what_is_loaded_scores_bit_for_bit_as_what_was_saved(model, batch, token
     [
         ({"score_mass": 0.0}, "model meed2: score_mass is 0.0, expected a share above 0 and at most 1"),
         ({"score_most": 42}, "model meed2: score_most is 42, expected 1 to 41 labels"),
-        ({"choice_prior": 1.5}, "model meed2: choice_prior is 1.5, expected 0 to 1"),
         ({"heads": 7}, "model meed2: width 300 does not divide into 7 heads"),
     ],
 )

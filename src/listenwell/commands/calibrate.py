@@ -18,8 +18,9 @@ def calibrate(
     No label changes, only how sure the classifier is of it. The checkpoint is written anew with the temperature in it.
     A listener (house-listener) has one for the emotion of a dialogue and one for the label of the reply.
 
-    Of meed2 the choice_prior is chosen instead, by which it chooses the label of its reply: of 0, 0.1 … 1 the one with
-    the best F1 against the labels of the replies, weighted by how often each is right. No reply is written for it.
+    Of meed2 it is set instead how the label of a reply is chosen from what its predictor expects: so that the best F1
+    is to be expected, weighted by how often each label is right. The likeliest label, to ask or to acknowledge, is
+    chosen too often for that. No reply is written for it.
 
     Args:
         system: The folder of a run or checkpoint.
@@ -55,7 +56,7 @@ def calibrate(
     dialogues = sources.read(chosen, path, split, labels=made.model.label_set, **options)
     fitted: dict[str, Any] = {}
     with tracked() as progress:
-        if listens(made) or hasattr(made.model, "preferred"):
+        if listens(made) or hasattr(made.model, "choose"):
             items = [item for dialogue in dialogues for item in examples(dialogue)]
             if listens(made):
                 fitted |= calibrate_listener(made, items, progress("reading", len(items)))
@@ -88,6 +89,8 @@ def _temperature(found: Calibration) -> Shown:
 
 
 def _choice(found: Choice) -> Shown:
-    marks = {found.before: "before", found.choice_prior: "chosen"}
-    rows = [(f"{prior:.1f}", f"{f1:.2f} %", marks.get(prior, "")) for prior, f1 in found.curve]
-    return ("choice_prior", f"F1 against the labels of {found.labels}", ""), rows
+    rows = [
+        ("weighted F1", f"{found.f1_before:.2f} %", f"{found.f1_after:.2f} %"),
+        ("accuracy", f"{found.accuracy_before:.2f} %", f"{found.accuracy_after:.2f} %"),
+    ]
+    return (f"against the labels of {found.labels}", "the likeliest", "chosen"), rows

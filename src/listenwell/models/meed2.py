@@ -14,7 +14,7 @@ The labels of the context's turns come from a classifier that is no part of this
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -69,10 +69,6 @@ class Meed2Config:
     """Width of the word tables; 0 means the model's. A narrower one goes through a projection."""
     labels: bool = True
     """Read the utterances' labels and choose the reply's; without them it is the plain transformer of Table 3."""
-    choice_prior: float = 0.0
-    """How far a label is preferred for being rarer: it is chosen by log p(l | x) − choice_prior · log p(l). The usual
-    ones, to ask and to acknowledge, are the likeliest far more often than they are right. `listenwell calibrate` finds
-    the best on validation data."""
     score_mass: float = 1.0
     """For the likelihood: so much of the predictor's probability is summed over, the likeliest labels first."""
     score_most: int = 41
@@ -164,8 +160,11 @@ class Told:
 class Meed2(Model):
     """p(label | context) and p(reply | context, label)."""
 
-    shares: Tensor
-    """How often people reply with each label, (41,)."""
+    worth: Tensor
+    doubt: Tensor
+    """By these a label is chosen for a reply, (41,) each: the one with the highest worth · (p(l | x) − doubt). At first
+    that is the likeliest, as in the paper; `listenwell calibrate` sets them. To ask and to acknowledge are the
+    likeliest far more often than they are right."""
 
     Config = Meed2Config
     objectives: ClassVar[Mapping[str, str]] = {
@@ -177,8 +176,6 @@ class Meed2(Model):
     def __init__(self, config: Meed2Config, vocabulary: Vocabulary) -> None:
         super().__init__()
         check_summed(config.score_mass, config.score_most)
-        if not 0 <= config.choice_prior <= 1:
-            raise ValueError(f"choice_prior is {config.choice_prior}, expected 0 to 1")
         self.config = config
         self.vocabulary = vocabulary
         sizes = (config.width, config.heads, config.feed_forward, config.dropout, F.gelu)
@@ -188,7 +185,8 @@ class Meed2(Model):
         self.predictor = Predictor(config, vocabulary) if config.labels else None
         self.takes_label = config.labels
         if config.labels:
-            self.register_buffer("shares", torch.full((len(LABELS),), 1 / len(LABELS)))
+            self.register_buffer("worth", torch.ones(len(LABELS)))
+            self.register_buffer("doubt", torch.zeros(len(LABELS)))
 
     @property
     def words(self) -> WordEmbedding:
@@ -197,15 +195,6 @@ class Meed2(Model):
 
     def initialise(self, prior: WordPrior) -> None:
         self.words.start_frequencies(prior.counts)
-
-    def on_epoch_start(self, stage: str, epoch: int, batches: Callable[[], Iterable[Batch]]) -> Iterable[str]:
-        """Counts the labels of the replies it is about to learn; each one more, so that none has a share of 0."""
-        if self.predictor is None or epoch:
-            return ()
-        found = [batch.label[batch.label != ABSENT] for batch in batches() if batch.label is not None]
-        counts = 1 + torch.cat(found or [self.shares.new_zeros(0, dtype=torch.long)]).bincount(minlength=len(LABELS))
-        self.shares.copy_(counts / counts.sum())
-        return ("shares",)
 
     def remember(self, batch: Batch) -> Memory:
         """The context, encoded and projected for the decoder."""
@@ -219,9 +208,9 @@ class Meed2(Model):
         assert batch.context is not None
         return self.predictor(batch.context)
 
-    def preferred(self, expected: Tensor, prior: float) -> Tensor:
-        """What a label is chosen by, (batch, 41), of what the predictor expects: both as log-probabilities."""
-        return (expected - prior * self.shares.log()).log_softmax(dim=-1)
+    def choose(self, expected: Tensor) -> Tensor:
+        """The label to reply with (batch,), of what the predictor expects, (batch, 41) log-probabilities."""
+        return (self.worth * (expected.exp() - self.doubt)).argmax(dim=-1)
 
     def understand(
         self,
@@ -232,19 +221,18 @@ class Meed2(Model):
     ) -> State:
         """Replies with the label asked for, else with the one that the predictor chooses.
 
-        The belief "label" is of the label that the reply will have: as the choice is made, or certain where one is
-        asked for.
+        The belief "label" is of the label that the reply will have, and certain; what the predictor expects is in what
+        the decoder is told.
         """
         memory = self.remember(batch)
         if self.predictor is None:
             return State(fixed=Told(memory))
         expected = self.predict(batch)
-        believed = self.preferred(expected, self.config.choice_prior)
-        label = believed.argmax(dim=-1)
+        label = self.choose(expected)
         if controls is not None and controls.label is not None:
             label = torch.full_like(label, label_id(controls.label))
-            believed = F.one_hot(label, len(LABELS)).to(expected.dtype).log()
-        return State({"label": believed}, Told(memory, label, expected))
+        certain = F.one_hot(label, len(LABELS)).to(expected.dtype).log()
+        return State({"label": certain}, Told(memory, label, expected))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         label = state.fixed.label
