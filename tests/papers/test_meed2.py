@@ -151,6 +151,24 @@ def test_the_predictor_learns_apart_from_the_generator(make, batch):
         assert moved == {name for name, _ in model.named_parameters() if name.split(".")[0] in learned}
 
 
+def test_the_predictor_may_start_as_the_generator_and_goes_its_own_way(make, batch):
+    model = make(predictor_start="generator")
+    before = model.predict(batch)
+    assert list(model.on_epoch_start("replies", 0, list)) == list(model.on_epoch_start("predictor", 1, list)) == []
+    assert torch.equal(model.predict(batch), before)
+    assert list(model.on_epoch_start("predictor", 0, list)) == ["predictor.input.*", "predictor.encoder.*"]
+    context = batch.context
+    read = model.predictor.encoder(model.predictor.input.of(context), context.mask)
+    assert torch.equal(read, model.encoder(model.input.of(context), context.mask))
+    with torch.no_grad():
+        model.predictor.input.words.table += 1
+    assert not torch.equal(model.predictor.input.words.table, model.input.words.table)
+    left = make()
+    assert list(left.on_epoch_start("predictor", 0, list)) == []
+    plain = make("meed2-plain", predictor_start="generator")
+    assert list(plain.on_epoch_start("predictor", 0, list)) == []
+
+
 @torch.no_grad()
 def test_the_predictor_s_loss_by_hand(make, batch):
     gold = batch.label.clone()
@@ -442,6 +460,10 @@ def test_what_is_loaded_scores_bit_for_bit_as_what_was_saved(model, batch, token
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
+        (
+            {"predictor_start": "generator", "predictor_layers": 3},
+            "model meed2: predictor_layers is 3 and encoder_layers 4: alike if the predictor starts as the generator",
+        ),
         ({"score_mass": 0.0}, "model meed2: score_mass is 0.0, expected a share above 0 and at most 1"),
         ({"score_most": 42}, "model meed2: score_most is 42, expected 1 to 41 labels"),
         ({"heads": 7}, "model meed2: width 300 does not divide into 7 heads"),

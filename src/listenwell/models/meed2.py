@@ -14,7 +14,7 @@ The labels of the context's turns come from a classifier that is no part of this
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -46,6 +46,9 @@ from listenwell.taxonomy import LABEL_ID, LABELS, NEUTRAL, label_id
 LISTENER = ROLES.index("listener")
 """Who replies when the model talks."""
 
+PREDICTOR = "predictor"
+"""The stage in which the predictor learns, by the name that it has in a recipe."""
+
 
 @dataclass
 class Meed2Config:
@@ -61,6 +64,9 @@ class Meed2Config:
     """How deep the reply is written."""
     predictor_layers: int = 4
     """How deep the predictor reads the context."""
+    predictor_start: Literal["new", "generator"] = "new"
+    """What the predictor reads by when a stage called predictor begins: as it is, or as the generator's encoder does,
+    with copies of its embeddings and layers. Who has learned to write replies knows the words."""
     feed_forward: int = 1200
     """Inner width of the feed-forward parts."""
     dropout: float = 0.1
@@ -176,6 +182,9 @@ class Meed2(Model):
     def __init__(self, config: Meed2Config, vocabulary: Vocabulary) -> None:
         super().__init__()
         check_summed(config.score_mass, config.score_most)
+        if config.predictor_start == "generator" and config.predictor_layers != config.encoder_layers:
+            layers = f"predictor_layers is {config.predictor_layers} and encoder_layers {config.encoder_layers}"
+            raise ValueError(f"{layers}: alike if the predictor starts as the generator")
         self.config = config
         self.vocabulary = vocabulary
         sizes = (config.width, config.heads, config.feed_forward, config.dropout, F.gelu)
@@ -195,6 +204,16 @@ class Meed2(Model):
 
     def initialise(self, prior: WordPrior) -> None:
         self.words.start_frequencies(prior.counts)
+
+    def on_epoch_start(self, stage: str, epoch: int, batches: Callable[[], Iterable[Batch]]) -> Iterable[str]:
+        """Lets the predictor start as the generator, if it is to."""
+        if self.predictor is None or self.config.predictor_start == "new" or stage != PREDICTOR or epoch:
+            return ()
+        theirs = self.state_dict()
+        for name in ("input", "encoder"):
+            part = getattr(self.predictor, name)
+            part.load_state_dict({key: theirs[f"{name}.{key}"] for key in part.state_dict()})
+        return ("predictor.input.*", "predictor.encoder.*")
 
     def remember(self, batch: Batch) -> Memory:
         """The context, encoded and projected for the decoder."""
