@@ -47,19 +47,24 @@ def test_with_4_grams_blocked_it_finds_what_trying_everything_finds(seed):
     assert [reply.score for reply in found] == pytest.approx([score for score, *_ in expected], abs=1e-4)
 
 
-@given(seed=st.integers(0, 10_000), penalty=st.sampled_from([-1.0, 0.0, 0.5, 1.0, 3.0]), beams=st.integers(2, 6))
-@settings(max_examples=40, deadline=None)
-def test_stopping_early_changes_nothing(seed, penalty, beams):
-    # The bound against a plain search, one hypothesis at a time, that never stops early.
+@given(
+    seed=st.integers(0, 10_000),
+    penalty=st.sampled_from([-1.0, 0.0, 0.5, 1.0, 3.0]),
+    beams=st.integers(2, 6),
+    early=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_stopping_changes_nothing_and_with_early_only_what_would_have_to_grow_into_it(seed, penalty, beams, early):
+    # The bound against a plain search, one hypothesis at a time, that never stops, or only where `early` lets it.
     model, candidates = Recurrent(seed, vocabulary=6), min(beams, 2)
-    options = {"beams": beams, "candidates": candidates, "length_penalty": penalty, "max_length": 9}
+    options = {"beams": beams, "candidates": candidates, "length_penalty": penalty, "max_length": 9, "early": early}
     for context, row in enumerate(beam(model, [0, 1, 2], **options)):
-        expected = plain_search(model, context, beams, penalty, 9)[:candidates]
+        expected = plain_search(model, context, beams, penalty, 9, candidates if early else ALL)[:candidates]
         assert [tuple(reply.tokens) for reply in row] == [tokens for _, tokens in expected]
         assert [reply.score for reply in row] == pytest.approx([score for score, _ in expected], abs=1e-4)
 
 
-def plain_search(model, context, beams, penalty, max_length):
+def plain_search(model, context, beams, penalty, max_length, enough):
     live, complete = [(0.0, (), model.understand([context]))], []
     for step in range(max_length):
         ways = []
@@ -71,6 +76,9 @@ def plain_search(model, context, beams, penalty, max_length):
         ways.sort(key=lambda way: way[0], reverse=True)
         complete += [(lp / (step + 1) ** penalty, tokens[:-1]) for lp, tokens, _ in ways[:beams] if tokens[-1] == END]
         live = [way for way in ways if way[1][-1] != END][:beams]
+        best = sorted((score for score, _ in complete), reverse=True)[:enough]
+        if len(best) == enough and live[0][0] / (step + 2) ** penalty <= best[-1]:
+            return sorted(complete, reverse=True)
     complete += [(logprob / max_length**penalty, tokens) for logprob, tokens, _ in live]
     return sorted(complete, reverse=True)
 
@@ -156,3 +164,18 @@ def test_a_larger_length_penalty_gives_longer_replies():
         [[reply]] = decode(model, model.understand(), options, start=START, end=END, banned=[START])
         lengths.append(len(reply.tokens))
     assert lengths == [1, 7]
+
+
+def test_stopping_early_takes_fewer_steps_and_misses_what_is_only_good_when_long():
+    # Once the second word is said it goes on surely, so that its mean grows with its length.
+    table = torch.full((4, 4), -9.0)
+    table[START, END], table[START, 3] = 0.5, 0.0
+    table[3, 3] = 9.0
+    tokens, steps = {}, {}
+    for early in (False, True):
+        model = Markov(table)
+        options = Decoding(method="beam", beams=2, min_length=0, max_length=12, early=early)
+        [[reply]] = decode(model, model.understand(), options, start=START, end=END, banned=[START])
+        tokens[early], steps[early] = reply.tokens, len(model.rows_seen)
+    assert tokens == {False: [3] * 12, True: []}
+    assert steps[True] < steps[False] == 12

@@ -27,6 +27,7 @@ from listenwell.decoding import Changes, Decoding, Lean, Rerank
             "Decoding.candidates is 3, expected at most beams, which is 2",
         ),
         ({"seed": 0.5}, "Decoding.seed is 0.5, expected an integer"),
+        ({"early": 1}, "Decoding.early is 1, expected true or false"),
     ],
 )
 def test_a_wrong_option_is_named_with_what_was_found_and_expected(wrong, message):
@@ -40,6 +41,8 @@ def test_a_wrong_option_is_named_with_what_was_found_and_expected(wrong, message
     [
         ({}, "greedy+max40"),
         ({"method": "beam", "block_ngrams": 3}, "beam5+lp1+block3+max40"),
+        ({"method": "beam", "early": True}, "beam5+lp1+early+max40"),
+        ({"early": True}, "greedy+max40"),
         ({"method": "beam", "beams": 8, "length_penalty": 0.65, "candidates": 2}, "beam8+lp0.65+max40+of2"),
         ({"method": "sample", "top_k": 50, "temperature": 0.7, "seed": 3}, "sample+t0.7+k50+seed3+max40"),
         ({"method": "sample", "top_p": 0.9, "candidates": 4}, "sample+t1+p0.9+seed0+lp1+max40+of4"),

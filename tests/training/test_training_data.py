@@ -6,6 +6,7 @@ from listenwell.batching import EncodingConfig, collate, encode
 from listenwell.configuration import ConfigError
 from listenwell.dialogue import examples
 from listenwell.sources import jsonl, shipped
+from listenwell.text import TextConfig, train_tokenizer
 from listenwell.training import data
 from listenwell.training.recipe import DataConfig, Stream, load_recipe
 
@@ -140,6 +141,17 @@ def test_vectors_are_read_for_the_words_that_are_known(tmp_path, tokenizer):
     assert set(known.nonzero()[:, 0].tolist()) == {the, dot}
     assert vectors[the].tolist() == [1, 2, 3]
     assert vectors[dot].tolist() == pytest.approx([-1, 0, 0.01])
+
+
+def test_a_piece_that_is_a_whole_word_has_the_words_vector_and_one_that_goes_on_a_word_has_none(tmp_path):
+    texts = ["The ring, the Ring", "the, being", "the ring being"] * 10
+    pieces = train_tokenizer(texts, TextConfig(kind="bpe", size=400))
+    path = tmp_path / "v.txt"
+    path.write_text("the 1 2\nring 3 4\ning 5 6\n, 7 8\nxyzzy 9 9\n")
+    vectors, known = data.read_vectors(path, pieces)
+    found = {pieces.token(index): vectors[index].tolist() for index in known.nonzero()[:, 0].tolist()}
+    assert found == {"Ġthe": [1, 2], "ĠThe": [1, 2], "Ġring": [3, 4], "ĠRing": [3, 4], ",": [7, 8]}
+    assert pieces.backend.token_to_id("ing") is not None
 
 
 def test_word2vecs_header_is_no_word(tmp_path, tokenizer):

@@ -97,6 +97,9 @@ class Decoding:
     """Beam search: how many hypotheses are carried along; one beam is greedy."""
     length_penalty: float = 1.0
     """score = logprob / length ** length_penalty, the end token counted: 0 favours short replies, 1 is the mean."""
+    early: bool = False
+    """Beam search: stop once no hypothesis that goes on scores better, as long as it is now, than those that ended.
+    Else only once none can come to score better, however long it grows: exact, and several times as long a search."""
     block_ngrams: int = 0
     """No run of this many tokens comes twice in one reply; 0 for off."""
     candidates: int = 1
@@ -114,6 +117,8 @@ class Decoding:
         for name, least in _LEAST.items():
             if not _is_integer(getattr(self, name)) or getattr(self, name) < least:
                 raise self._wrong(name, f"an integer of at least {least}")
+        if not isinstance(self.early, bool):
+            raise self._wrong("early", "true or false")
         if not _is_integer(self.seed):
             raise self._wrong("seed", "an integer")
         if not _is_number(self.temperature) or self.temperature <= 0:
@@ -134,7 +139,7 @@ class Decoding:
         """What a number made with these options carries, such as "beam5+lp1+block3+max40"."""
         penalty = f"lp{_short(self.length_penalty)}"
         if self.method == "beam":
-            parts = [f"beam{self.beams}", penalty]
+            parts = [f"beam{self.beams}", penalty, *(["early"] if self.early else [])]
         elif self.method == "sample":
             parts = ["sample", f"t{_short(self.temperature)}"]
             parts += [f"k{self.top_k}"] if self.top_k else []

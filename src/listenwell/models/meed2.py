@@ -204,6 +204,8 @@ class Meed2(Model):
 
     def initialise(self, prior: WordPrior) -> None:
         self.words.start_frequencies(prior.counts)
+        if prior.vectors is not None and prior.known is not None:
+            self.words.start_from(prior.vectors, prior.known)
 
     def on_epoch_start(self, stage: str, epoch: int, batches: Callable[[], Iterable[Batch]]) -> Iterable[str]:
         """Lets the predictor start as the generator, if it is to."""

@@ -29,6 +29,9 @@ BACKBONES = (
 )
 """What pretrained families call the tokens that stand for padding, an unknown word, start, end and context."""
 
+BLANK = "Ġ"
+"""How byte-level pieces write the blank in front of a word."""
+
 _APART = re.compile(r"(?<=\w) ' (?=(?:t|s|m|d|re|ve|ll)\b)")
 """The apostrophe of "don ' t": BERT's word pieces do not tell that it stood between letters."""
 
@@ -101,6 +104,16 @@ class Tokenizer:
         text = _APART.sub("'", text)
         # Word pieces tell neither capitals nor blanks ("well - known"); the words stay, as scores count them.
         return detokenize(words(text)) if self.uncased else text
+
+    def whole_words(self) -> dict[str, list[int]]:
+        """The ids that stand for a whole word or mark, by what it is in lower case where a word has several."""
+        found: dict[str, list[int]] = {}
+        for piece, index in self.backend.get_vocab().items():
+            if piece.startswith(BLANK) and len(piece) > 1:
+                found.setdefault(piece[1:].lower(), []).append(index)
+            elif self.kind != "bpe" or not any(map(str.isalnum, piece)):  # else it goes on a word: "ing"
+                found.setdefault(piece, []).append(index)
+        return found
 
     def token(self, index: int) -> str:
         return self.backend.id_to_token(index) or UNK

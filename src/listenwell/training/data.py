@@ -118,8 +118,11 @@ def read_lexicon(path: Path, tokenizer: Tokenizer) -> Tensor:
 
 
 def read_vectors(path: Path, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
-    """Vectors of any width in GloVe's text form: (vocabulary, width), and which words are known."""
-    vocabulary = tokenizer.backend.get_vocab()
+    """Vectors of any width in GloVe's text form: (vocabulary, width), and which words are known.
+
+    Pieces of words have none, but a piece that is a whole word has the word's, in capitals too.
+    """
+    vocabulary = tokenizer.whole_words()
     rows: dict[int, np.ndarray] = {}
     width = 0
     with path.open(encoding="utf-8") as lines:
@@ -133,7 +136,7 @@ def read_vectors(path: Path, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
                 raise ConfigError(f"{path} line {number}: {len(values)} numbers, expected {width}")
             if word in vocabulary:
                 try:
-                    rows[vocabulary[word]] = np.array(values, np.float32)
+                    rows |= dict.fromkeys(vocabulary[word], np.array(values, np.float32))
                 except ValueError as problem:
                     raise ConfigError(f"{path} line {number}: {problem}") from problem
     if not rows:
