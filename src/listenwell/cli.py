@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
+from listenwell.layers.machine import keep_freed_memory, keep_made_kernels
+
 COMMANDS: dict[str, tuple[str, str]] = {
     "chat": ("listenwell.commands.chat:chat", "talk with a system in the terminal"),
     "train": ("listenwell.commands.train:train", "train a system by a recipe, or go on with a run"),
@@ -77,6 +79,8 @@ def main(arguments: list[str] | None = None) -> None:
 def _call(name: str, words: list[str]) -> None:
     from jsonargparse import ArgumentParser, set_parsing_settings
 
+    keep_freed_memory()
+    keep_made_kernels()
     module, function_name = COMMANDS[name][0].split(":")
     function = getattr(import_module(module), function_name)
     set_parsing_settings(docstring_parse_attribute_docstrings=True)

@@ -40,7 +40,6 @@ def train(
 
     import torch
 
-    from listenwell.layers.machine import keep_freed_memory, keep_made_kernels
     from listenwell.training import load_recipe
     from listenwell.training.processes import is_main
     from listenwell.training.run import train as run
@@ -48,8 +47,6 @@ def train(
 
     if threads:
         torch.set_num_threads(threads)
-    keep_freed_memory()
-    keep_made_kernels()
     loaded = load_recipe(recipe, set or ())
     folder = out or Path("runs") / loaded.name
     try:

@@ -95,6 +95,10 @@ class Sequence:
         """The decoder's input: `start`, then all tokens but the last."""
         return torch.cat([torch.full_like(self.tokens[:, :1], start), self.tokens[:, :-1]], dim=1)
 
+    def first(self, positions: int) -> Sequence:
+        """The first positions alone."""
+        return map_tensors(self, lambda tensor: tensor[:, :positions])
+
 
 @dataclass(slots=True)
 class Batch:

@@ -46,6 +46,9 @@ from listenwell.taxonomy import LABEL_ID, LABELS, NEUTRAL, label_id
 LISTENER = ROLES.index("listener")
 """Who replies when the model talks."""
 
+TOGETHER = 16
+"""Replies of like length whose label is summed out at once: each is read 41 times, and so would be its padding."""
+
 PREDICTOR = "predictor"
 """The stage in which the predictor learns, by the name that it has in a recipe."""
 
@@ -322,12 +325,22 @@ class Meed2(Model):
         state = self.understand(batch)
         if self.predictor is None:
             return self._nll(batch.reply, state.fixed)
-        rows, ranks, labels, chances = likeliest(state.fixed.expected, self.config.score_mass, self.config.score_most)
-        both = chances.new_full((len(batch), self.config.score_most), -torch.inf)
+        lengths = batch.reply.mask.sum(dim=1)
+        nll = torch.empty_like(lengths, dtype=torch.float)
+        for rows in lengths.argsort().split(TOGETHER):
+            reply = chosen(batch.reply, rows).first(int(lengths[rows].max()))
+            nll[rows] = self._summed_out(reply, chosen(state.fixed, rows))
+        return nll
+
+    def _summed_out(self, reply: Sequence, told: Told) -> Tensor:
+        """−log Σ p(l | x) p(y | x, l), (batch,)."""
+        assert told.expected is not None
+        rows, ranks, labels, chances = likeliest(told.expected, self.config.score_mass, self.config.score_most)
+        both = chances.new_full((len(told.expected), self.config.score_most), -torch.inf)
         for rank in range(int(ranks.max()) + 1):  # a batch's memory is large: not a copy for every label at once
             at = ranks == rank
-            told = replace(chosen(state.fixed, rows[at]), label=labels[at])
-            both[rows[at], rank] = chances[at] - self._nll(chosen(batch.reply, rows[at]), told)
+            asked = replace(chosen(told, rows[at]), label=labels[at])
+            both[rows[at], rank] = chances[at] - self._nll(chosen(reply, rows[at]), asked)
         return -both.logsumexp(dim=1)
 
     def oracle_score(self, batch: Batch) -> Tensor:
