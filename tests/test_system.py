@@ -167,6 +167,22 @@ def test_sub_words_know_every_word():
     assert found.tokens[0] > 3
 
 
+@pytest.mark.parametrize("name", ["multi-trs", "mime", "meed2"])
+def test_in_half_the_bits_likelihoods_are_nearly_the_same_and_words_are_chosen_in_full_precision(name):
+    items = [item("that must be hard ."), item("what happened ?", "they closed the office", number=1)]
+    bot = made_bot(name=name)
+    exact = bot.likelihoods(items)
+    bot.precision = "bf16"
+    found = bot.likelihoods(items)
+    assert found.nll == pytest.approx(exact.nll, rel=0.01)
+    assert not np.array_equal(found.nll, exact.nll)
+    dtypes = set()
+    step = bot.model.step
+    bot.model.step = lambda *given: (dtypes.add((found := step(*given))[0].dtype), found)[1]
+    assert isinstance(bot.reply("i lost my job").text, str)
+    assert dtypes == {torch.float32}
+
+
 def test_likelihoods_do_not_depend_on_the_gold_emotion():
     bot = made_bot()
     one, other = item("that must be hard ."), item("that must be hard .")

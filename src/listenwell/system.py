@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
@@ -100,6 +101,10 @@ def draw_number(context: Sequence[Turn]) -> int:
     return int.from_bytes(blake2b(said.encode("utf-8", "replace"), digest_size=8).digest())
 
 
+Precision = Literal["", "bf16"]
+"""bf16: the layers are computed in half the bits, on machines that do that faster. The choice of words never is."""
+
+
 class Bot:
     """A trained model that talks.
 
@@ -117,6 +122,12 @@ class Bot:
         # Asked again and again for the same turns: by the next turn of a talk, by replies, by likelihoods.
         self.labeller: Labels | None = None if part is None else Remembered(load_labeller(part))
         """What it hears in a turn, where the model reads that."""
+        self.precision: Precision = ""
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self.precision == "bf16"):
+            yield
 
     @property
     def takes_label(self) -> bool:
@@ -155,7 +166,7 @@ class Bot:
         items = self._heard([Example(str(index), context) for index, context in enumerate(contexts)])
         for batch in self._batches(items, tokens=6_000, examples=64):
             drawn = tuple(numbers[row] for row in batch.rows)
-            with torch.inference_mode():
+            with self._computing():
                 state = self._understand(replace(batch, rows=drawn), controls)
                 hypotheses = decode(self.model, state, self.decoding, items=drawn, **self._ends())
             for position, row in enumerate(batch.rows):
@@ -199,7 +210,7 @@ class Bot:
         nll, tokens = np.zeros(len(items)), np.zeros(len(items))
         for batch in self._batches(self._heard(items), tokens=12_000):
             assert batch.reply is not None
-            with torch.inference_mode():
+            with self._computing():
                 nll[list(batch.rows)] = score(batch).numpy()
             tokens[list(batch.rows)] = batch.reply.mask.sum(1).numpy()
             if done is not None:

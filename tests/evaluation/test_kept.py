@@ -90,3 +90,15 @@ def test_an_evaluation_cut_off_ends_as_an_unbroken_one(tiny_model, tokenizer, tm
     one, other = (json.loads((tmp_path / name / "scores.json").read_text())["scores"] for name in ("unbroken", "cut"))
     assert one == other
     assert [place.name for place in tmp_path.iterdir() if place.name.startswith(".")] == []
+
+
+def test_scores_in_half_the_bits_say_so(tiny_model, tokenizer, tmp_path):
+    checkpoint.save(Checkpoint("trs", tiny_model("trs"), tokenizer), tmp_path / "run" / "best")
+    words = ["evaluate", str(tmp_path / "run"), "--data", "shipped", "--limit", "2", "--resamples", "0"]
+    found = {}
+    for name, more in {"full": [], "half": ["--precision", "bf16"]}.items():
+        cli.main([*words, *more, "--out", str(tmp_path / name)])
+        found[name] = json.loads((tmp_path / name / "scores.json").read_text())
+    assert (found["full"]["about"].get("precision"), found["half"]["about"]["precision"]) == (None, "bf16")
+    assert all("precision:bf16" in score["signature"] for score in found["half"]["scores"])
+    assert not any("precision" in score["signature"] for score in found["full"]["scores"])

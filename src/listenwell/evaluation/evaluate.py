@@ -92,6 +92,10 @@ def evaluate(
         scores += found
         labels |= heard_as
     decoding = getattr(system, "decoding", None)
+    precision = getattr(system, "precision", "")
+    if precision:
+        scores = [replace(score, signature=score.signature.plus(precision=precision)) for score in scores]
+        about = {**about, "precision": precision}
     about = {
         **about,
         "items": len(items),

@@ -46,7 +46,10 @@ class WordEmbedding(nn.Module):
         return self.narrow(hidden)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return nn.functional.linear(self.query(hidden), self.choices, self.bias)
+        query = self.query(hidden)
+        # In full precision also where the layers are not, as in the loss.
+        with torch.autocast(query.device.type, enabled=False):
+            return nn.functional.linear(query.to(self.choices.dtype), self.choices, self.bias)
 
     @torch.no_grad()
     def start_from(self, vectors: Tensor, known: Tensor) -> None:

@@ -152,7 +152,8 @@ class Predictor(nn.Module):
     def forward(self, context: Sequence) -> Tensor:
         """log p(label | context), (batch, 41)."""
         pooled = self.pool(self.encoder(self.input.of(context), context.mask), context.mask)
-        return self.out(self.dropout(F.gelu(self.hidden(pooled)))).log_softmax(dim=-1)
+        # A distribution in full precision, also where the layers are not.
+        return self.out(self.dropout(F.gelu(self.hidden(pooled)))).to(self.out.weight.dtype).log_softmax(dim=-1)
 
 
 @dataclass(slots=True)
