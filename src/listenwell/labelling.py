@@ -21,6 +21,7 @@ from listenwell.batching import collate, encode, ordered_batches
 from listenwell.checkpoint import Checkpoint
 from listenwell.dialogue import Dialogue, Example, Label, Turn
 from listenwell.finding import find
+from listenwell.hearing import Labels
 from listenwell.label_maps import LABEL_SETS, LabelSet
 
 DEFAULT = "emotion-intent"
@@ -83,7 +84,7 @@ class Labeller:
 
 def label_dialogues(
     dialogues: Iterable[Dialogue],
-    labeller: Labeller,
+    labeller: Labels,
     overwrite: bool = False,
     done: Callable[[int], None] | None = None,
 ) -> Iterator[Dialogue]:

@@ -157,14 +157,17 @@ def _label(
 ) -> None:
     from rich.console import Console
 
+    from listenwell import checkpoint
     from listenwell.commands.display import tracked
-    from listenwell.labelling import Labeller, has_gold, label_dialogues
+    from listenwell.finding import find
+    from listenwell.hearing import remembered
+    from listenwell.labelling import has_gold, label_dialogues
     from listenwell.sources import Report
     from listenwell.sources.jsonl import write
 
     if out is None:
         raise ValueError("data label needs --out FILE.jsonl")
-    labeller = Labeller.load(using)
+    labeller = remembered(checkpoint.load(find(using)))
     # Read twice, the first time to know how much there is: a corpus need not fit in memory.
     turns = [has_gold(turn) for dialogue in _read(source, path, split, options, None) for turn in dialogue.turns]
     kept = 0 if overwrite else sum(turns)
@@ -174,7 +177,7 @@ def _label(
         count = write(label_dialogues(dialogues, labeller, overwrite, progress("turns", len(turns))), out)
     console = Console()
     _print_report(report, console)
-    told = f"{len(turns) - kept:,} turns labelled by {labeller.name}, {kept:,} kept the label of a person"
+    told = f"{len(turns) - kept:,} turns labelled by {labeller.checkpoint.name}, {kept:,} kept the label of a person"
     console.print(f"{count:,} dialogues written to {out}: {told}", highlight=False)
 
 
