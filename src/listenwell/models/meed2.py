@@ -338,10 +338,10 @@ class Meed2(Model):
         assert told.expected is not None
         rows, ranks, labels, chances = likeliest(told.expected, self.config.score_mass, self.config.score_most)
         both = chances.new_full((len(told.expected), self.config.score_most), -torch.inf)
-        for rank in range(int(ranks.max()) + 1):  # a batch's memory is large: not a copy for every label at once
-            at = ranks == rank
-            asked = replace(chosen(told, rows[at]), label=labels[at])
-            both[rows[at], rank] = chances[at] - self._nll(chosen(reply, rows[at]), asked)
+        for part in torch.arange(len(rows)).split(4 * TOGETHER):  # a context's memory is large: not a copy a label
+            asked = replace(chosen(told, rows[part]), label=labels[part])
+            nll = self._nll(chosen(reply, rows[part]), asked)
+            both[rows[part], ranks[part]] = chances[part] - nll
         return -both.logsumexp(dim=1)
 
     def oracle_score(self, batch: Batch) -> Tensor:
