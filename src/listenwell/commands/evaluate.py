@@ -76,6 +76,7 @@ def evaluate(
     from listenwell.hearing import LABELLER, fingerprint
     from listenwell.house.listening import listens
     from listenwell.labelling import Labeller
+    from listenwell.system import Bot
 
     remote = load(system, care=False, base_url=base_url) if is_remote(system) or base_url else None
     made = checkpoint.load(find(system)) if remote is None else None
@@ -117,7 +118,7 @@ def evaluate(
         bot.decoding = decoding.over(bot.decoding)
     lean(bot, positivity)
     if precision:
-        if not hasattr(bot, "precision"):
+        if not isinstance(bot, Bot):
             raise ValueError(f"{system} computes in a precision of its own; leave --precision out")
         bot.precision = precision
     if items and limit:
