@@ -183,6 +183,18 @@ def test_in_half_the_bits_likelihoods_are_nearly_the_same_and_words_are_chosen_i
     assert dtypes == {torch.float32}
 
 
+def test_guidance_is_for_replies_that_were_asked_for_a_label():
+    plain, guided = made_bot(name="meed2"), made_bot(name="meed2", guidance=20.0)
+    torch.nn.init.normal_(plain.model.input.labels.weight)  # type: ignore[union-attr, arg-type]
+    guided.model.load_state_dict(plain.model.state_dict())
+    assert guided.reply("i lost my job") == plain.reply("i lost my job")
+    asked = Controls(label="consoling")
+    assert guided.reply("i lost my job", asked).text != plain.reply("i lost my job", asked).text
+    assert guided.reply("i lost my job", asked).label == "consoling"
+    assert guided.reply("i lost my job", asked).reasons == plain.reply("i lost my job", asked).reasons
+    assert [*guided.stream("i lost my job", asked)][-1] == guided.reply("i lost my job", asked).text
+
+
 def test_likelihoods_do_not_depend_on_the_gold_emotion():
     bot = made_bot()
     one, other = item("that must be hard ."), item("that must be hard .")

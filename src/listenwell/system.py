@@ -15,10 +15,10 @@ from torch import Tensor
 
 from listenwell.batching import EncodingConfig, collate, encode, ordered_batches
 from listenwell.checkpoint import Checkpoint
-from listenwell.decoding import Decoding, Hypothesis, decode, stream
+from listenwell.decoding import Decoding, Guided, Hypothesis, decode, paired, stream
 from listenwell.dialogue import Dialogue, Example, Turn
 from listenwell.hearing import LABELLER, Labels, Remembered, label_contexts, load_labeller
-from listenwell.models.contract import Batch, Controls, Model, State
+from listenwell.models.contract import Batch, Controls, Model, State, Steps
 from listenwell.reply import Candidate, Reply
 from listenwell.taxonomy import EMOTIONS, LABELS
 from listenwell.text import Tokenizer, words
@@ -167,8 +167,8 @@ class Bot:
         for batch in self._batches(items, tokens=6_000, examples=64):
             drawn = tuple(numbers[row] for row in batch.rows)
             with self._computing():
-                state = self._understand(replace(batch, rows=drawn), controls)
-                hypotheses = decode(self.model, state, self.decoding, items=drawn, **self._ends())
+                state, steps, begun = self._begin(replace(batch, rows=drawn), controls)
+                hypotheses = decode(steps, begun, self.decoding, items=drawn, **self._ends())
             for position, row in enumerate(batch.rows):
                 found[row] = self._explain(hypotheses[position], state, position, items[row].context)
             if done is not None:
@@ -185,9 +185,9 @@ class Bot:
         number = draw_number(item.context)
         options = self.decoding.streamed()
         with torch.inference_mode():
-            state = self._understand(replace(batch, rows=(number,)), controls)
+            state, steps, begun = self._begin(replace(batch, rows=(number,)), controls)
         tokens: list[int] = []
-        for token in stream(self.model, state, options, item=number, **self._ends()):
+        for token in stream(steps, begun, options, item=number, **self._ends()):
             tokens.append(token)
             yield self.tokenizer.decode(tokens)
         written = Hypothesis(tokens, score=0.0, logprob=0.0, finished=len(tokens) < options.max_length)
@@ -239,6 +239,14 @@ class Bot:
         data = encode(items, self.tokenizer, self.encoding)
         for rows in ordered_batches(data.lengths(), examples=examples, tokens=tokens):
             yield collate(data, rows, self.tokenizer.pad)
+
+    def _begin(self, batch: Batch, controls: Controls | None) -> tuple[State, Steps, State]:
+        """What the model makes of a batch; what writes the replies, and from which state."""
+        state = self._understand(batch, controls)
+        if not self.decoding.guidance or not self.takes_label or controls is None or controls.label is None:
+            return state, self.model, state
+        otherwise = self._understand(batch, replace(controls, label=None))
+        return state, Guided(self.model, self.decoding.guidance), paired(state, otherwise)
 
     def _understand(self, batch: Batch, controls: Controls | None) -> State:
         generator = torch.Generator().manual_seed(self.decoding.seed)

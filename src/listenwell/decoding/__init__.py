@@ -1,15 +1,18 @@
 """From a model's State to replies: greedy, sampling and beam search over the one step() contract."""
 
 from listenwell.decoding.decode import decode, stream
+from listenwell.decoding.guidance import Guided, paired
 from listenwell.decoding.hypotheses import Hypothesis
 from listenwell.decoding.options import Changes, Decoding, Lean, Rerank
 
 __all__ = [
     "Changes",
     "Decoding",
+    "Guided",
     "Hypothesis",
     "Lean",
     "Rerank",
     "decode",
+    "paired",
     "stream",
 ]

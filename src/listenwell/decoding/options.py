@@ -102,6 +102,9 @@ class Decoding:
     Else only once none can come to score better, however long it grows: exact, and several times as long a search."""
     block_ngrams: int = 0
     """No run of this many tokens comes twice in one reply; 0 for off."""
+    guidance: float = 0.0
+    """Where a reply is asked to have a label: how much further than the model itself it goes from what it would have
+    been otherwise; 0 for not at all. See listenwell.decoding.guidance."""
     candidates: int = 1
     """How many replies to return for each context: samples, or the best of the beams."""
     rerank: Rerank = field(default_factory=Rerank)
@@ -128,6 +131,8 @@ class Decoding:
         # Beyond this, length ** penalty leaves the range of a float and all scores become equal.
         if not _is_number(self.length_penalty) or abs(self.length_penalty) > 10:
             raise self._wrong("length_penalty", "a number from -10 to 10")
+        if not _is_number(self.guidance) or self.guidance < 0:
+            raise self._wrong("guidance", "a number from 0 on")
         if self.min_length > self.max_length:
             raise self._wrong("min_length", f"at most max_length, which is {self.max_length}")
         if self.method == "greedy" and self.candidates != 1:
@@ -153,6 +158,7 @@ class Decoding:
         parts += [f"block{self.block_ngrams}"] if self.block_ngrams else []
         parts += [f"min{self.min_length}"] if self.min_length != 1 else []
         parts += [f"max{self.max_length}"]
+        parts += [f"guided{_short(self.guidance)}"] if self.guidance else []
         parts += [f"of{self.candidates}"] if self.candidates > 1 else []
         parts += [f"rerank({self.rerank.signature()})"] if self.rerank else []
         parts += [self.lean.signature()] if self.lean else []
