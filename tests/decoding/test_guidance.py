@@ -64,8 +64,3 @@ def test_a_wide_beam_finds_the_best_guided_reply_of_all(seed):
 def test_a_guidance_that_is_none_is_told_so(value):
     with pytest.raises(ValueError, match=r"Decoding.guidance is .*, expected a number from 0 on"):
         Decoding(guidance=value)
-
-
-def test_the_signature_says_how_much():
-    assert Decoding(guidance=1.5).signature() == "greedy+max40+guided1.5"
-    assert "guided" not in Decoding().signature()

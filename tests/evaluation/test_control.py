@@ -77,6 +77,10 @@ def test_the_signature_says_by_whom_and_what_the_system_itself_chose_by():
         system.decoding = Decoding(rerank=rerank)
         mean, *_ = control(system, made_items(2), Word(), quiet, resamples=0).scores
         assert mean.signature["reranked"] == said
+    assert "guidance" not in str(mean.signature)
+    system.decoding = Decoding(guidance=1.5)
+    mean, *_ = control(system, made_items(2), Word(), quiet, resamples=0).scores
+    assert mean.signature["guidance"] == "1.5"
     assert mean.signature["by"] == "by-the-word"
     assert mean.signature["weights"] == fingerprint(Word.checkpoint)[:8]
 

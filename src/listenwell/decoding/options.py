@@ -141,7 +141,10 @@ class Decoding:
             raise self._wrong("candidates", f"at most beams, which is {self.beams}")
 
     def signature(self) -> str:
-        """What a number made with these options carries, such as "beam5+lp1+block3+max40"."""
+        """What a number made with these options carries, such as "beam5+lp1+block3+max40".
+
+        Guidance is not in it: it is for replies that were asked for a label, and what measures those names it.
+        """
         penalty = f"lp{_short(self.length_penalty)}"
         if self.method == "beam":
             parts = [f"beam{self.beams}", penalty, *(["early"] if self.early else [])]
@@ -158,7 +161,6 @@ class Decoding:
         parts += [f"block{self.block_ngrams}"] if self.block_ngrams else []
         parts += [f"min{self.min_length}"] if self.min_length != 1 else []
         parts += [f"max{self.max_length}"]
-        parts += [f"guided{_short(self.guidance)}"] if self.guidance else []
         parts += [f"of{self.candidates}"] if self.candidates > 1 else []
         parts += [f"rerank({self.rerank.signature()})"] if self.rerank else []
         parts += [self.lean.signature()] if self.lean else []

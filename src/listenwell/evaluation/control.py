@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from listenwell.decoding import Decoding
 from listenwell.dialogue import Example
 from listenwell.evaluation.evaluate import Progress, told
 from listenwell.evaluation.measured import Measured, contexts_of
@@ -47,9 +48,10 @@ def control(
             {"id": context.id, "asked": intent, "reply": reply.text, "recognised": label.name}
             for context, reply, label in zip(contexts, replies, found, strict=True)
         ]
-    rerank = getattr(getattr(system, "decoding", None), "rerank", None)
+    decoding = getattr(system, "decoding", None) or Decoding()  # an endpoint's is its own
     how = {"intents": len(intents), "items": len(items), **told(labeller)}
-    signature = Signature.of("control", **how, reranked=rerank.signature() if rerank else "no")
+    how |= {"guidance": f"{decoding.guidance:g}"} if decoding.guidance else {}
+    signature = Signature.of("control", **how, reranked=decoding.rerank.signature() or "no")
     return Measured(control_scores(hits, intents, signature, resamples), records)
 
 
