@@ -183,6 +183,8 @@ def test_the_choice_is_held_against_the_replies(chooser, items, monkeypatch):
     assert (found.items, found.labels) == (len(items), "the corpus")
     gold = [item.reply.label.name for item in items]
     talks = [Dialogue("d", item.context) for item in items]
+    assert found.temperature == pytest.approx(float(chooser.model.predictor.temperature))
+    assert found.nll_after < found.nll_before
     ways = {"after": (chooser.model.worth.clone(), chooser.model.doubt.clone()), "before": (1.0, 0.0)}
     for when, (worth, doubt) in ways.items():  # as it talks
         chooser.model.worth[:], chooser.model.doubt[:] = worth, doubt
@@ -220,6 +222,7 @@ def test_a_run_of_meed2_is_calibrated_from_the_command_line(chooser, small_corpu
     main(["calibrate", str(tmp_path / "run")])
     shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "against the labels of the corpus the likeliest chosen" in shown
+    assert f"temperature of the predictor 1 {told['temperature']:.3f}" in shown
     assert f"weighted F1 {told['f1_before']:.2f} % {told['f1_after']:.2f} %" in shown
     assert f"accuracy {told['accuracy_before']:.2f} % {told['accuracy_after']:.2f} %" in shown
 

@@ -1,9 +1,9 @@
 """A few numbers of a trained checkpoint, fitted on validation data: how sure a classifier may be, how MEED2 chooses.
 
 A classifier has one temperature a head (Guo et al., 2017): dividing all logits by one number changes no label, only the
-confidence in it. MEED2 has `worth` and `doubt` of each label, by which it chooses that of its reply. The numbers are
-kept in the checkpoint, not learned in a stage: training needs no second look at validation data, and a checkpoint that
-is labelled with, shipped or put into another system is calibrated wherever it goes.
+confidence in it. MEED2's predictor has one too, and `worth` and `doubt` of each label, by which that of its reply is
+chosen. The numbers are kept in the checkpoint, not learned in a stage: training needs no second look at validation
+data, and a checkpoint that is labelled with, shipped or put into another system is calibrated wherever it goes.
 """
 
 from __future__ import annotations
@@ -60,6 +60,10 @@ class Choice:
     f1_after: float
     accuracy_before: float
     accuracy_after: float
+    temperature: float
+    """Of the predictor, at which the labels are likeliest."""
+    nll_before: float
+    nll_after: float
 
 
 def fit_temperature(log_probs: np.ndarray, gold: np.ndarray) -> float:
@@ -138,11 +142,12 @@ def calibrate_listener(
 
 
 def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | None = None) -> Choice:
-    """Sets how a MEED2's checkpoint chooses labels: so that it may expect the best F1, weighted by how often each is
-    right. An earlier way is forgotten.
+    """Sets how sure a MEED2's predictor is, and how labels are chosen then: so that the best F1 may be expected,
+    weighted by how often each is right. What was set earlier is forgotten.
 
     The contexts are read once, by the predictor alone: no reply is written. The labels of the replies are the corpus's
-    own, if they are of the 41, else the labeller's, as in training. The choice is held against them, and not fitted.
+    own, if they are of the 41, else the labeller's, as in training. The temperature is fitted to them; the choice goes
+    by the predictor's probabilities alone and is held against them.
     """
     model: Any = made.model
     part = made.parts.get(LABELLER)
@@ -154,15 +159,20 @@ def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | 
         items = label_all(items, labeller)
     gold = np.array([gold_label(item) for item in items])
     heard = [as_heard(item) for item in items] if labeller is None else label_contexts(items, labeller)
-    expected = _expected(made, heard, begin)
-    worth, doubt = fit_choice(expected.double().exp().numpy())
+    if model.predictor is not None:
+        model.predictor.temperature.fill_(1.0)
+    raw, known = _expected(made, heard, begin).double().numpy(), gold != ABSENT
+    sure = _compared(raw[known], gold[known], fit_temperature(raw[known], gold[known]))
+    model.predictor.temperature.fill_(sure.temperature)
+    expected = torch.from_numpy(tempered(raw, sure.temperature))
+    worth, doubt = fit_choice(expected.exp().numpy())
     model.worth.copy_(torch.from_numpy(worth))
     model.doubt.copy_(torch.from_numpy(doubt))
     ways = [F.one_hot(chosen, len(LABEL_ID)).numpy() for chosen in (expected.argmax(dim=-1), model.choose(expected))]
     f1 = [metrics.weighted_f1(way, gold, resamples=0).value for way in ways]
     accuracy = [metrics.accuracy_at(way, gold, resamples=0).value for way in ways]
     by: Literal["the corpus", "the labeller"] = "the corpus" if own else "the labeller"
-    found = Choice(int((gold != ABSENT).sum()), by, *f1, *accuracy)
+    found = Choice(sure.items, by, *f1, *accuracy, sure.temperature, sure.nll_before, sure.nll_after)
     made.meta["calibration"] = asdict(found)
     return found
 

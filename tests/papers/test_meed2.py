@@ -302,6 +302,16 @@ def test_beams_without_4_grams_that_come_twice_are_scored_as_the_model_scores_th
 
 
 @torch.no_grad()
+def test_a_temperature_makes_the_predictor_less_sure_of_the_same_labels(make, batch):
+    model = make()
+    before = model.predict(batch)
+    model.predictor.temperature.fill_(2.0)
+    assert torch.allclose(model.predict(batch), (before / 2).log_softmax(dim=-1), atol=1e-6)
+    model.on_epoch_start("predictor", 0, lambda: ())
+    assert torch.equal(model.predict(batch), before), "it learns uncalibrated"
+
+
+@torch.no_grad()
 def test_a_label_is_chosen_by_its_worth_and_its_doubt(make, batch):
     model = make()
     model.worth.copy_(torch.rand(41, generator=torch.Generator().manual_seed(1)) * 2)

@@ -18,9 +18,9 @@ def calibrate(
     No label changes, only how sure the classifier is of it. The checkpoint is written anew with the temperature in it.
     A listener (house-listener) has one for the emotion of a dialogue and one for the label of the reply.
 
-    Of meed2 it is set instead how the label of a reply is chosen from what its predictor expects: so that the best F1
-    is to be expected, weighted by how often each label is right. The likeliest label, to ask or to acknowledge, is
-    chosen too often for that. No reply is written for it.
+    Of meed2 it is the predictor's, of the label of a reply; and it is set how that label is chosen then: so that the
+    best F1 is to be expected, weighted by how often each label is right. The likeliest label, to ask or to acknowledge,
+    is chosen too often for that. No reply is written for it.
 
     Args:
         system: The folder of a run or checkpoint.
@@ -92,5 +92,7 @@ def _choice(found: Choice) -> Shown:
     rows = [
         ("weighted F1", f"{found.f1_before:.2f} %", f"{found.f1_after:.2f} %"),
         ("accuracy", f"{found.accuracy_before:.2f} %", f"{found.accuracy_after:.2f} %"),
+        ("temperature of the predictor", "1", f"{found.temperature:.3f}"),
+        ("negative log-likelihood", f"{found.nll_before:.4f}", f"{found.nll_after:.4f}"),
     ]
     return (f"against the labels of {found.labels}", "the likeliest", "chosen"), rows

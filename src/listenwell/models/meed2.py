@@ -134,6 +134,9 @@ class Input(nn.Module, Generic[Words]):
 class Predictor(nn.Module):
     """p(label of the reply | context), from embeddings, an encoder and an attention of its own (§ 4.2)."""
 
+    temperature: Tensor
+    """Divides the logits: 1 while it learns; `listenwell calibrate` sets it, so that it is as sure as it may be."""
+
     def __init__(self, config: Meed2Config, vocabulary: Vocabulary) -> None:
         super().__init__()
         sizes = (config.width, config.heads, config.feed_forward, config.dropout, F.gelu)
@@ -143,6 +146,7 @@ class Predictor(nn.Module):
         self.hidden = nn.Linear(config.width, config.width)
         self.out = nn.Linear(config.width, len(LABELS))
         self.dropout = Dropout(config.dropout)
+        self.register_buffer("temperature", torch.ones(()))
 
     def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """Eqs 1–2: the positions' mean, each weighed by exp(v · r); (batch, time, width) to (batch, width)."""
@@ -153,7 +157,8 @@ class Predictor(nn.Module):
         """log p(label | context), (batch, 41)."""
         pooled = self.pool(self.encoder(self.input.of(context), context.mask), context.mask)
         # A distribution in full precision, also where the layers are not.
-        return self.out(self.dropout(F.gelu(self.hidden(pooled)))).to(self.out.weight.dtype).log_softmax(dim=-1)
+        logits = self.out(self.dropout(F.gelu(self.hidden(pooled)))).to(self.out.weight.dtype)
+        return (logits / self.temperature).log_softmax(dim=-1)
 
 
 @dataclass(slots=True)
@@ -212,8 +217,11 @@ class Meed2(Model):
             self.words.start_from(prior.vectors, prior.known)
 
     def on_epoch_start(self, stage: str, epoch: int, batches: Callable[[], Iterable[Batch]]) -> Iterable[str]:
-        """Lets the predictor start as the generator, if it is to."""
-        if self.predictor is None or self.config.predictor_start == "new" or stage != PREDICTOR or epoch:
+        """Lets the predictor start uncalibrated, and as the generator, if it is to."""
+        if self.predictor is None or stage != PREDICTOR or epoch:
+            return ()
+        self.predictor.temperature.fill_(1.0)
+        if self.config.predictor_start == "new":
             return ()
         theirs = self.state_dict()
         for name in ("input", "encoder"):
