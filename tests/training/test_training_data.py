@@ -5,7 +5,6 @@ import torch
 from listenwell.batching import EncodingConfig, collate, encode
 from listenwell.configuration import ConfigError
 from listenwell.dialogue import examples
-from listenwell.models.contract import Sequence
 from listenwell.sources import jsonl, shipped
 from listenwell.text import TextConfig, train_tokenizer
 from listenwell.training import data
@@ -245,31 +244,3 @@ def test_the_recipes_of_everyday_talk_hold_no_dialogue_of_what_is_to_be_unseen(u
         recipe = load_recipe(name)
         for split in ("train", "valid"):
             assert not any(fingerprint(dialogue) in there for dialogue in data.read_dialogues(recipe.data, split))
-
-
-def labelled_side() -> Sequence:
-    roles = torch.tensor([[0, 0, 1, 1, 1, 0], [0, 0, 0, 1, 0, 0]])
-    labels = torch.tensor([[7, 7, 33, 33, 33, 9], [4, 4, 4, 36, 40, 40]])
-    mask = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
-    return Sequence(torch.arange(12).view(2, 6), mask, roles, labels)
-
-
-def test_a_share_of_the_utterances_is_read_with_the_label_of_another():
-    changed = 0
-    for seed in range(200):
-        side, before = labelled_side(), labelled_side().labels
-        data.mistake_labels(side, 0.3, torch.Generator().manual_seed(seed))
-        for row, turns in enumerate([[slice(0, 2), slice(2, 5), slice(5, 6)], [slice(0, 3), slice(3, 4), slice(4, 6)]]):
-            for turn in turns:
-                assert len(set(side.labels[row, turn].tolist())) == 1  # an utterance has one label
-        assert set(side.labels.flatten().tolist()) <= {7, 33, 9, 4, 36, 40}
-        assert 40 not in side.labels[:, :4]  # padding has no label to give
-        changed += int((side.labels != before)[[0, 0, 0, 1, 1], [0, 2, 5, 0, 3]].sum())
-    assert 0.17 < changed / 1000 < 0.3  # some draw their own label again
-
-
-def test_what_has_no_labels_is_left_as_it_is():
-    side = labelled_side()
-    side.labels = None
-    data.mistake_labels(side, 1.0, torch.Generator())
-    assert side.labels is None

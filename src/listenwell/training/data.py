@@ -15,7 +15,7 @@ from listenwell.batching import Encoded, collate, encode, epoch_batches
 from listenwell.configuration import ConfigError
 from listenwell.dialogue import Dialogue, Example, examples
 from listenwell.hearing import Labels, label_all
-from listenwell.models.contract import Batch, Sequence, WordPrior
+from listenwell.models.contract import Batch, WordPrior
 from listenwell.text import Tokenizer, train_tokenizer
 from listenwell.text.lexicon import emotional_words
 from listenwell.training.recipe import DataConfig, Recipe, Stage, Stream
@@ -195,8 +195,6 @@ class Feed:
             chance = torch.rand(tokens.shape, generator=noise)
             words = (tokens > self.tokenizer.ctx) & (tokens != self.tokenizer.end)  # ends may be anywhere in a backbone
             tokens.masked_fill_(words & (chance < self.stream.forget_words), self.tokenizer.unk)
-        if self.stream.mistake_labels > 0 and batch.context is not None:
-            mistake_labels(batch.context, self.stream.mistake_labels, noise)
         return batch
 
     def _forget_rare(self, batch: Batch, noise: torch.Generator) -> None:
@@ -209,20 +207,6 @@ class Feed:
                 side.tokens.masked_fill_(
                     (side.tokens >= self.tokenizer.rare_from) & (chance < share), self.tokenizer.unk
                 )
-
-
-def mistake_labels(side: Sequence, share: float, noise: torch.Generator) -> None:
-    """Gives this share of the utterances the label of an utterance of the batch; one is told by who speaks."""
-    if side.labels is None:
-        return
-    known = side.labels[side.mask]
-    turns = (side.roles.diff(dim=1) != 0).cumsum(dim=1)
-    turns = (
-        torch.cat([torch.zeros_like(turns[:, :1]), turns], dim=1) if turns.shape[1] else torch.zeros_like(side.roles)
-    )
-    mistaken = torch.rand(turns.shape, generator=noise) < share
-    others = known[torch.randint(len(known), turns.shape, generator=noise)]
-    side.labels = torch.where(mistaken.gather(1, turns), others.gather(1, turns), side.labels)
 
 
 def feeds(

@@ -74,10 +74,6 @@ class Stream(DataConfig):
     forget_words: float = 0.0
     """How often any word of the context is read as the unknown word, so that no single word gives all away."""
 
-    mistake_labels: float = 0.0
-    """How often an utterance of the context is read with the label of another one, where utterances have labels. The
-    classifier that gave them may have learned from these very lines: elsewhere it will be wrong more often."""
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.examples <= 0 and self.tokens <= 0:
