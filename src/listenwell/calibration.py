@@ -172,7 +172,17 @@ def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | 
     f1 = [metrics.weighted_f1(way, gold, resamples=0).value for way in ways]
     accuracy = [metrics.accuracy_at(way, gold, resamples=0).value for way in ways]
     by: Literal["the corpus", "the labeller"] = "the corpus" if own else "the labeller"
-    found = Choice(sure.items, by, *f1, *accuracy, sure.temperature, sure.nll_before, sure.nll_after)
+    found = Choice(
+        items=sure.items,
+        labels=by,
+        f1_before=f1[0],
+        f1_after=f1[1],
+        accuracy_before=accuracy[0],
+        accuracy_after=accuracy[1],
+        temperature=sure.temperature,
+        nll_before=sure.nll_before,
+        nll_after=sure.nll_after,
+    )
     made.meta["calibration"] = asdict(found)
     return found
 

@@ -167,7 +167,7 @@ class Bot:
         for batch in self._batches(items, tokens=6_000, examples=64):
             drawn = tuple(numbers[row] for row in batch.rows)
             with self._computing():
-                state, steps, begun = self._begin(replace(batch, rows=drawn), controls)
+                state, steps, begun = self._writing(replace(batch, rows=drawn), controls)
                 hypotheses = decode(steps, begun, self.decoding, items=drawn, **self._ends())
             for position, row in enumerate(batch.rows):
                 found[row] = self._explain(hypotheses[position], state, position, items[row].context)
@@ -185,7 +185,7 @@ class Bot:
         number = draw_number(item.context)
         options = self.decoding.streamed()
         with torch.inference_mode():
-            state, steps, begun = self._begin(replace(batch, rows=(number,)), controls)
+            state, steps, begun = self._writing(replace(batch, rows=(number,)), controls)
         tokens: list[int] = []
         for token in stream(steps, begun, options, item=number, **self._ends()):
             tokens.append(token)
@@ -240,7 +240,7 @@ class Bot:
         for rows in ordered_batches(data.lengths(), examples=examples, tokens=tokens):
             yield collate(data, rows, self.tokenizer.pad)
 
-    def _begin(self, batch: Batch, controls: Controls | None) -> tuple[State, Steps, State]:
+    def _writing(self, batch: Batch, controls: Controls | None) -> tuple[State, Steps, State]:
         """What the model makes of a batch; what writes the replies, and from which state."""
         state = self._understand(batch, controls)
         if not self.decoding.guidance or not self.takes_label or controls is None or controls.label is None:
