@@ -356,6 +356,39 @@ def test_the_score_sums_the_label_out(make, batch, mass, most):
 
 
 @torch.no_grad()
+def test_a_reply_without_a_label_weighs_in_the_score_as_it_did_in_training(make, batch):
+    model = make(untold=0.2)
+    summed = make().score(batch)
+    memory = model.remember(batch)
+    shifted = batch.reply.shifted(model.vocabulary.start)
+    none = model.input(shifted, batch.reply.roles, torch.zeros(*shifted.shape, 41))
+    logs = model.words.logits(model.decoder(none, memory)[0]).log_softmax(-1)
+    bare = (logs.gather(2, batch.reply.tokens[..., None])[..., 0] * batch.reply.mask).sum(1)
+    scores = model.score(batch)
+    for row in range(6):
+        both = 0.8 * math.exp(-summed[row].item()) + 0.2 * math.exp(bare[row].item())
+        assert scores[row].item() == pytest.approx(-math.log(both), rel=1e-4)
+
+
+def test_a_share_of_the_replies_is_learned_without_a_label_but_none_is_validated_so(make, batch):
+    model = make(untold=0.5, dropout=0.0)
+    seen = []
+    model.teach = lambda reply, memory, label, teach=model.teach: seen.append(label) or teach(reply, memory, label)
+    gold = model.gold(batch)
+    model.train()
+    torch.manual_seed(0)
+    for _ in range(20):
+        model.likelihood(batch, Moment())
+    labels = torch.stack(seen)
+    untold = labels == ABSENT
+    assert torch.equal(torch.where(untold, gold, labels), gold.expand_as(labels))
+    assert 0.3 < untold.float().mean().item() < 0.7
+    model.eval()
+    model.likelihood(batch, Moment())
+    assert torch.equal(seen[-1], gold)
+
+
+@torch.no_grad()
 def test_fewer_labels_only_ever_cost(make, batch):
     exact = make(score_mass=1.0, score_most=41).score(batch)
     assert (make(score_most=4).score(batch) >= exact).all()
@@ -474,6 +507,7 @@ def test_what_is_loaded_scores_bit_for_bit_as_what_was_saved(model, batch, token
             {"predictor_start": "generator", "predictor_layers": 3},
             "model meed2: predictor_layers is 3 and encoder_layers 4: alike if the predictor starts as the generator",
         ),
+        ({"untold": 1.0}, "model meed2: untold is 1.0, expected a share of at least 0 and under 1"),
         ({"score_mass": 0.0}, "model meed2: score_mass is 0.0, expected a share above 0 and at most 1"),
         ({"score_most": 42}, "model meed2: score_most is 42, expected 1 to 41 labels"),
         ({"heads": 7}, "model meed2: width 300 does not divide into 7 heads"),

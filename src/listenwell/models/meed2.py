@@ -78,6 +78,9 @@ class Meed2Config:
     """Width of the word tables; 0 means the model's. A narrower one goes through a projection."""
     labels: bool = True
     """Read the utterances' labels and choose the reply's; without them it is the plain transformer of Table 3."""
+    untold: float = 0.0
+    """The share of replies that is learned without a label, so that it also knows how to reply when told nothing; and
+    the weight that such a reply then has in the likelihood, beside those with a label."""
     score_mass: float = 1.0
     """For the likelihood: so much of the predictor's probability is summed over, the likeliest labels first."""
     score_most: int = 41
@@ -115,7 +118,8 @@ class Input(nn.Module, Generic[Words]):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens: Tensor, roles: Tensor, labels: Tensor | None, first: int = 0) -> Tensor:
-        """(batch, time, width). `labels` are ids (batch, time), or weights of all labels (batch, time, 41).
+        """(batch, time, width). `labels` are ids (batch, time), ABSENT where there is none, or weights of all labels
+        (batch, time, 41); one time serves all.
 
         `first` is the position of the first token.
         """
@@ -123,8 +127,15 @@ class Input(nn.Module, Generic[Words]):
         x = x + sinusoids(first + tokens.shape[1], x.shape[-1], x.device)[first:] + self.speakers(roles)
         if self.labels is not None:
             assert labels is not None
-            x = x + (labels @ self.labels.weight if labels.is_floating_point() else self.labels(labels))
+            x = x + self.of_labels(labels)
         return self.dropout(x)
+
+    def of_labels(self, labels: Tensor) -> Tensor:
+        """What labels add to an embedding: nothing, where there is none."""
+        assert self.labels is not None
+        if labels.is_floating_point():
+            return labels @ self.labels.weight
+        return self.labels(labels.clamp_min(0)).masked_fill((labels == ABSENT)[..., None], 0.0)
 
     def of(self, side: Sequence) -> Tensor:
         """A whole sequence with the labels that its utterances have."""
@@ -191,6 +202,8 @@ class Meed2(Model):
     def __init__(self, config: Meed2Config, vocabulary: Vocabulary) -> None:
         super().__init__()
         check_summed(config.score_mass, config.score_most)
+        if not 0 <= config.untold < 1:
+            raise ValueError(f"untold is {config.untold}, expected a share of at least 0 and under 1")
         if config.predictor_start == "generator" and config.predictor_layers != config.encoder_layers:
             layers = f"predictor_layers is {config.predictor_layers} and encoder_layers {config.encoder_layers}"
             raise ValueError(f"{layers}: alike if the predictor starts as the generator")
@@ -277,11 +290,10 @@ class Meed2(Model):
     def teach(self, reply: Sequence, memory: Memory, label: Tensor | None) -> tuple[Tensor, Tensor]:
         """Teacher forcing: the decoder's outputs (positions, table width) and targets, real positions only.
 
-        `label` is an id a row (batch,), or weights of all labels (batch, 41): the same at every position.
+        `label` is an id a row (batch,), ABSENT for none, or weights of all labels (batch, 41): the same at every
+        position.
         """
-        if label is not None:
-            label = label[:, None].expand(-1, reply.tokens.shape[1], *label.shape[1:])
-        x = self.input(reply.shifted(self.vocabulary.start), reply.roles, label)
+        x = self.input(reply.shifted(self.vocabulary.start), reply.roles, None if label is None else label[:, None])
         hidden, _ = self.decoder(x, memory)
         return self.words.query(hidden[reply.mask]), reply.tokens[reply.mask]
 
@@ -293,8 +305,13 @@ class Meed2(Model):
         return batch.label.masked_fill(batch.label == ABSENT, LABEL_ID[NEUTRAL])
 
     def likelihood(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
-        """The reply's negative log-likelihood under its true label, in training and in validation (§ 4.3)."""
-        return self._reply_term(batch, self.gold(batch), smoothing)
+        """The reply's negative log-likelihood under its true label, in training and in validation (§ 4.3); in training
+        the share `untold` of the replies has none.
+        """
+        label = self.gold(batch)
+        if label is not None and self.training and self.config.untold:
+            label = label.masked_fill(torch.rand(len(label), device=label.device) < self.config.untold, ABSENT)
+        return self._reply_term(batch, label, smoothing)
 
     def response_label(self, batch: Batch, moment: Moment, label_smoothing: float = 0.0) -> dict[str, Term]:
         """The negative log-likelihood of the reply's label, where it has one."""
@@ -325,7 +342,8 @@ class Meed2(Model):
         return sum_by_row(nll, reply.mask)
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
-        """−log Σ p(l | x) p(y | x, l) over all labels, or the likeliest.
+        """−log Σ p(l | x) p(y | x, l) over all labels, or the likeliest; where some replies were learned without a
+        label, −log ((1 − u) Σ p(l | x) p(y | x, l) + u p(y | x)), u their share.
 
         Those are as many as hold `score_mass` of the probability, at most `score_most`. What the others would add is
         left out and nothing is renormalised, so that the likelihood is, if anything, too low and a perplexity too high.
@@ -350,7 +368,11 @@ class Meed2(Model):
             asked = replace(chosen(told, rows[part]), label=labels[part])
             nll = self._nll(chosen(reply, rows[part]), asked)
             both[rows[part], ranks[part]] = chances[part] - nll
-        return -both.logsumexp(dim=1)
+        labelled = both.logsumexp(dim=1)
+        if not self.config.untold:
+            return -labelled
+        bare = -self._nll(reply, replace(told, label=torch.full_like(told.expected[:, 0], ABSENT, dtype=torch.long)))
+        return -torch.logaddexp(math.log1p(-self.config.untold) + labelled, math.log(self.config.untold) + bare)
 
     def oracle_score(self, batch: Batch) -> Tensor:
         """−log p(y | x, l) of each row with the *true* label l: not to be had in use, only to stand beside a score."""
