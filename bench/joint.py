@@ -151,7 +151,7 @@ def choose(dialogues: list[Dialogue], examples_each: int, count: int) -> list[np
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batch", type=int, default=32, help="examples in a batch")
+    parser.add_argument("--batch", type=int, default=16, help="examples in a batch")
     parser.add_argument("--turns", type=int, default=3, help="how often each row takes its turn")
     parser.add_argument("--batches", type=int, default=4, help="batches of a turn")
     parser.add_argument("--stage", type=int, default=-1, help="which of a recipe's stages")

@@ -1,9 +1,9 @@
 """Which engine writes and scores candidate replies best here, side by side: python bench/replying.py [MODEL]
 
-The same weights in transformers, in our own lean loop (single precision, half, 8 bits) and in CTranslate2 (8 bits).
-What is not installed is left out, which is said. Every round asks every engine in turn; printed are the best times, and
-the ratio to transformers. On a machine that has other work too, OMP_NUM_THREADS=1 and --busy give times that can be
-compared.
+The same weights in transformers, in our own lean loop (single precision, half, bfloat16, 8 bits) and in CTranslate2
+(8 bits). What is not installed is left out, which is said. Every round asks every engine in turn; printed are the best
+times, and the ratio to transformers. On a machine that has other work too, OMP_NUM_THREADS=1 and --busy give times that
+can be compared.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from listenwell import sources
-from listenwell.backbones.engine import LeanLlama, Product, half, single
+from listenwell.backbones.engine import LeanLlama, Product, brain, half, single
 from listenwell.backbones.language_model import load_language_model
 from listenwell.text import Tokenizer, backbone_tokenizer
 
@@ -146,6 +146,7 @@ def engines(name: str, clock: Clock) -> dict[str, tuple[Engine, float, float]]:
         "transformers": lambda: Plain(load_language_model(name)[0]),
         "lean, single": lambda: Lean(LeanLlama.of(load_language_model(name)[0], single)),
         "lean, half": lambda: Lean(LeanLlama.of(load_language_model(name)[0], half)),
+        "lean, bfloat16": lambda: Lean(LeanLlama.of(load_language_model(name)[0], brain)),
         "lean, 8 bits": lambda: Lean(LeanLlama.of(load_language_model(name)[0], eight_bit)),
         "CTranslate2": lambda: Translated(folder, tokenizer),
     }

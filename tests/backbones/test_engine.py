@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from listenwell.backbones.engine import LeanLlama, half, refuse_others
+from listenwell.backbones.engine import LeanLlama, brain, half, refuse_others
 
 WORDS = 60
 PROMPTS = torch.randint(0, WORDS, (3, 9), generator=torch.Generator().manual_seed(1))
@@ -129,14 +129,16 @@ def test_one_prefix_serves_many_continuations_and_stays_as_it_was(model, engine)
     torch.testing.assert_close(engine.score(cache, CONTINUED[:, :1], COUNTED[:, :1]), first)
 
 
-def test_half_the_precision_is_nearly_the_same(model):
-    engine = LeanLlama.of(model, half)
+@pytest.mark.parametrize(("product", "near"), [(half, 0.05), (brain, 0.5)])
+def test_half_the_bits_are_nearly_the_same(model, product, near):
+    engine = LeanLlama.of(model, product)
     cache, logits = engine.prefill(PROMPTS, MASKS["left"])
     rows = real(MASKS["left"])
-    torch.testing.assert_close(logits, plain(model, rows), rtol=0, atol=0.05)
+    torch.testing.assert_close(logits, plain(model, rows), rtol=0, atol=near)
     stepped = engine.step(torch.tensor([3, 4, 5]), cache)
+    assert stepped.dtype == torch.float32
     torch.testing.assert_close(
-        stepped, plain(model, [[*row, token] for row, token in zip(rows, (3, 4, 5), strict=True)]), rtol=0, atol=0.05
+        stepped, plain(model, [[*row, token] for row, token in zip(rows, (3, 4, 5), strict=True)]), rtol=0, atol=near
     )
 
 

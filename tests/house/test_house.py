@@ -275,6 +275,30 @@ def test_beams_move_in_the_lean_engines_memory(whole, monkeypatch):
         assert one.candidates[0].score == pytest.approx(other.candidates[0].score, abs=1e-4)
 
 
+def test_in_half_the_bits_it_writes_weighs_and_scores_much_the_same(house):
+    item = Example("0", Dialogue.from_texts(TALKS[0]).turns, Turn("listener", "Oh no, why?"))
+    voice = house.writer
+    full, engine, nll = voice.consensus(["I lost my job"], ["Oh no"]), voice._lean(), house.likelihoods([item]).nll
+    assert voice._lean() is engine
+    house.precision = "bf16"
+    assert (voice.precision, voice.engine) == ("bf16", "the lean engine, weights in bfloat16")
+    assert voice._lean() is not engine
+    assert voice.consensus(["I lost my job"], ["Oh no"]) == pytest.approx(full, rel=0.05)
+    assert house.likelihoods([item]).nll == pytest.approx(nll, rel=0.05)
+    assert house.reply(TALKS[0]).candidates
+    house.precision = ""
+    assert voice.consensus(["I lost my job"], ["Oh no"]) == pytest.approx(full, rel=1e-6)
+
+
+def test_scores_of_the_house_in_half_the_bits_say_so(whole, tmp_path):
+    checkpoint.save(whole, tmp_path / "house" / "best")
+    some = ["--data", "shipped", "--items", "2", "--resamples", "0", "--out", str(tmp_path / "half")]
+    cli.main(["evaluate", str(tmp_path / "house"), *some, "--precision", "bf16"])
+    found = json.loads((tmp_path / "half" / "scores.json").read_text())
+    assert found["about"]["precision"] == "bf16"
+    assert all("precision:bf16" in score["signature"] for score in found["scores"])
+
+
 # Likelihood
 
 
@@ -349,6 +373,8 @@ def test_an_endpoint_writes_what_was_planned_here(whole):
     assert set(reply.candidates[0].terms) == {"plan", "positivity", "fresh", "new"}
     assert house.likelihoods([]) is None
     assert house.about == {"server": "far away"}
+    with pytest.raises(ValueError, match="openai:far computes in a precision of its own; leave --precision out"):
+        house.precision = "bf16"
 
 
 def test_a_model_behind_a_real_server_writes_and_the_house_listens_plans_and_chooses(whole, tmp_path, monkeypatch):

@@ -75,6 +75,7 @@ def evaluate(
     from listenwell.finding import find, is_remote, load, made_to_talk
     from listenwell.hearing import LABELLER, fingerprint
     from listenwell.house.listening import listens
+    from listenwell.house.system import House
     from listenwell.labelling import Labeller
     from listenwell.system import Bot
 
@@ -118,7 +119,7 @@ def evaluate(
         bot.decoding = decoding.over(bot.decoding)
     lean(bot, positivity)
     if precision:
-        if not isinstance(bot, Bot):
+        if not isinstance(bot, Bot | House):
             raise ValueError(f"{system} computes in a precision of its own; leave --precision out")
         bot.precision = precision
     if items and limit:

@@ -27,7 +27,7 @@ from listenwell.labelling import Labeller
 from listenwell.metrics.positivity import leaning
 from listenwell.models.contract import Controls
 from listenwell.reply import Candidate, Reply
-from listenwell.system import Likelihoods, Talk, as_context, draw_number
+from listenwell.system import Likelihoods, Precision, Talk, as_context, draw_number
 from listenwell.taxonomy import LABEL_ID
 
 if TYPE_CHECKING:
@@ -86,6 +86,17 @@ class House:
     @decoding.setter
     def decoding(self, decoding: Decoding) -> None:
         self.writer.decoding = decoding
+
+    @property
+    def precision(self) -> Precision:
+        """Of the writer; whoever listens and chooses stays in full."""
+        return self.writer.precision if isinstance(self.writer, Voice) else ""
+
+    @precision.setter
+    def precision(self, precision: Precision) -> None:
+        if not isinstance(self.writer, Voice):
+            raise ValueError(f"{self.name} computes in a precision of its own; leave --precision out")
+        self.writer.precision = precision
 
     def with_decoding(self, **changes: object) -> House:
         """The same system, speaking another way."""

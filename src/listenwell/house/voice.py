@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from listenwell.backbones.engine import Cache, LeanLlama, half, has_half
+from listenwell.backbones.engine import Cache, LeanLlama, brain, half, has_half
 from listenwell.checkpoint import Checkpoint
 from listenwell.decoding import decode, stream
 from listenwell.dialogue import Example, Turn
@@ -147,16 +147,19 @@ class Voice(Bot):
         """What writes, in words."""
         if self._lean() is None:
             return "transformers"
-        return f"the lean engine, weights in {'float16' if has_half() else 'float32'}"
+        weights = "bfloat16" if self.precision == "bf16" else "float16" if has_half() else "float32"
+        return f"the lean engine, weights in {weights}"
 
     def _lean(self) -> LeanLlama | None:
-        """The engine, made at the first reply; None where the backbone is of another kind."""
-        if self._engine is None and not self._engine_failed:
-            # A backbone may have more rows than it has words, which take no part.
-            words = self.model.vocabulary.size
-            weights = {name: w[:words] if name in TABLES else w for name, w in self.model.merged().items()}
-            try:
-                self._engine = LeanLlama(self.model.config.architecture, weights, half)
-            except ValueError:
-                self._engine_failed = True
+        """The engine, made at the first reply in a precision; None where the backbone is of another kind."""
+        product = brain if self.precision == "bf16" else half
+        if self._engine_failed or (self._engine is not None and self._engine.product is product):
+            return self._engine
+        # A backbone may have more rows than it has words, which take no part.
+        words = self.model.vocabulary.size
+        weights = {name: w[:words] if name in TABLES else w for name, w in self.model.merged().items()}
+        try:
+            self._engine = LeanLlama(self.model.config.architecture, weights, product)
+        except ValueError:
+            self._engine_failed = True
         return self._engine
