@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from toy_models import END, START, Markov, Recurrent, everything, repeats
 
@@ -53,6 +53,7 @@ def test_with_4_grams_blocked_it_finds_what_trying_everything_finds(seed):
     beams=st.integers(2, 6),
     early=st.booleans(),
 )
+@example(seed=1754, penalty=-1.0, beams=3, early=True)
 @settings(max_examples=60, deadline=None)
 def test_stopping_changes_nothing_and_with_early_only_what_would_have_to_grow_into_it(seed, penalty, beams, early):
     # The bound against a plain search, one hypothesis at a time, that never stops, or only where `early` lets it.
@@ -77,7 +78,9 @@ def plain_search(model, context, beams, penalty, max_length, enough):
         complete += [(lp / (step + 1) ** penalty, tokens[:-1]) for lp, tokens, _ in ways[:beams] if tokens[-1] == END]
         live = [way for way in ways if way[1][-1] != END][:beams]
         best = sorted((score for score, _ in complete), reverse=True)[:enough]
-        if len(best) == enough and live[0][0] / (step + 2) ** penalty <= best[-1]:
+        # At the last step nothing is left to stop: what was cut there takes part.
+        last = step + 1 == max_length
+        if not last and len(best) == enough and live[0][0] / (step + 2) ** penalty <= best[-1]:
             return sorted(complete, reverse=True)
     complete += [(logprob / max_length**penalty, tokens) for logprob, tokens, _ in live]
     return sorted(complete, reverse=True)
