@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from toy_models import END, START, Markov, Recurrent, logprobs_after
 
 from listenwell.decoding import Decoding, decode
-from listenwell.decoding.sampling import distribution, invert, uniforms
+from listenwell.decoding.sampling import HEAD, distribution, draw, front, invert, uniforms
 
 MANY = 4000
 
@@ -200,3 +200,35 @@ def test_uniform_numbers_are_of_their_seed_item_and_candidate_alone():
     assert not torch.equal(uniforms(1, [10], 1, 5), uniforms(0, [11], 1, 5))
     assert numbers.min() >= 0
     assert numbers.max() < 1
+
+
+# Few of many words
+
+
+@pytest.mark.parametrize("options", [{"top_p": 0.9}, {"top_k": 40}, {"top_k": 9, "top_p": 0.5}], ids=str)
+@pytest.mark.parametrize("temperature", [0.01, 0.7, 1.0])
+def test_of_many_words_the_few_that_are_possible_are_drawn_as_from_all(options, temperature):
+    settings = Decoding(method="sample", temperature=temperature, **options)
+    noise = torch.Generator().manual_seed(3)
+    logprobs = (4 * torch.randn(50, 10 * HEAD, generator=noise)).log_softmax(dim=1)
+    logprobs[7, 5:] = -torch.inf
+    ids, chances = front(logprobs, settings)
+    whole = distribution(logprobs, settings)
+    assert [sorted(row.nonzero().squeeze(1).tolist()) for row in whole] == [
+        row[chance > 0].tolist() for row, chance in zip(ids, chances, strict=True)
+    ]
+    uniform = torch.rand(50, generator=noise, dtype=torch.float64)
+    assert torch.equal(draw(logprobs, uniform, settings), invert(whole, uniform))
+
+
+def test_where_the_likeliest_do_not_tell_what_is_possible_all_words_are_looked_at():
+    flat = torch.full((2, 4 * HEAD), 0.25 / HEAD).log()
+    steep = torch.linspace(0, -60, 4 * HEAD).log_softmax(dim=0).expand(2, -1)
+    nucleus, most = Decoding(method="sample", top_p=0.9), Decoding(method="sample", top_k=3)
+    assert front(steep, nucleus) is not None
+    assert front(steep, most) is not None
+    assert front(steep, Decoding(method="sample")) is None  # nothing is left out
+    assert front(steep, Decoding(method="sample", top_k=HEAD)) is None
+    assert front(flat, nucleus) is None  # more than these are possible
+    assert front(flat, most) is None  # equals stand at the border: the first ids are taken
+    assert draw(flat, torch.tensor([0.1, 0.9], dtype=torch.float64), most).tolist() == [0, 2]

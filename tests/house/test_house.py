@@ -262,6 +262,20 @@ def test_the_lean_engine_writes_what_the_writer_would(whole, monkeypatch):
     assert [reply.text for reply in lean] == [reply.text for reply in slow]
 
 
+def test_who_has_ended_is_read_along_while_most_go_on(whole, monkeypatch):
+    options = {"candidates": 4, "max_length": 24, "rerank": Rerank()}
+    monkeypatch.setattr("listenwell.house.voice.half", single)
+    written = []
+    for share in (0.75, 0.0, 1.0):  # some are read along, all are, none is
+        monkeypatch.setattr("listenwell.house.voice.MOST_GO_ON", share)
+        written.append(House.of(whole).with_decoding(**options).replies(TALKS))
+    assert len({len(c.text) for reply in written[0] for c in reply.candidates}) > 3  # they end one after the other
+    for other in written[1:]:
+        assert [[c.text for c in reply.candidates] for reply in other] == [
+            [c.text for c in reply.candidates] for reply in written[0]
+        ]
+
+
 def test_beams_move_in_the_lean_engines_memory(whole, monkeypatch):
     options = {"method": "beam", "beams": 3, "candidates": 2, "rerank": Rerank()}
     monkeypatch.setattr("listenwell.house.voice.half", single)  # half precision may swap near equals

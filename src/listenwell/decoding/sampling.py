@@ -20,7 +20,7 @@ Choose = Callable[[Tensor, Tensor, int], Tensor]
 """(log-probabilities (rows, vocabulary), which rows these are (rows,), step) -> tokens (rows,)."""
 
 HEAD = 256
-"""How many tokens top_p ranks at first: nearly always enough, and a full sort of the vocabulary is slow."""
+"""How many tokens are ranked at first: nearly always enough, and a full sort of the vocabulary is slow."""
 
 
 def likeliest(logprobs: Tensor, rows: Tensor, step: int) -> Tensor:
@@ -32,9 +32,18 @@ def drawn(options: Decoding, items: Sequence[int], device: torch.device) -> Choo
     noise = uniforms(options.seed, items, options.candidates, options.max_length).to(precise(device)).to(device)
 
     def choose(logprobs: Tensor, rows: Tensor, step: int) -> Tensor:
-        return invert(distribution(logprobs, options), noise[rows, step])
+        return draw(logprobs, noise[rows, step], options)
 
     return choose
+
+
+def draw(logprobs: Tensor, uniform: Tensor, options: Decoding) -> Tensor:
+    """A token of each row by its uniform number: of the few that are possible, if they are few."""
+    few = front(logprobs, options)
+    if few is None:
+        return invert(distribution(logprobs, options), uniform)
+    ids, probabilities = few
+    return ids.gather(1, invert(probabilities, uniform)[:, None]).squeeze(1)
 
 
 def uniforms(seed: int, items: Sequence[int], candidates: int, steps: int) -> Tensor:
@@ -61,6 +70,35 @@ def distribution(logprobs: Tensor, options: Decoding) -> Tensor:
         threshold, count = nucleus(probabilities, options.top_p)
         probabilities = probabilities.masked_fill(~largest(probabilities, threshold, count), 0.0)
     return probabilities
+
+
+def front(logprobs: Tensor, options: Decoding) -> tuple[Tensor, Tensor] | None:
+    """What `distribution` leaves possible, without all the rest: ids (rows, some), in their order, and probabilities.
+
+    None where the HEAD likeliest tokens do not tell: nothing is left out, more than these are possible, or the last
+    that is possible has an equal that is not.
+    """
+    by_rank = 0 < options.top_k < HEAD
+    if logprobs.shape[1] <= HEAD or (options.top_p == 1 and not by_rank) or options.top_k >= HEAD:
+        return None
+    ranked, ids = logprobs.topk(HEAD, dim=1)
+    chances = ((ranked - ranked[:, :1]) / options.temperature).exp()
+    if by_rank:
+        chances[:, options.top_k :] = 0
+        whole = chances.sum(dim=1, keepdim=True)
+    else:
+        whole = ((logprobs - ranked[:, :1]) / options.temperature).exp_().sum(dim=1, keepdim=True)
+    possible = chances > 0
+    if options.top_p < 1:
+        # A token belongs as long as those before it do not suffice. The first always does.
+        possible &= chances.cumsum(dim=1) - chances < options.top_p * whole
+        possible[:, 0] = True
+    count = possible.sum(dim=1, keepdim=True)
+    if int(count.max()) == HEAD or bool((ranked.gather(1, count) == ranked.gather(1, count - 1)).any()):
+        return None
+    some = int(count.max())
+    ids, order = ids[:, :some].masked_fill(~possible[:, :some], logprobs.shape[1]).sort(dim=1)
+    return ids, chances[:, :some].masked_fill(~possible[:, :some], 0.0).gather(1, order)
 
 
 def nucleus(probabilities: Tensor, mass: float) -> tuple[Tensor, Tensor]:
