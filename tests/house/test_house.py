@@ -99,6 +99,11 @@ def test_an_intent_and_a_positivity_may_be_asked_for(house):
     assert house.with_decoding(lean=Lean(positivity=0.75)).reply(TALKS[0]).reasons["positivity"] == 0.75
 
 
+def test_guidance_is_refused_where_the_plan_is_told_in_words(house):
+    with pytest.raises(ValueError, match=r"decoding.guidance is 1.5, expected 0: every plan is told in words"):
+        house.with_decoding(guidance=1.5).reply(TALKS[0])
+
+
 def test_what_is_gold_is_never_read(house):
     plain = Dialogue("a", (Turn("speaker", "I lost my job today"),))
     turns = tuple(replace(turn, label=Label("joyful")) for turn in plain.turns)

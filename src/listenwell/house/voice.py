@@ -143,6 +143,10 @@ class Voice(Bot):
         return engine.score(cache, turns.tokens, turns.mask)
 
     def _begin(self, batch: Batch, plans: Tensor) -> tuple[Steps, State]:
+        if self.decoding.guidance:
+            raise ValueError(
+                f"decoding.guidance is {self.decoding.guidance:g}, expected 0: every plan is told in words"
+            )
         engine = self._lean()
         if engine is None:
             return self.model, self.model.plan(batch, plans[:, None])
