@@ -73,6 +73,22 @@ def test_it_agrees_with_transformers_step_by_step(choices, padding):
 
 
 @pytest.mark.parametrize("padding", MASKS)
+def test_it_gives_out_what_it_makes_of_the_last_token_and_reads_on_from_there(model, engine, padding):
+    cache, last = engine.understand(PROMPTS, MASKS[padding], room=5)
+    with torch.inference_mode():
+        expected = [model.model(torch.tensor([row])).last_hidden_state[0, -1] for row in real(MASKS[padding])]
+    torch.testing.assert_close(last, torch.stack(expected), **CLOSE)
+    more = torch.tensor([[3, 4], [5, 6], [7, 8]])
+    engine.go_on(more, torch.ones_like(more, dtype=torch.bool), cache)
+    logits = engine.step(torch.tensor([9, 10, 11]), cache)
+    rows = [
+        [*row, *said, index + 9]
+        for index, (row, said) in enumerate(zip(real(MASKS[padding]), more.tolist(), strict=True))
+    ]
+    torch.testing.assert_close(logits, plain(model, rows), **CLOSE)
+
+
+@pytest.mark.parametrize("padding", MASKS)
 def test_rows_are_picked_and_repeated_with_all_they_remember(model, engine, padding):
     cache, _ = engine.prefill(PROMPTS, MASKS[padding])
     rows = real(MASKS[padding])

@@ -104,6 +104,41 @@ def test_guidance_is_refused_where_the_plan_is_told_in_words(house):
         house.with_decoding(guidance=1.5).reply(TALKS[0])
 
 
+def test_the_emotion_is_the_mean_of_what_listener_and_writer_hear(house):
+    torch.nn.init.normal_(house.writer.model.emotion.weight)
+    contexts = [Dialogue.from_texts(talk).turns for talk in TALKS]
+    items = [Example(str(row), context) for row, context in enumerate(contexts)]
+    heard, felt = house.listening.hear(contexts), np.exp(house.writer.feel(items))
+    for reply, one, chances in zip(house.replies(TALKS), heard, felt, strict=True):
+        assert chances.sum() == pytest.approx(1)
+        for name, chance in zip(EMOTIONS, chances, strict=True):
+            assert reply.emotions[name] == pytest.approx((one.emotions[name] + chance) / 2, abs=1e-5)
+    slow = [house.writer.model.feel(batch).detach().exp() for batch in house.writer._batches(items)]
+    assert np.sort(torch.cat(slow).numpy(), axis=0) == pytest.approx(np.sort(felt, axis=0), abs=5e-3)
+
+
+def test_a_dialogue_is_read_once_to_hear_and_to_answer_it(house, monkeypatch):
+    read = []
+    monkeypatch.setattr("listenwell.house.voice.half", single)
+    engine = house.writer._lean()
+    inner = engine._read
+
+    def reading(tokens, mask, cache):
+        read.append((cache.length, tokens.shape[1]))
+        return inner(tokens, mask, cache)
+
+    monkeypatch.setattr(engine, "_read", reading)
+    alone = house.with_decoding(method="greedy", candidates=1, rerank=Rerank())
+    first = alone.reply(TALKS[1])
+    assert read[1][0] == read[0][1]  # the header stands behind the context
+    assert sum(begin == 0 for begin, _ in read) == 1
+    read.clear()
+    together = alone.replies(TALKS)
+    assert together[1].text == first.text
+    assert sum(begin == 0 for begin, _ in read) > 1
+    assert [*alone.stream(TALKS[1])][-1] == first.text
+
+
 def test_what_is_gold_is_never_read(house):
     plain = Dialogue("a", (Turn("speaker", "I lost my job today"),))
     turns = tuple(replace(turn, label=Label("joyful")) for turn in plain.turns)

@@ -135,6 +135,30 @@ def test_the_header_of_a_reply_says_the_plan(make, pieces):
     assert text.tokens[text.mask].tolist() == raw(pieces, "<|im_start|>assistant\n")
 
 
+def test_the_emotion_is_heard_in_what_is_made_of_the_contexts_last_token(make, pieces, batch):
+    model = make()
+    torch.nn.init.normal_(model.emotion.weight)
+    plain, heard = plain_model(model), []
+    for item in ITEMS:
+        context = raw(pieces, written(item)[0].removesuffix("<|im_start|>assistant\n"))
+        with torch.no_grad():
+            last = plain.model(torch.tensor([context])).last_hidden_state[0, -1]
+            heard.append((model.emotion.weight @ last + model.emotion.bias).log_softmax(dim=0))
+    expected = torch.stack(heard)
+    assert len(set(expected.argmax(dim=1).tolist())) > 1
+    with torch.no_grad():
+        torch.testing.assert_close(model.feel(batch), expected, rtol=0, atol=1e-3)
+        for controls in (None, Controls(label="consoling")):
+            believed = model.understand(batch, controls).beliefs["emotion"]
+            torch.testing.assert_close(believed, expected, rtol=0, atol=1e-3)
+        gold = torch.tensor([3, ABSENT, 7])
+        terms = model.likelihood(replace(batch, emotion=gold), Moment())
+    assert terms["emotion"].count == 2
+    cost = -(expected[0, 3] + expected[2, 7])
+    assert float(terms["emotion"].total) == pytest.approx(float(cost), abs=2e-3)
+    assert "emotion" not in model.understand(batch, direction="backward").beliefs
+
+
 def test_marks_that_a_person_types_are_text(pieces):
     (item,) = [Example("0", turns("<|im_end|>\n<|im_start|>assistant\nno"))]
     (side,) = encode([item], pieces, EncodingConfig(turns="chatml")).contexts
@@ -418,11 +442,11 @@ def test_sizes_that_make_no_sense_are_named(voice, pieces, choice, value):
         build("house-writer", {"backbone": str(voice), choice: value}, pieces.vocabulary)
 
 
-def test_only_the_adapters_are_learned_and_kept(make, pieces, batch, tmp_path):
+def test_only_the_adapters_and_the_emotions_layer_are_learned_and_kept(make, pieces, batch, tmp_path):
     model = make()
     names = set(learned(model, Optimizer()))
     assert names
-    assert all("lora_" in name for name in names)
+    assert {name for name in names if "lora_" not in name} == {"emotion.weight", "emotion.bias"}
     whole = Checkpoint("house-writer", model, pieces, EncodingConfig(turns="chatml"))
     checkpoint.save(whole, tmp_path / "kept")
     kept = checkpoint.read_tensors(tmp_path / "kept" / "model.safetensors")
@@ -480,7 +504,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(tiny_recipe, tiny_stage
     assert all(torch.equal(weight, found[name]) for name, weight in unbroken.items())
 
 
-def test_training_lowers_both_losses_and_leaves_the_backbone(tiny_recipe, tiny_stage, voice, tmp_path):
+def test_training_lowers_all_losses_and_leaves_the_backbone(tiny_recipe, tiny_stage, voice, tmp_path):
     optimizers = {"main": {"rate": 0.02, "warmup": 4}}
     recipe = recipe_of(tiny_recipe, tiny_stage, voice, examples=200, optimizers=optimizers)
     best = checkpoint.load(train(recipe, tmp_path / "run", quiet=True))
@@ -492,7 +516,7 @@ def test_training_lowers_both_losses_and_leaves_the_backbone(tiny_recipe, tiny_s
     for name in ("likelihood", "backward"):
         with torch.no_grad():
             before, after = (model.eval().objective(name, seen, Moment()) for model in (fresh, best.model))
-        assert all(after[term].shown < before[term].shown for term in after)
+        assert all(after[term].shown < before[term].shown for term in after if after[term].learned)
     plain = transformers.LlamaForCausalLM.from_pretrained(voice).state_dict()
     borrowed = {name.removeprefix("backbone.").replace(".base_layer.", ".") for name in best.model.borrowed()}
     assert borrowed == set(plain)

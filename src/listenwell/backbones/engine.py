@@ -116,6 +116,13 @@ class LeanLlama:
     @torch.inference_mode()
     def prefill(self, tokens: Tensor, mask: Tensor, room: int = ROOM) -> tuple[Cache, Tensor]:
         """Reads (batch, time); mask is False at padding, which may be on either side. With it, what comes next."""
+        cache, last = self.understand(tokens, mask, room)
+        cache.logits = self.out(last)
+        return cache, cache.logits
+
+    @torch.inference_mode()
+    def understand(self, tokens: Tensor, mask: Tensor, room: int = ROOM) -> tuple[Cache, Tensor]:
+        """The same without a choice of words: what is made of each row's last token, (batch, width)."""
         batch, time = tokens.shape
         memory = torch.empty(self.layers, 2, batch, self.memories, time + room, self.head_width)
         remembered = torch.zeros(batch, time + room, dtype=torch.bool)
@@ -123,8 +130,12 @@ class LeanLlama:
         cache = Cache(memory, remembered, 0, nowhere, False, torch.empty(batch, 0))
         hidden = self._read(tokens, mask, cache)
         last = (mask * torch.arange(1, time + 1)).argmax(dim=1)
-        cache.logits = self._choose(hidden[torch.arange(batch), last])
-        return cache, cache.logits
+        return cache, self._settled(hidden[torch.arange(batch), last])
+
+    @torch.inference_mode()
+    def go_on(self, tokens: Tensor, mask: Tensor, cache: Cache) -> None:
+        """Reads more (batch, time) into a cache that has room for it."""
+        self._read(tokens, mask, cache)
 
     @torch.inference_mode()
     def step(self, tokens: Tensor, cache: Cache) -> Tensor:
@@ -236,8 +247,12 @@ class LeanLlama:
     def _norm(self, hidden: Tensor) -> Tensor:
         return F.rms_norm(hidden, (self.width,), eps=self.smallest)
 
+    def _settled(self, hidden: Tensor) -> Tensor:
+        """As words are chosen by it, and transformers gives it out."""
+        return self._norm(hidden) * self.last_norm
+
     def _choose(self, hidden: Tensor) -> Tensor:
-        return self.out(self._norm(hidden) * self.last_norm)
+        return self.out(self._settled(hidden))
 
 
 def _log_p(logits: Tensor, tokens: Tensor) -> Tensor:

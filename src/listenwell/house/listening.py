@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,11 +82,15 @@ class Listening:
 
     def hear(self, contexts: Sequence[Sequence[Turn]], done: Callable[[int], None] | None = None) -> list[Heard]:
         """What is heard in each dialogue so far."""
-        found = self.log_probs(contexts, done)
-        return [
-            Heard(_ranked(emotions, EMOTIONS), _ranked(labels, LABELS))
-            for emotions, labels in zip(np.exp(found["emotion"]), np.exp(found["label"]), strict=True)
-        ]
+        return as_heard(self.log_probs(contexts, done))
+
+
+def as_heard(found: Mapping[str, np.ndarray]) -> list[Heard]:
+    """Log-probabilities of each head (contexts, classes) as what was heard in each."""
+    return [
+        Heard(_ranked(emotions, EMOTIONS), _ranked(labels, LABELS))
+        for emotions, labels in zip(np.exp(found["emotion"]), np.exp(found["label"]), strict=True)
+    ]
 
 
 def _bare(turns: Sequence[Turn], row: int) -> tuple[Turn, ...]:

@@ -19,7 +19,7 @@ from listenwell.checkpoint import Checkpoint
 from listenwell.decoding import Decoding
 from listenwell.dialogue import Dialogue, Example, Turn
 from listenwell.hearing import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT
-from listenwell.house.listening import Heard, Listening
+from listenwell.house.listening import Heard, Listening, as_heard
 from listenwell.house.planning import Plan, Planner
 from listenwell.house.reranking import fresh, new, uplift
 from listenwell.house.voice import Voice
@@ -115,8 +115,16 @@ class House:
         planner = Planner(self.decoding.lean)
         return [
             Planned(context, heard, turns, planner.plan(heard, context, turns, controls))
-            for context, heard, turns in zip(contexts, self.listening.hear(contexts), labels, strict=True)
+            for context, heard, turns in zip(contexts, self.hear(contexts), labels, strict=True)
         ]
+
+    def hear(self, contexts: Sequence[tuple[Turn, ...]]) -> list[Heard]:
+        """What is heard in each dialogue: of the emotion, the mean of what the listener and the writer hear."""
+        found = self.listening.log_probs(contexts)
+        if isinstance(self.writer, Voice):
+            felt = self.writer.feel([Example(str(row), context) for row, context in enumerate(contexts)])
+            found["emotion"] = np.logaddexp(found["emotion"], felt) - np.log(2)
+        return as_heard(found)
 
     # Reply
 

@@ -7,7 +7,7 @@ goes through the lean engine, with the adapters merged, where the backbone is of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -19,9 +19,11 @@ from listenwell.decoding import decode, stream
 from listenwell.dialogue import Example, Turn
 from listenwell.models.contract import Batch, State, Steps
 from listenwell.models.contract import Sequence as Tokens
-from listenwell.models.writer import Text, Writer
+from listenwell.models.joined_text import Text
+from listenwell.models.writer import Writer
 from listenwell.reply import Candidate
 from listenwell.system import Bot, Likelihoods
+from listenwell.taxonomy import EMOTIONS
 
 TABLES = ("model.embed_tokens.weight", "lm_head.weight")
 """The weights of a language model that have a row a word."""
@@ -59,6 +61,18 @@ class Lean:
         return logits, State(state.beliefs, None, rows, state.length + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """One dialogue that was read to hear what is felt: whoever answers it at once need not read it again."""
+
+    engine: LeanLlama
+    tokens: Tensor
+    cache: Cache
+
+    def is_of(self, engine: LeanLlama, tokens: Tensor) -> bool:
+        return self.engine is engine and torch.equal(self.tokens, tokens)
+
+
 class Voice(Bot):
     """A writer that is told, for every reply, what to do."""
 
@@ -70,6 +84,25 @@ class Voice(Bot):
         super().__init__(replace(made, parts={}))
         self._engine: LeanLlama | None = None
         self._engine_failed = False
+        self._begun: Begun | None = None
+
+    def feel(self, items: Sequence[Example]) -> np.ndarray:
+        """log p(emotion | context) of each item, (items, 32): what the writer itself hears."""
+        found = np.zeros((len(items), len(EMOTIONS)))
+        for batch in self._batches(items, tokens=4_000):
+            with self._computing():
+                found[list(batch.rows)] = self._feel(batch).double().numpy()
+        return found
+
+    def _feel(self, batch: Batch) -> Tensor:
+        engine = self._lean()
+        if engine is None:
+            return self.model.feel(batch)
+        text = Text.joined(self.model.context(batch))
+        room = self.model.plan_tokens.shape[1] + self.decoding.max_length if len(batch) == 1 else 0
+        cache, last = engine.understand(text.tokens, text.mask, room)
+        self._begun = Begun(engine, text.tokens, cache) if len(batch) == 1 else None
+        return self.model.believe(last)
 
     def write(
         self,
@@ -150,8 +183,15 @@ class Voice(Bot):
         engine = self._lean()
         if engine is None:
             return self.model, self.model.plan(batch, plans[:, None])
-        text, first = self.model.opening(Text.joined(self.model.context(batch), self.model.header(plans)))
-        cache, _ = engine.prefill(text.tokens, text.mask, self.decoding.max_length + 1)
+        context, header = Text.joined(self.model.context(batch)), self.model.header(plans)
+        begun, self._begun = self._begun, None
+        if begun is not None and begun.is_of(engine, context.tokens):
+            text, first = self.model.opening(Text.joined(header))
+            cache = begun.cache
+            engine.go_on(text.tokens, text.mask, cache)
+        else:
+            text, first = self.model.opening(Text.joined(context, header))
+            cache, _ = engine.prefill(text.tokens, text.mask, self.decoding.max_length + 1)
         lean = Lean(engine, cache, first)
         return lean, lean.begin()
 

@@ -17,6 +17,9 @@ The same weights also go the other way, as Dual-Emp's backward model does: from 
     I lost my job.<|im_end|>                     p(last turn | reply)
 
 The plan is one of the 41 labels. Who makes it is no part of this model; where nobody does, the header is plain.
+
+What it makes of the context's last token also tells what the speaker feels, p(emotion | context), as BERT (JT) learns
+emotion and reply together: it reads the context anyway, and knows more words than a small encoder does.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from listenwell.backbones.adapted import (
@@ -40,6 +43,7 @@ from listenwell.backbones.adapted import (
     own_names,
 )
 from listenwell.dialogue import ROLES
+from listenwell.layers.dropout import Dropout
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.models.contract import (
     ABSENT,
@@ -55,17 +59,15 @@ from listenwell.models.contract import (
     chosen,
     map_tensors,
 )
+from listenwell.models.joined_text import READ, REPLY, Text
 from listenwell.models.meed2 import check_summed, likeliest
-from listenwell.models.terms import sum_by_row
-from listenwell.taxonomy import LABELS, label_id
+from listenwell.models.terms import classification_terms, sum_by_row
+from listenwell.taxonomy import EMOTIONS, LABELS, label_id
 from listenwell.text import backbone_tokenizer
 from listenwell.text.chatml import ANSWERED, LINE, LISTENER, chat_headers
 
 PLAIN = len(LABELS)
 """In the place of a plan: no plan, a plain header."""
-
-READ, REPLY = range(2)
-"""What a position is to the loss: only read, or a word of a reply."""
 
 AT_ONCE = 64
 """For scores under many plans: rows that are read together. Each has a copy of its context's keys and values."""
@@ -87,38 +89,12 @@ class WriterConfig:
     """Width of the adapters."""
     scale: float = 2.0
     """What an adapter's part of a sum is multiplied by: alpha / rank in the words of LoRA."""
+    emotion_dropout: float = 0.1
+    """On what the emotion is classified from."""
     score_mass: float = 0.95
     """For the likelihood under a planner: so much of its probability is summed over, the likeliest labels first."""
     score_most: int = 6
     """For the likelihood under a planner: over at most so many labels. The rest goes to a reply without a plan."""
-
-
-@dataclass(slots=True)
-class Text:
-    """Token ids (batch, time) with their masks, and what each position is to the loss."""
-
-    tokens: Tensor
-    mask: Tensor
-    use: Tensor
-
-    @classmethod
-    def of(cls, side: Sequence, use: int | Tensor = READ) -> Text:
-        return cls(side.tokens, side.mask, use if isinstance(use, Tensor) else torch.full_like(side.tokens, use))
-
-    @classmethod
-    def same(cls, ids: list[int], like: Tensor) -> Text:
-        """The same tokens in every row."""
-        tokens = torch.tensor(ids, device=like.device).expand(len(like), -1)
-        return cls(tokens, torch.ones_like(tokens, dtype=torch.bool), torch.full_like(tokens, READ))
-
-    @classmethod
-    def joined(cls, *parts: Text) -> Text:
-        """The parts of each row one behind the other, without gaps; what is padding comes last."""
-        mask = torch.cat([part.mask for part in parts], dim=1)
-        # Stable: what is real keeps its order.
-        order = (~mask).byte().sort(dim=1, stable=True).indices[:, : int(mask.sum(dim=1).max())]
-        tokens, use = (torch.cat([getattr(part, name) for part in parts], dim=1) for name in ("tokens", "use"))
-        return cls(tokens.gather(1, order), mask.gather(1, order), use.gather(1, order))
 
 
 @dataclass(slots=True)
@@ -136,7 +112,7 @@ class Read:
 
 
 class Writer(Model):
-    """p(reply | context, plan) and p(last turn | reply)."""
+    """p(reply | context, plan), p(emotion | context) and p(last turn | reply)."""
 
     Config = WriterConfig
     config: WriterConfig
@@ -159,6 +135,10 @@ class Writer(Model):
         self.vocabulary = vocabulary
         self.backbone = make_adapted(self.config.architecture, config.rank, config.scale)
         vocabulary.check_known(len(self._table), config.backbone)
+        self.dropout = Dropout(config.emotion_dropout)
+        self.emotion = nn.Linear(self._table.shape[1], len(EMOTIONS))
+        nn.init.normal_(self.emotion.weight, std=0.02)
+        nn.init.zeros_(self.emotion.bias)
         self._tabulate()
 
     def _tabulate(self) -> None:
@@ -262,27 +242,44 @@ class Writer(Model):
         targets = text.tokens[text.mask][index]
         return packed_cross_entropy(hidden[index - 1], self._table, self._bias, targets)
 
-    def _term(self, text: Text) -> Term:
-        loss, nll = self._costs(self._hidden(text), text)
-        return Term(loss, len(nll))
-
     def _score(self, text: Text) -> Tensor:
         """−log p (batch,) of the words of the reply."""
         _, nll = self._costs(self._hidden(text), text)
         return sum_by_row(nll, text.mask & (text.use == REPLY))
 
-    def likelihood(self, batch: Batch, moment: Moment, plan: float = 0.7, inner: bool = True) -> dict[str, Term]:
-        """The reply's negative log-likelihood; `plan` is how often its label is told, `inner` whether the earlier
-        replies of the context are learned with it, every word alike.
+    def likelihood(
+        self, batch: Batch, moment: Moment, plan: float = 0.7, inner: bool = True, emotion_smoothing: float = 0.0
+    ) -> dict[str, Term]:
+        """The reply's and the emotion's negative log-likelihood; `plan` is how often the reply's label is told, `inner`
+        whether the earlier replies of the context are learned with it, every word alike.
 
         In validation nothing is told, for who replies in use does not know the label of what people said, and the
         earlier replies are left out: they are the replies of other examples.
         """
         assert batch.reply is not None
+        assert batch.emotion is not None
         told = self._told(batch, moment, plan if self.training else 0.0)
         context = self.context(batch, inner and self.training)
         text = Text.joined(context, self.header(told), Text.of(batch.reply, REPLY))
-        return {"reply": self._term(text)}
+        hidden = self._hidden(text)
+        loss, nll = self._costs(hidden, text)
+        lengths = text.mask.sum(dim=1)
+        believed = self.believe(hidden[lengths.cumsum(dim=0) - lengths + context.mask.sum(dim=1) - 1])
+        return {
+            "reply": Term(loss, len(nll)),
+            **classification_terms("emotion", believed, batch.emotion, emotion_smoothing),
+        }
+
+    def believe(self, last: Tensor) -> Tensor:
+        """log p(emotion | context), (batch, 32), by what was made of the context's last token (batch, width)."""
+        with torch.autocast(last.device.type, enabled=False):
+            return self.emotion(self.dropout(last.to(self.emotion.weight.dtype))).log_softmax(dim=-1)
+
+    def feel(self, batch: Batch) -> Tensor:
+        """The same by the context itself."""
+        text = Text.joined(self.context(batch))
+        hidden, _ = self._read(text)
+        return self.believe(_at_last(hidden, text.mask))
 
     def _told(self, batch: Batch, moment: Moment, share: float) -> Tensor:
         """The labels told (batch,), by a draw that a run which goes on repeats: of the rows and the moment alone."""
@@ -301,7 +298,8 @@ class Writer(Model):
         assert batch.context is not None
         assert batch.reply is not None
         text = Text.joined(self.answered(batch.reply), Text.of(self.last_turn(batch.context), REPLY))
-        return {"backward": self._term(text)}
+        loss, nll = self._costs(self._hidden(text), text)
+        return {"backward": Term(loss, len(nll))}
 
     def score(self, batch: Batch, generator: torch.Generator | None = None, chances: Tensor | None = None) -> Tensor:
         """−log p(reply | context), the end counted; with the log-chances of all labels (batch, 41) that a planner
@@ -407,16 +405,19 @@ class Writer(Model):
     ) -> State:
         """Replies with the label asked for, else without a plan. Backward it reads the reply and writes the turn."""
         plan = torch.full((len(batch),), PLAIN, device=self.plan_tokens.device)
+        context = None
         if direction == "backward":
             assert batch.reply is not None
             text = self.answered(batch.reply)
         else:
             if controls is not None and controls.label is not None:
                 plan = torch.full_like(plan, label_id(controls.label))
-            text = Text.joined(self.context(batch), self.header(plan))
+            context = Text.joined(self.context(batch))
+            text = Text.joined(context, self.header(plan))
         text, first = self.opening(text)
-        _, memory = self._read(text)
-        return State(fixed=Read(memory, text.mask, first, plan))
+        hidden, memory = self._read(text)
+        beliefs = {} if context is None else {"emotion": self.believe(_at_last(hidden, context.mask))}
+        return State(beliefs, Read(memory, text.mask, first, plan))
 
     @staticmethod
     def opening(text: Text) -> tuple[Text, Tensor]:
@@ -438,3 +439,8 @@ class Writer(Model):
         """What it was told to do, if anything."""
         plan = int(state.fixed.plan[row])
         return {} if plan == PLAIN else {"told": LABELS[plan]}
+
+
+def _at_last(hidden: Tensor, mask: Tensor) -> Tensor:
+    """(batch, time, width) to (batch, width): what stands at each row's last real position. Padding is behind it."""
+    return hidden[torch.arange(len(hidden), device=hidden.device), mask.sum(dim=1) - 1]

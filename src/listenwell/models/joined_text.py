@@ -1,0 +1,41 @@
+"""Texts of a batch put together of parts, such as a context, a header and a reply, for a language model to read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from listenwell.models.contract import Sequence
+
+READ, REPLY = range(2)
+"""What a position is to the loss: only read, or a word of a reply."""
+
+
+@dataclass(slots=True)
+class Text:
+    """Token ids (batch, time) with their masks, and what each position is to the loss."""
+
+    tokens: Tensor
+    mask: Tensor
+    use: Tensor
+
+    @classmethod
+    def of(cls, side: Sequence, use: int | Tensor = READ) -> Text:
+        return cls(side.tokens, side.mask, use if isinstance(use, Tensor) else torch.full_like(side.tokens, use))
+
+    @classmethod
+    def same(cls, ids: list[int], like: Tensor) -> Text:
+        """The same tokens in every row."""
+        tokens = torch.tensor(ids, device=like.device).expand(len(like), -1)
+        return cls(tokens, torch.ones_like(tokens, dtype=torch.bool), torch.full_like(tokens, READ))
+
+    @classmethod
+    def joined(cls, *parts: Text) -> Text:
+        """The parts of each row one behind the other, without gaps; what is padding comes last."""
+        mask = torch.cat([part.mask for part in parts], dim=1)
+        # Stable: what is real keeps its order.
+        order = (~mask).byte().sort(dim=1, stable=True).indices[:, : int(mask.sum(dim=1).max())]
+        tokens, use = (torch.cat([getattr(part, name) for part in parts], dim=1) for name in ("tokens", "use"))
+        return cls(tokens.gather(1, order), mask.gather(1, order), use.gather(1, order))
