@@ -212,7 +212,8 @@ def test_of_many_words_the_few_that_are_possible_are_drawn_as_from_all(options, 
     noise = torch.Generator().manual_seed(3)
     logprobs = (4 * torch.randn(50, 10 * HEAD, generator=noise)).log_softmax(dim=1)
     logprobs[7, 5:] = -torch.inf
-    ids, chances = front(logprobs, settings)
+    ids, chances, told = front(logprobs, settings)
+    assert told.all()
     whole = distribution(logprobs, settings)
     assert [sorted(row.nonzero().squeeze(1).tolist()) for row in whole] == [
         row[chance > 0].tolist() for row, chance in zip(ids, chances, strict=True)
@@ -225,10 +226,11 @@ def test_where_the_likeliest_do_not_tell_what_is_possible_all_words_are_looked_a
     flat = torch.full((2, 4 * HEAD), 0.25 / HEAD).log()
     steep = torch.linspace(0, -60, 4 * HEAD).log_softmax(dim=0).expand(2, -1)
     nucleus, most = Decoding(method="sample", top_p=0.9), Decoding(method="sample", top_k=3)
-    assert front(steep, nucleus) is not None
-    assert front(steep, most) is not None
     assert front(steep, Decoding(method="sample")) is None  # nothing is left out
     assert front(steep, Decoding(method="sample", top_k=HEAD)) is None
-    assert front(flat, nucleus) is None  # more than these are possible
-    assert front(flat, most) is None  # equals stand at the border: the first ids are taken
+    both = torch.cat([flat, steep])
+    for options in (nucleus, most):  # of flat rows more are possible, or equals stand at the border
+        assert front(both, options)[2].tolist() == [False, False, True, True]
+        uniform = torch.tensor([0.1, 0.9, 0.1, 0.9], dtype=torch.float64)
+        assert torch.equal(draw(both, uniform, options), invert(distribution(both, options), uniform))
     assert draw(flat, torch.tensor([0.1, 0.9], dtype=torch.float64), most).tolist() == [0, 2]

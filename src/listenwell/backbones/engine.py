@@ -45,7 +45,10 @@ def half(weight: Tensor) -> Product:
 
 
 def brain(weight: Tensor) -> Product:
-    """Both in bfloat16, for processors that multiply it faster: many texts at once wait for the products."""
+    """Both in bfloat16, for processors that multiply it faster: many texts at once wait for the products.
+
+    The choice of words stays in float32.
+    """
     short = weight.to(torch.bfloat16)
     return lambda hidden: F.linear(hidden.to(torch.bfloat16), short).float()
 
@@ -103,7 +106,10 @@ class LeanLlama:
         self.longest: int = config["max_position_embeddings"]
         self.words = weights["model.embed_tokens.weight"].detach().float()
         tied = config.get("tie_word_embeddings", False) or "lm_head.weight" not in weights
-        self.out = product(self.words if tied else weights["lm_head.weight"].detach().float())
+        # What words are chosen by is not rounded to eight bits: equals would stand where there are none.
+        self.out = (single if product is brain else product)(
+            self.words if tied else weights["lm_head.weight"].detach().float()
+        )
         self.last_norm = weights["model.norm.weight"].detach().float()
         self.blocks = [self._block(index, weights) for index in range(self.layers)]
         self.turns = self._turns(config)

@@ -42,8 +42,11 @@ def draw(logprobs: Tensor, uniform: Tensor, options: Decoding) -> Tensor:
     few = front(logprobs, options)
     if few is None:
         return invert(distribution(logprobs, options), uniform)
-    ids, probabilities = few
-    return ids.gather(1, invert(probabilities, uniform)[:, None]).squeeze(1)
+    ids, chances, told = few
+    tokens = ids.gather(1, invert(chances, uniform)[:, None]).squeeze(1)
+    if not bool(told.all()):
+        tokens[~told] = invert(distribution(logprobs[~told], options), uniform[~told])
+    return tokens
 
 
 def uniforms(seed: int, items: Sequence[int], candidates: int, steps: int) -> Tensor:
@@ -72,11 +75,12 @@ def distribution(logprobs: Tensor, options: Decoding) -> Tensor:
     return probabilities
 
 
-def front(logprobs: Tensor, options: Decoding) -> tuple[Tensor, Tensor] | None:
-    """What `distribution` leaves possible, without all the rest: ids (rows, some), in their order, and probabilities.
+def front(logprobs: Tensor, options: Decoding) -> tuple[Tensor, Tensor, Tensor] | None:
+    """What `distribution` leaves possible, without all the rest: ids (rows, some), in their order, with their chances
+    relative to the likeliest; and of which rows (rows,) the HEAD likeliest tokens tell it.
 
-    None where the HEAD likeliest tokens do not tell: nothing is left out, more than these are possible, or the last
-    that is possible has an equal that is not.
+    They do not where more than these are possible, or the last that is possible has an equal that is not. None where
+    they cannot: nothing is left out, or more by rank.
     """
     by_rank = 0 < options.top_k < HEAD
     if logprobs.shape[1] <= HEAD or (options.top_p == 1 and not by_rank) or options.top_k >= HEAD:
@@ -94,11 +98,11 @@ def front(logprobs: Tensor, options: Decoding) -> tuple[Tensor, Tensor] | None:
         possible &= chances.cumsum(dim=1) - chances < options.top_p * whole
         possible[:, 0] = True
     count = possible.sum(dim=1, keepdim=True)
-    if int(count.max()) == HEAD or bool((ranked.gather(1, count) == ranked.gather(1, count - 1)).any()):
-        return None
+    behind = ranked.gather(1, count.clamp_max(HEAD - 1))
+    told = ((count < HEAD) & (behind < ranked.gather(1, count - 1))).squeeze(1)
     some = int(count.max())
     ids, order = ids[:, :some].masked_fill(~possible[:, :some], logprobs.shape[1]).sort(dim=1)
-    return ids, chances[:, :some].masked_fill(~possible[:, :some], 0.0).gather(1, order)
+    return ids, chances[:, :some].masked_fill(~possible[:, :some], 0.0).gather(1, order), told
 
 
 def nucleus(probabilities: Tensor, mass: float) -> tuple[Tensor, Tensor]:

@@ -82,10 +82,10 @@ class Listening:
 
     def hear(self, contexts: Sequence[Sequence[Turn]], done: Callable[[int], None] | None = None) -> list[Heard]:
         """What is heard in each dialogue so far."""
-        return as_heard(self.log_probs(contexts, done))
+        return heard_of(self.log_probs(contexts, done))
 
 
-def as_heard(found: Mapping[str, np.ndarray]) -> list[Heard]:
+def heard_of(found: Mapping[str, np.ndarray]) -> list[Heard]:
     """Log-probabilities of each head (contexts, classes) as what was heard in each."""
     return [
         Heard(_ranked(emotions, EMOTIONS), _ranked(labels, LABELS))

@@ -19,7 +19,7 @@ from listenwell.checkpoint import Checkpoint
 from listenwell.decoding import Decoding
 from listenwell.dialogue import Dialogue, Example, Turn
 from listenwell.hearing import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT
-from listenwell.house.listening import Heard, Listening, as_heard
+from listenwell.house.listening import Heard, Listening, heard_of
 from listenwell.house.planning import Plan, Planner
 from listenwell.house.reranking import fresh, new, uplift
 from listenwell.house.voice import Voice
@@ -124,7 +124,7 @@ class House:
         if isinstance(self.writer, Voice):
             felt = self.writer.feel([Example(str(row), context) for row, context in enumerate(contexts)])
             found["emotion"] = np.logaddexp(found["emotion"], felt) - np.log(2)
-        return as_heard(found)
+        return heard_of(found)
 
     # Reply
 

@@ -7,6 +7,7 @@ goes through the lean engine, with the adapters merged, where the backbone is of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,7 +51,9 @@ class Lean:
         if state.length == 0:
             tokens = self.first[rows]  # the header has a token left where other models have the start token
         held = len(self.cache.positions)
-        if len(rows) < MOST_GO_ON * held or not bool((rows[1:] > rows[:-1]).all()):
+        in_order = bool((rows[1:] > rows[:-1]).all())
+        near_end = int(self.cache.positions.max()) + 1 >= self.engine.longest  # of one that has ended, maybe
+        if len(rows) < MOST_GO_ON * held or not in_order or near_end:
             self.cache, held, rows = self.cache.select(rows), len(rows), torch.arange(len(rows))
         if len(rows) == held:
             logits = self.engine.step(tokens, self.cache)
@@ -70,7 +73,8 @@ class Begun:
     cache: Cache
 
     def is_of(self, engine: LeanLlama, tokens: Tensor) -> bool:
-        return self.engine is engine and torch.equal(self.tokens, tokens)
+        untouched = self.cache.length == self.tokens.shape[1]
+        return self.engine is engine and untouched and torch.equal(self.tokens, tokens)
 
 
 class Voice(Bot):
@@ -90,14 +94,15 @@ class Voice(Bot):
         """log p(emotion | context) of each item, (items, 32): what the writer itself hears."""
         found = np.zeros((len(items), len(EMOTIONS)))
         for batch in self._batches(items, tokens=4_000):
-            with self._computing():
+            with torch.inference_mode():
                 found[list(batch.rows)] = self._feel(batch).double().numpy()
         return found
 
     def _feel(self, batch: Batch) -> Tensor:
         engine = self._lean()
         if engine is None:
-            return self.model.feel(batch)
+            with self._computing():
+                return self.model.feel(batch)
         text = Text.joined(self.model.context(batch))
         room = self.model.plan_tokens.shape[1] + self.decoding.max_length if len(batch) == 1 else 0
         cache, last = engine.understand(text.tokens, text.mask, room)
@@ -118,7 +123,7 @@ class Voice(Bot):
         """
         found: dict[int, list[Candidate]] = {}
         for batch in self._batches(items, tokens=4_000, examples=32):
-            with torch.inference_mode():
+            with self._writing_by():
                 steps, state = self._begin(batch, plans[list(batch.rows)])
                 drawn = [numbers[row] for row in batch.rows]
                 written = decode(steps, state, self.decoding, items=drawn, **self._ends())
@@ -170,7 +175,8 @@ class Voice(Bot):
         """−log p(turn | reply) of each row."""
         engine = self._lean()
         if engine is None:
-            return self.model.backward_scores(replies, turns)
+            with self._computing():
+                return self.model.backward_scores(replies, turns)
         text = self.model.answered(replies)
         cache, _ = engine.prefill(text.tokens, text.mask, room=0)
         return engine.score(cache, turns.tokens, turns.mask)
@@ -191,9 +197,13 @@ class Voice(Bot):
             engine.go_on(text.tokens, text.mask, cache)
         else:
             text, first = self.model.opening(Text.joined(context, header))
-            cache, _ = engine.prefill(text.tokens, text.mask, self.decoding.max_length + 1)
+            cache, _ = engine.understand(text.tokens, text.mask, self.decoding.max_length + 1)
         lean = Lean(engine, cache, first)
         return lean, lean.begin()
+
+    def _writing_by(self) -> AbstractContextManager[None]:
+        """The engine has its precision in its weights; without one it is the layers'."""
+        return self._computing() if self._lean() is None else torch.inference_mode()
 
     @property
     def engine(self) -> str:

@@ -432,7 +432,9 @@ class Writer(Model):
         tokens = (state.fixed.first if state.length == 0 else tokens)[:, None]
         text = Text(tokens, torch.ones_like(tokens, dtype=torch.bool), tokens)
         hidden, own = self._read(text, state.fixed, state.moving)
-        logits = F.linear(hidden[:, 0], self._table, self._bias)
+        # In full precision also where the layers are not, as in the loss.
+        with torch.autocast(hidden.device.type, enabled=False):
+            logits = F.linear(hidden[:, 0].to(self._table.dtype), self._table, self._bias)
         return logits, State(state.beliefs, state.fixed, own, state.length + 1)
 
     def reasons(self, state: State, row: int) -> dict[str, Any]:
