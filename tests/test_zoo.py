@@ -29,7 +29,9 @@ def test_a_shipped_system_is_small_and_has_a_card_with_its_scores(name):
     assert "Licence" in card
 
 
-@pytest.mark.parametrize("name", [name for name in ("trs", "multi-trs", "moel", "mime") if name in SHIPPED])
+@pytest.mark.parametrize(
+    "name", [name for name in ("trs", "multi-trs", "moel", "mime", "meed2", "bert-joint") if name in SHIPPED]
+)
 def test_a_shipped_system_answers(name):
     reply = load(name, care=False).reply(TALK)
     assert len(reply.text.split()) >= 2

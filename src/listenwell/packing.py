@@ -81,7 +81,7 @@ CARD = """\
 {about}. {paper}.
 
 - **What it is for:** {purpose}
-- **Trained on:** {data}, {examples:,} examples seen in {minutes:.0f} minutes on {threads} CPU threads, seed {seed},
+- **Trained on:** {data}, {examples:,} examples seen in {minutes:.0f} minutes on {threads}, seed {seed},
   commit {commit}.
 - **Size:** {millions:.1f}M parameters, stored in 8 bits with one scale a row.
 - **Known limits:** {limits}
@@ -91,7 +91,7 @@ CARD = """\
 
 {scores}
 
-Scored in full precision, before packing; each with its signature in `meta.json`. Made again by {steps}.
+Scored {precision}, before packing; each with its signature in `meta.json`. Made again by {steps}.
 """
 
 
@@ -158,12 +158,13 @@ def _card(whole: checkpoint.Checkpoint, scores: dict[str, Any]) -> str:
         data=_data(meta),
         examples=meta.get("examples", 0),
         minutes=meta.get("seconds", 0) / 60,
-        threads=meta.get("threads"),
+        threads="one CPU thread" if meta.get("threads") == 1 else f"{meta.get('threads')} CPU threads",
         seed=meta.get("seed"),
         commit=meta.get("commit"),
         millions=meta.get("parameters", 0) / 1e6,
         licence=_licence(whole),
         scores=table,
+        precision="with products in bfloat16" if scores.get("about", {}).get("precision") else "in full precision",
     )
 
 
