@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from listenwell import checkpoint
+from listenwell.dialogue import Dialogue
 from listenwell.finding import load, zoo_folder
+from listenwell.house.listening import Listening
 from listenwell.packing import MOST_BYTES
-from listenwell.taxonomy import EMOTIONS
+from listenwell.taxonomy import EMOTIONS, polarity
 
 SHIPPED = sorted(place.parent.name for place in zoo_folder().glob("*/config.json"))
 TALK = ["I lost my job today and I do not know how to tell my family.", "Oh no, what happened?", "They let us all go."]
@@ -49,3 +51,17 @@ def test_mime_says_why():
 
 def test_moel_says_who_spoke():
     assert 1 <= len(load("moel", care=False).reply(TALK).reasons["listeners"]) <= 3
+
+
+def test_bert_joint_hears_what_is_felt():
+    reply = load("bert-joint", care=False).reply(TALK)
+    assert set(reply.emotions) == set(EMOTIONS)
+    assert reply.emotion == next(iter(reply.emotions))
+    assert sum(reply.emotions.values()) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_listener_hears_what_is_felt_and_what_people_would_reply_with():
+    pytest.importorskip("transformers")
+    (heard,) = Listening.load("house-listener").hear([Dialogue.from_texts(TALK).turns])
+    assert polarity(heard.emotion) == "negative"
+    assert len(heard.labels) == 41
