@@ -77,6 +77,20 @@ def test_values_computed_in_different_ways_are_told_and_not_judged(runs: list[st
     assert ("hears", "bland") in found.tests
 
 
+def test_systems_that_compute_in_different_precisions_compare_and_it_is_told(runs: list[str]):
+    place = Path(runs[1]) / "evaluation" / "test"
+    for file in (place / "items.json", place / "scores.json"):
+        file.write_text(file.read_text(encoding="utf-8").replace("|v:", "|precision:bf16|v:"), encoding="utf-8")
+    scores = json.loads((place / "scores.json").read_text(encoding="utf-8"))
+    scores["about"]["precision"] = "bf16"
+    (place / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
+    found = compare(read_all(runs))
+    assert not any("not computed alike" in remark for remark in found.remarks)
+    assert ("hears", "bleu-4") in found.tests
+    heads, rows = found.facts()
+    assert [row[heads.index("precision")] for row in rows] == ["–", "bf16", "–"]
+
+
 # Significance
 
 

@@ -20,9 +20,9 @@ ALPHA = 0.05
 ABSENT = "–"
 """Stands where a system has no such score: it is not zero."""
 
-INCIDENTAL = frozenset({"bs", "rs", "ci", "v", "version", "unk", "unseen"})
-"""What may differ between the signatures of one column: how the interval was drawn, versions, and unknown words,
-which belong to the system and are paid for."""
+INCIDENTAL = frozenset({"bs", "rs", "ci", "v", "version", "unk", "unseen", "precision"})
+"""What may differ between the signatures of one column: how the interval was drawn, versions, and what belongs to the
+system: unknown words, which are paid for, and the precision that it computes in, which is told beside its decoding."""
 
 UNJUDGED = frozenset({"length"})
 """Scores of which more is neither better nor worse as such: no best, no winner."""
@@ -159,6 +159,7 @@ class Comparison:
         """What is known of the systems beside their scores: a head, and a row each."""
         told = {
             "decoding": lambda value: str(value),
+            "precision": lambda value: str(value),
             "parameters": lambda value: f"{value:,}",
             "examples": lambda value: f"{value:,}",
             "seconds": lambda value: f"{value / 60:.1f} min",
