@@ -65,10 +65,20 @@ class Terminal:
         before, _, self.shown = self.shown.partition(text)
         return before + text
 
-    def settle(self) -> None:
-        """Until no more shows: an interrupt that comes while readline still draws is seen only with the next line."""
-        while select.select([self.here], [], [], 0.5)[0]:
+    def settle(self, seconds: float = 0.5) -> None:
+        """Until no more shows."""
+        while select.select([self.here], [], [], seconds)[0]:
             self.shown += os.read(self.here, 4096).decode(errors="replace")
+
+    def interrupt(self, text: str) -> None:
+        """Ctrl-C until this shows: one that comes while readline still draws is seen only with the next key."""
+        self.settle()
+        for _ in range(20):
+            self.type("\x03", end="")
+            self.settle(3)
+            if text in self.shown:
+                break
+        self.until(text)
 
     def type(self, text: str, end: str = "\n") -> None:
         os.write(self.here, (text + end).encode())
@@ -151,9 +161,7 @@ def test_the_arrow_keys_bring_back_what_was_typed_also_another_day(tmp_path: Pat
     terminal.until("you  >")
     terminal.type(UP + UP, end="")
     terminal.until("i lost my job today")
-    terminal.settle()
-    terminal.type("\x03", end="")  # Ctrl-C leaves the line
-    terminal.until("Ctrl-D to leave")
+    terminal.interrupt("Ctrl-D to leave")  # it leaves the line
     terminal.until("you  >")
     terminal.type("/why")
     terminal.until("nothing was said yet")
