@@ -19,7 +19,7 @@ The same weights also go the other way, as Dual-Emp's backward model does: from 
 The plan is one of the 41 labels. Who makes it is no part of this model; where nobody does, the header is plain.
 
 What it makes of the context's last token also tells what the speaker feels, p(emotion | context), as BERT (JT) learns
-emotion and reply together: it reads the context anyway, and knows more words than a small encoder does.
+emotion and reply together: it reads the context anyway.
 """
 
 from __future__ import annotations
