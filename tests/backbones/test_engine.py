@@ -73,11 +73,11 @@ def test_it_agrees_with_transformers_step_by_step(choices, padding):
 
 
 @pytest.mark.parametrize("padding", MASKS)
-def test_it_gives_out_what_it_makes_of_the_last_token_and_reads_on_from_there(model, engine, padding):
-    cache, last = engine.understand(PROMPTS, MASKS[padding], room=5)
+def test_it_gives_out_what_it_makes_of_each_token_and_reads_on_from_there(model, engine, padding):
+    cache, found = engine.understand(PROMPTS, MASKS[padding], room=5)
     with torch.inference_mode():
-        expected = [model.model(torch.tensor([row])).last_hidden_state[0, -1] for row in real(MASKS[padding])]
-    torch.testing.assert_close(last, torch.stack(expected), **CLOSE)
+        expected = [model.model(torch.tensor([row])).last_hidden_state[0] for row in real(MASKS[padding])]
+    torch.testing.assert_close(found[MASKS[padding]], torch.cat(expected), **CLOSE)
     more = torch.tensor([[3, 4], [5, 6], [7, 8]])
     engine.go_on(more, torch.ones_like(more, dtype=torch.bool), cache)
     logits = engine.step(torch.tensor([9, 10, 11]), cache)
@@ -143,6 +143,18 @@ def test_one_prefix_serves_many_continuations_and_stays_as_it_was(model, engine)
     assert torch.equal(engine.score(cache, CONTINUED, COUNTED), scores)
     first = F.cross_entropy(logits.expand(3, -1), CONTINUED[:, 0], reduction="none")
     torch.testing.assert_close(engine.score(cache, CONTINUED[:, :1], COUNTED[:, :1]), first)
+
+
+def test_rows_of_a_prefix_go_on_as_asked_and_what_is_only_read_does_not_count(model, engine):
+    cache, _ = engine.understand(PROMPTS, MASKS["right"], room=0)  # it has not chosen what comes next
+    rows, only_read = torch.tensor([2, 0, 2]), 2
+    scores = engine.score(cache, CONTINUED, COUNTED, rows, torch.arange(CONTINUED.shape[1]) >= only_read)
+    before = real(MASKS["right"])
+    expected = []
+    for row, continued, counted in zip(rows.tolist(), CONTINUED, COUNTED, strict=True):
+        told = continued[counted].tolist()
+        expected.append(surprise(model, [*before[row], *told[:only_read]], told[only_read:]))
+    torch.testing.assert_close(scores, torch.tensor(expected), rtol=0, atol=1e-3)
 
 
 @pytest.mark.parametrize(("product", "near"), [(half, 0.05), (brain, 0.5)])

@@ -135,15 +135,20 @@ def test_the_header_of_a_reply_says_the_plan(make, pieces):
     assert text.tokens[text.mask].tolist() == raw(pieces, "<|im_start|>assistant\n")
 
 
-def test_the_emotion_is_heard_in_what_is_made_of_the_contexts_last_token(make, pieces, batch):
+def test_the_emotion_is_heard_in_what_is_made_of_the_contexts_positions(make, pieces, batch):
     model = make()
-    torch.nn.init.normal_(model.emotion.weight)
+    head = model.emotion
+    torch.nn.init.normal_(head.out.weight)
+    torch.nn.init.normal_(head.attention)
+    head.temperature.fill_(1.3)
     plain, heard = plain_model(model), []
     for item in ITEMS:
         context = raw(pieces, written(item)[0].removesuffix("<|im_start|>assistant\n"))
         with torch.no_grad():
-            last = plain.model(torch.tensor([context])).last_hidden_state[0, -1]
-            heard.append((model.emotion.weight @ last + model.emotion.bias).log_softmax(dim=0))
+            hidden = plain.model(torch.tensor([context])).last_hidden_state[0]
+            weights = (hidden @ head.attention / hidden.shape[1] ** 0.5).softmax(dim=0).tolist()
+            weighed = sum(weight * position for weight, position in zip(weights, hidden, strict=True))
+            heard.append(((head.out.weight @ weighed + head.out.bias) / 1.3).log_softmax(dim=0))
     expected = torch.stack(heard)
     assert len(set(expected.argmax(dim=1).tolist())) > 1
     with torch.no_grad():
@@ -446,11 +451,15 @@ def test_only_the_adapters_and_the_emotions_layer_are_learned_and_kept(make, pie
     model = make()
     names = set(learned(model, Optimizer()))
     assert names
-    assert {name for name in names if "lora_" not in name} == {"emotion.weight", "emotion.bias"}
+    assert {name for name in names if "lora_" not in name} == {
+        "emotion.attention",
+        "emotion.out.weight",
+        "emotion.out.bias",
+    }
     whole = Checkpoint("house-writer", model, pieces, EncodingConfig(turns="chatml"))
     checkpoint.save(whole, tmp_path / "kept")
     kept = checkpoint.read_tensors(tmp_path / "kept" / "model.safetensors")
-    assert set(kept) == names
+    assert set(kept) == names | {"emotion.temperature"}
     again = checkpoint.load(tmp_path / "kept")
     assert again.encoding == whole.encoding
     assert again.model.config == model.config

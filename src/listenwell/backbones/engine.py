@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from listenwell.layers.machine import spare_rows
+
 ROOM = 64
 """For how many more tokens a cache has room before it must be copied into a bigger one."""
 
@@ -50,7 +52,13 @@ def brain(weight: Tensor) -> Product:
     The choice of words stays in float32.
     """
     short = weight.to(torch.bfloat16)
-    return lambda hidden: F.linear(hidden.to(torch.bfloat16), short).float()
+
+    def product(hidden: Tensor) -> Tensor:
+        rows = hidden.to(torch.bfloat16).flatten(0, -2)
+        found = F.linear(F.pad(rows, (0, 0, 0, spare_rows(len(rows)))), short)
+        return found[: len(rows)].float().unflatten(0, hidden.shape[:-1])
+
+    return product
 
 
 def has_half() -> bool:
@@ -122,21 +130,20 @@ class LeanLlama:
     @torch.inference_mode()
     def prefill(self, tokens: Tensor, mask: Tensor, room: int = ROOM) -> tuple[Cache, Tensor]:
         """Reads (batch, time); mask is False at padding, which may be on either side. With it, what comes next."""
-        cache, last = self.understand(tokens, mask, room)
-        cache.logits = self.out(last)
+        cache, found = self.understand(tokens, mask, room)
+        last = (mask * torch.arange(1, mask.shape[1] + 1)).argmax(dim=1)
+        cache.logits = self.out(found[torch.arange(len(found)), last])
         return cache, cache.logits
 
     @torch.inference_mode()
     def understand(self, tokens: Tensor, mask: Tensor, room: int = ROOM) -> tuple[Cache, Tensor]:
-        """The same without a choice of words: what is made of each row's last token, (batch, width)."""
+        """The same without a choice of words: what is made of each token, (batch, time, width)."""
         batch, time = tokens.shape
         memory = torch.empty(self.layers, 2, batch, self.memories, time + room, self.head_width)
         remembered = torch.zeros(batch, time + room, dtype=torch.bool)
         nowhere = torch.zeros(batch, dtype=torch.long)
         cache = Cache(memory, remembered, 0, nowhere, False, torch.empty(batch, 0))
-        hidden = self._read(tokens, mask, cache)
-        last = (mask * torch.arange(1, time + 1)).argmax(dim=1)
-        return cache, self._settled(hidden[torch.arange(batch), last])
+        return cache, self._settled(self._read(tokens, mask, cache))
 
     @torch.inference_mode()
     def go_on(self, tokens: Tensor, mask: Tensor, cache: Cache) -> None:
@@ -154,29 +161,45 @@ class LeanLlama:
         return cache.logits
 
     @torch.inference_mode()
-    def score(self, prefix: Cache, tokens: Tensor, mask: Tensor) -> Tensor:
-        """−log p of continuations (batch, time), padded on the right; one row a row of the prefix, which is kept.
+    def score(
+        self,
+        prefix: Cache,
+        tokens: Tensor,
+        mask: Tensor,
+        rows: Tensor | None = None,
+        counted: Tensor | None = None,
+    ) -> Tensor:
+        """−log p of continuations (batch, time), padded on the right; the prefix is kept.
 
-        All rows continue the same where the prefix has one row.
+        `rows` says which row of the prefix each goes on from: the row beside it if not given, and the only one if there
+        is but one. `counted` says which tokens the sum is over, all of them if not given; where no first one is, the
+        prefix need not have chosen what comes next.
         """
         batch, time = tokens.shape
-        rows = torch.arange(len(prefix.positions)).expand(batch) if len(prefix.positions) == 1 else None
-        prefix = self._with_room(prefix, rows, time - 1)
-        first = -_log_p(prefix.logits, tokens[:, 0]) * mask[:, 0]
-        if time == 1:
-            return first
-        hidden = self._read(tokens[:, :-1], mask[:, :-1], prefix)
-        # Only what is counted goes through the vocabulary: it is the widest product of all.
-        counted = mask[:, 1:]
-        later = torch.zeros(counted.shape)
-        later[counted] = -_log_p(self._choose(hidden[counted]), tokens[:, 1:][counted])
-        return first + later.sum(dim=1)
+        if rows is None and len(prefix.positions) == 1:
+            rows = torch.zeros(batch, dtype=torch.long)
+        counted = mask if counted is None else counted & mask
+        found = torch.zeros(batch, time)
+        if bool((first := counted[:, 0]).any()):
+            logits = prefix.logits if rows is None else prefix.logits[rows]
+            found[first, 0] = -_log_p(logits[first], tokens[first, 0])
+        if time > 1:
+            hidden = self._read(tokens[:, :-1], mask[:, :-1], self.with_room(prefix, rows, time - 1))
+            # Only what is counted goes through the vocabulary: it is the widest product of all.
+            later = counted[:, 1:]
+            found[:, 1:][later] = -_log_p(self._choose(hidden[later]), tokens[:, 1:][later])
+        return found.sum(dim=1)
 
-    def _with_room(self, prefix: Cache, rows: Tensor | None, more: int) -> Cache:
-        """A copy of the filled columns, so that what is read next stays out of the prefix."""
-        picked = prefix if rows is None else prefix.select(rows)
-        memory, mask = picked.memory[..., : prefix.length, :], picked.mask[:, : prefix.length]
-        return replace(picked, memory=F.pad(memory, (0, 0, 0, more)), mask=F.pad(mask, (0, more)))
+    def with_room(self, prefix: Cache, rows: Tensor | None, more: int) -> Cache:
+        """Rows of a prefix, all if not given, with room for more, in a copy: what is read next stays out of it."""
+        rows = torch.arange(len(prefix.positions)) if rows is None else rows
+        layers, both, _, heads, _, width = prefix.memory.shape
+        memory = torch.empty(layers, both, len(rows), heads, prefix.length + more, width)
+        filled = prefix.memory[..., : prefix.length, :]
+        for layer in range(layers):  # one at a time: what is between the copies stays small
+            memory[layer, ..., : prefix.length, :] = filled[layer].index_select(1, rows)
+        mask = F.pad(prefix.mask[rows, : prefix.length], (0, more))
+        return replace(prefix, memory=memory, mask=mask, positions=prefix.positions[rows], logits=prefix.logits[rows])
 
     def _block(self, index: int, weights: Mapping[str, Tensor]) -> tuple[Product, Product, Product, Product]:
         """The four products of a layer; what scales the normed input is part of the matrix that reads it."""

@@ -34,7 +34,7 @@ def uplift(gain: float, plan: Plan, label: str) -> float:
 
 
 def fresh(reply: str) -> float:
-    return -float(is_bland(reply))
+    return -1.0 if is_bland(reply) else 0.0
 
 
 def new(reply: str, earlier: Sequence[str]) -> float:

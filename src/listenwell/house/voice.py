@@ -1,7 +1,8 @@
 """The voice of the house system: its writer with a tokenizer, an engine and a way of decoding.
 
 What is learned or measured is read by transformers, with adapters; what is written and weighed while somebody waits
-goes through the lean engine, with the adapters merged, where the backbone is of its kind.
+goes through the lean engine, with the adapters merged, where the backbone is of its kind. In half the bits that engine
+measures too: the products are its own then, and nothing exact is lost.
 """
 
 from __future__ import annotations
@@ -18,16 +19,22 @@ from listenwell.backbones.engine import Cache, LeanLlama, brain, half, has_half
 from listenwell.checkpoint import Checkpoint
 from listenwell.decoding import decode, stream
 from listenwell.dialogue import Example, Turn
-from listenwell.models.contract import Batch, State, Steps
+from listenwell.models.contract import Batch, State, Steps, chosen
 from listenwell.models.contract import Sequence as Tokens
-from listenwell.models.joined_text import Text
-from listenwell.models.writer import Writer
+from listenwell.models.joined_text import REPLY, Text
+from listenwell.models.writer import AT_ONCE, Writer
 from listenwell.reply import Candidate
 from listenwell.system import Bot, Likelihoods
 from listenwell.taxonomy import EMOTIONS
 
 TABLES = ("model.embed_tokens.weight", "lm_head.weight")
 """The weights of a language model that have a row a word."""
+
+TOGETHER: dict[str, int] = {"tokens": 4_000, "examples": 32}
+"""How much is read at once to hear and to write: the same for both, so that one reading serves both."""
+
+HELD = 40_000
+"""So many tokens of dialogues that were heard are remembered until they are answered: 1.8 GB of SmolLM2's memory."""
 
 MOST_GO_ON = 0.75
 """The share of rows that go on below which the others' memory is given up."""
@@ -66,7 +73,7 @@ class Lean:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """One dialogue that was read to hear what is felt: whoever answers it at once need not read it again."""
+    """Dialogues that were read to hear what is felt: whoever answers them next need not read them again."""
 
     engine: LeanLlama
     tokens: Tensor
@@ -75,6 +82,10 @@ class Begun:
     def is_of(self, engine: LeanLlama, tokens: Tensor) -> bool:
         untouched = self.cache.length == self.tokens.shape[1]
         return self.engine is engine and untouched and torch.equal(self.tokens, tokens)
+
+    def with_room(self, more: int) -> Cache:
+        """The reading with room for so many tokens behind it, which are not its own."""
+        return self.engine.with_room(self.cache, None, more)
 
 
 class Voice(Bot):
@@ -88,26 +99,28 @@ class Voice(Bot):
         super().__init__(replace(made, parts={}))
         self._engine: LeanLlama | None = None
         self._engine_failed = False
-        self._begun: Begun | None = None
+        self._begun: dict[tuple[int, ...], Begun] = {}
 
     def feel(self, items: Sequence[Example]) -> np.ndarray:
         """log p(emotion | context) of each item, (items, 32): what the writer itself hears."""
-        found = np.zeros((len(items), len(EMOTIONS)))
-        for batch in self._batches(items, tokens=4_000):
+        self._begun = {}
+        found, held = np.zeros((len(items), len(EMOTIONS))), 0
+        for batch in self._batches(items, **TOGETHER):
+            held += 0 if batch.context is None else batch.context.tokens.numel()
             with torch.inference_mode():
-                found[list(batch.rows)] = self._feel(batch).double().numpy()
+                found[list(batch.rows)] = self._feel(batch, held <= HELD).double().numpy()
         return found
 
-    def _feel(self, batch: Batch) -> Tensor:
+    def _feel(self, batch: Batch, keep: bool) -> Tensor:
         engine = self._lean()
         if engine is None:
             with self._computing():
                 return self.model.feel(batch)
         text = Text.joined(self.model.context(batch))
-        room = self.model.plan_tokens.shape[1] + self.decoding.max_length if len(batch) == 1 else 0
-        cache, last = engine.understand(text.tokens, text.mask, room)
-        self._begun = Begun(engine, text.tokens, cache) if len(batch) == 1 else None
-        return self.model.believe(last)
+        cache, hidden = engine.understand(text.tokens, text.mask, room=0)
+        if keep:
+            self._begun[batch.rows] = Begun(engine, text.tokens, cache)
+        return self.model.believe(hidden, text.mask)
 
     def write(
         self,
@@ -122,7 +135,7 @@ class Voice(Bot):
         for each item.
         """
         found: dict[int, list[Candidate]] = {}
-        for batch in self._batches(items, tokens=4_000, examples=32):
+        for batch in self._batches(items, **TOGETHER):
             with self._writing_by():
                 steps, state = self._begin(batch, plans[list(batch.rows)])
                 drawn = [numbers[row] for row in batch.rows]
@@ -150,9 +163,44 @@ class Voice(Bot):
         self, items: Sequence[Example], chances: Tensor, done: Callable[[int], None] | None = None
     ) -> Likelihoods:
         """Of the replies, the plan summed out by a planner's log-chances of all labels (items, 41)."""
-        return self._likelihoods(
-            items, lambda batch: self.model.score(batch, chances=chances[list(batch.rows)].float()), done
-        )
+        engine = self._measuring()
+
+        def score(batch: Batch) -> Tensor:
+            expected = chances[list(batch.rows)].float()
+            if engine is None:
+                return self.model.score(batch, chances=expected)
+            return self.model.summed_out(expected, lambda rows, plans: self._told(engine, batch, rows, plans))
+
+        return self._likelihoods(items, score, done)
+
+    def oracle_likelihoods(
+        self, items: Sequence[Example], done: Callable[[int], None] | None = None
+    ) -> Likelihoods | None:
+        engine = self._measuring()
+
+        def score(batch: Batch) -> Tensor:
+            if engine is None:
+                return self.model.oracle_score(batch)
+            return self._told(engine, batch, torch.arange(len(batch)), self.model.gold(batch))
+
+        return self._likelihoods(items, score, done)
+
+    def _measuring(self) -> LeanLlama | None:
+        """The engine where it is to measure too: in full precision the adapters are not merged for that."""
+        return self._lean() if self.precision else None
+
+    def _told(self, engine: LeanLlama, batch: Batch, rows: Tensor, plans: Tensor) -> Tensor:
+        """−log p(reply | context, plan) of rows of the batch, each with a plan of its own. Contexts are read once."""
+        assert batch.reply is not None
+        context = Text.joined(self.model.context(batch))
+        found = torch.zeros(len(rows))
+        with torch.autocast("cpu", enabled=False):  # the engine has its precision in its weights
+            cache, _ = engine.understand(context.tokens, context.mask, room=0)
+            for some in batch.reply.mask.sum(dim=1)[rows].argsort().split(AT_ONCE):
+                reply = Text.of(chosen(batch.reply, rows[some]), REPLY)
+                text = Text.joined(self.model.header(plans[some]), reply)
+                found[some] = engine.score(cache, text.tokens, text.mask, rows[some], text.use == REPLY)
+        return found
 
     def consensus(self, turns: Sequence[str], replies: Sequence[str]) -> np.ndarray:
         """Mean log-probability of a token of each turn, its end too, given the reply alone."""
@@ -190,14 +238,14 @@ class Voice(Bot):
         if engine is None:
             return self.model, self.model.plan(batch, plans[:, None])
         context, header = Text.joined(self.model.context(batch)), self.model.header(plans)
-        begun, self._begun = self._begun, None
+        begun, room = self._begun.pop(batch.rows, None), self.decoding.max_length + 1
         if begun is not None and begun.is_of(engine, context.tokens):
             text, first = self.model.opening(Text.joined(header))
-            cache = begun.cache
+            cache = begun.with_room(text.tokens.shape[1] + room)
             engine.go_on(text.tokens, text.mask, cache)
         else:
             text, first = self.model.opening(Text.joined(context, header))
-            cache, _ = engine.understand(text.tokens, text.mask, self.decoding.max_length + 1)
+            cache, _ = engine.understand(text.tokens, text.mask, room)
         lean = Lean(engine, cache, first)
         return lean, lean.begin()
 

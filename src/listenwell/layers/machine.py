@@ -8,6 +8,15 @@ import sys
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
+STEP = 64
+"""Rows of a product in half precision are best a multiple of this: oneDNN makes code for each number of rows, which
+takes a good part of a short product's time, and gigabytes to keep where a thousand numbers come up."""
+
+
+def spare_rows(rows: int) -> int:
+    """How many rows to add, which nobody reads; few where there are few, since they are computed like the others."""
+    return -rows % (STEP if rows > STEP else STEP // 8)
+
 
 def keep_freed_memory() -> None:
     """Tells glibc to keep freed blocks instead of giving them back to the system.

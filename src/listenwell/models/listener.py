@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from listenwell.backbones.encoder import PretrainedEncoder, read_architecture
 from listenwell.dialogue import ROLES
-from listenwell.layers.dropout import Dropout
+from listenwell.layers.head import Head
 from listenwell.models.contract import (
     Batch,
     Controls,
@@ -54,31 +54,6 @@ class ListenerConfig:
     """The encoder's sizes; those of the backbone if not given."""
     dropout: float = 0.1
     """On what each head classifies. Inside the encoder it is the architecture's own."""
-
-
-class Head(nn.Module):
-    """One question about a dialogue: where to look, and the classes to choose from."""
-
-    temperature: Tensor
-
-    def __init__(self, width: int, classes: int, dropout: float) -> None:
-        super().__init__()
-        self.attention = nn.Parameter(torch.zeros(width))  # all positions count alike at first
-        self.dropout = Dropout(dropout)
-        self.out = nn.Linear(width, classes)
-        nn.init.normal_(self.out.weight, std=0.02)
-        nn.init.zeros_(self.out.bias)
-        self.register_buffer("temperature", torch.ones(()))
-
-    def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """The positions' mean, each weighed by exp(v·h / √width): (batch, time, width) to (batch, width)."""
-        scores = hidden @ self.attention * hidden.shape[-1] ** -0.5
-        weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
-        return (weights[:, None] @ hidden)[:, 0]
-
-    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """Logits (batch, classes), not calibrated."""
-        return self.out(self.dropout(self.pool(hidden, mask)))
 
 
 class Listener(Model):

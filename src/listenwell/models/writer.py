@@ -18,18 +18,20 @@ The same weights also go the other way, as Dual-Emp's backward model does: from 
 
 The plan is one of the 41 labels. Who makes it is no part of this model; where nobody does, the header is plain.
 
-What it makes of the context's last token also tells what the speaker feels, p(emotion | context), as BERT (JT) learns
-emotion and reply together: it reads the context anyway.
+What it makes of the context also tells what the speaker feels, as BERT (JT) learns emotion and reply together: it
+reads the context anyway.
+
+    α = softmax_t(v·h_t / √width),   p(emotion | context) = softmax(W Σ α_t h_t / temperature)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from listenwell.backbones.adapted import (
@@ -43,7 +45,7 @@ from listenwell.backbones.adapted import (
     own_names,
 )
 from listenwell.dialogue import ROLES
-from listenwell.layers.dropout import Dropout
+from listenwell.layers.head import Head
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.models.contract import (
     ABSENT,
@@ -135,10 +137,7 @@ class Writer(Model):
         self.vocabulary = vocabulary
         self.backbone = make_adapted(self.config.architecture, config.rank, config.scale)
         vocabulary.check_known(len(self._table), config.backbone)
-        self.dropout = Dropout(config.emotion_dropout)
-        self.emotion = nn.Linear(self._table.shape[1], len(EMOTIONS))
-        nn.init.normal_(self.emotion.weight, std=0.02)
-        nn.init.zeros_(self.emotion.bias)
+        self.emotion = Head(self._table.shape[1], len(EMOTIONS), config.emotion_dropout)
         self._tabulate()
 
     def _tabulate(self) -> None:
@@ -228,13 +227,14 @@ class Writer(Model):
     def _hidden(self, text: Text) -> Tensor:
         """What the backbone makes of every real position, (positions, width), texts one behind the other."""
         places = torch.arange(text.mask.shape[1], device=text.mask.device).expand_as(text.mask)[text.mask]
+        layout = Layout(text.mask)
         found = self.backbone.base_model(
-            input_ids=text.tokens[text.mask][None],
-            position_ids=places[None],
-            layout=Layout(text.mask),
+            input_ids=layout.padded(text.tokens[text.mask])[None],
+            position_ids=layout.padded(places)[None],
+            layout=layout,
             use_cache=False,
         )
-        return found.last_hidden_state[0]
+        return found.last_hidden_state[0, : len(places)]
 
     def _costs(self, hidden: Tensor, text: Text) -> tuple[Tensor, Tensor]:
         """The summed −log p of the words of replies, and each one's, from the positions before them."""
@@ -263,33 +263,38 @@ class Writer(Model):
         text = Text.joined(context, self.header(told), Text.of(batch.reply, REPLY))
         hidden = self._hidden(text)
         loss, nll = self._costs(hidden, text)
-        lengths = text.mask.sum(dim=1)
-        believed = self.believe(hidden[lengths.cumsum(dim=0) - lengths + context.mask.sum(dim=1) - 1])
+        places = torch.arange(text.mask.shape[1], device=hidden.device)
+        lengths = context.mask.sum(dim=1, keepdim=True)
+        of_context = hidden.new_zeros(*context.mask.shape, hidden.shape[1])
+        of_context[context.mask] = hidden[(places < lengths)[text.mask]]
+        believed = self.believe(of_context, context.mask)
         return {
             "reply": Term(loss, len(nll)),
             **classification_terms("emotion", believed, batch.emotion, emotion_smoothing),
         }
 
-    def believe(self, last: Tensor) -> Tensor:
-        """log p(emotion | context), (batch, 32), by what was made of the context's last token (batch, width)."""
-        with torch.autocast(last.device.type, enabled=False):
-            return self.emotion(self.dropout(last.to(self.emotion.weight.dtype))).log_softmax(dim=-1)
+    def believe(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """log p(emotion | context), (batch, 32), by what was made of the context's positions (batch, time, width)."""
+        with torch.autocast(hidden.device.type, enabled=False):
+            logits = self.emotion(hidden.to(self.emotion.attention.dtype), mask)
+            return (logits / self.emotion.temperature).log_softmax(dim=-1)
 
     def feel(self, batch: Batch) -> Tensor:
         """The same by the context itself."""
         text = Text.joined(self.context(batch))
         hidden, _ = self._read(text)
-        return self.believe(_at_last(hidden, text.mask))
+        return self.believe(hidden, text.mask)
 
     def _told(self, batch: Batch, moment: Moment, share: float) -> Tensor:
         """The labels told (batch,), by a draw that a run which goes on repeats: of the rows and the moment alone."""
-        gold = self._gold(batch)
+        gold = self.gold(batch)
         first = batch.rows[0] if batch.rows else 0
         noise = torch.Generator().manual_seed(1_000_003 * moment.step + first)
         kept = torch.rand(len(batch), generator=noise).to(gold.device) < share
         return torch.where(kept, gold, PLAIN)
 
-    def _gold(self, batch: Batch) -> Tensor:
+    def gold(self, batch: Batch) -> Tensor:
+        """The replies' own labels (batch,), PLAIN where there is none."""
         assert batch.label is not None
         return torch.where(batch.label == ABSENT, PLAIN, batch.label)
 
@@ -307,13 +312,16 @@ class Writer(Model):
         planner's probability on a reply without a plan.
         """
         assert batch.reply is not None
-        plain = torch.full_like(batch.reply.tokens[:, 0], PLAIN)
         if chances is None:
-            return self._score_told(batch, plain)
+            return self._score_told(batch, torch.full_like(batch.reply.tokens[:, 0], PLAIN))
+        return self.summed_out(chances, lambda rows, labels: self._many_scores(batch, rows, labels))
+
+    def summed_out(self, chances: Tensor, scores: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """That sum, of scores under plans: `scores` is given rows of the batch and a label for each, maybe PLAIN."""
         rows, ranks, labels, logs = likeliest(chances, self.config.score_mass, self.config.score_most)
-        every = torch.arange(len(batch), device=rows.device)
-        costs = self._many_scores(batch, torch.cat([rows, every]), torch.cat([labels, plain]))
-        both = logs.new_full((len(batch), self.config.score_most + 1), -torch.inf)
+        every = torch.arange(len(chances), device=rows.device)
+        costs = scores(torch.cat([rows, every]), torch.cat([labels, torch.full_like(every, PLAIN)]))
+        both = logs.new_full((len(chances), self.config.score_most + 1), -torch.inf)
         both[rows, ranks] = logs
         rest = 1 - both.exp().sum(dim=1)
         both[rows, ranks] -= costs[: len(rows)]
@@ -322,7 +330,7 @@ class Writer(Model):
 
     def oracle_score(self, batch: Batch) -> Tensor:
         """−log p(reply | context, plan) with the *true* label: not to be had in use, only to stand beside a score."""
-        return self._score_told(batch, self._gold(batch))
+        return self._score_told(batch, self.gold(batch))
 
     def _score_told(self, batch: Batch, plan: Tensor) -> Tensor:
         assert batch.reply is not None
@@ -416,7 +424,9 @@ class Writer(Model):
             text = Text.joined(context, self.header(plan))
         text, first = self.opening(text)
         hidden, memory = self._read(text)
-        beliefs = {} if context is None else {"emotion": self.believe(_at_last(hidden, context.mask))}
+        beliefs = {}
+        if context is not None:
+            beliefs["emotion"] = self.believe(hidden[:, : context.mask.shape[1]], context.mask)
         return State(beliefs, Read(memory, text.mask, first, plan))
 
     @staticmethod
@@ -441,8 +451,3 @@ class Writer(Model):
         """What it was told to do, if anything."""
         plan = int(state.fixed.plan[row])
         return {} if plan == PLAIN else {"told": LABELS[plan]}
-
-
-def _at_last(hidden: Tensor, mask: Tensor) -> Tensor:
-    """(batch, time, width) to (batch, width): what stands at each row's last real position. Padding is behind it."""
-    return hidden[torch.arange(len(hidden), device=hidden.device), mask.sum(dim=1) - 1]

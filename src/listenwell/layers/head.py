@@ -1,0 +1,37 @@
+"""A question about a whole text, answered from what a network made of each of its positions."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from listenwell.layers.dropout import Dropout
+
+
+class Head(nn.Module):
+    """Where to look, and the classes to choose from.
+
+    α = softmax_t(v·h_t / √width),   logits = W Σ α_t h_t + b
+    """
+
+    temperature: Tensor
+    """For probabilities that can be summed over: what logits are divided by. Set by calibration, 1 before it."""
+
+    def __init__(self, width: int, classes: int, dropout: float) -> None:
+        super().__init__()
+        self.attention = nn.Parameter(torch.zeros(width))  # all positions count alike at first
+        self.dropout = Dropout(dropout)
+        self.out = nn.Linear(width, classes)
+        nn.init.normal_(self.out.weight, std=0.02)
+        nn.init.zeros_(self.out.bias)
+        self.register_buffer("temperature", torch.ones(()))
+
+    def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """The positions' mean, each weighed by exp(v·h / √width): (batch, time, width) to (batch, width)."""
+        scores = hidden @ self.attention * hidden.shape[-1] ** -0.5
+        weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+        return (weights[:, None] @ hidden)[:, 0]
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """Logits (batch, classes), not calibrated."""
+        return self.out(self.dropout(self.pool(hidden, mask)))
