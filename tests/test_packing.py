@@ -6,6 +6,7 @@ import pytest
 
 from listenwell import checkpoint, packing
 from listenwell.checkpoint import Checkpoint
+from listenwell.evaluation.evaluated import read_card
 
 MADE = {"recipe": {"name": "small"}, "seed": 3, "data": {"source": "shipped"}, "begun": "then", "commit": "abc"}
 
@@ -25,6 +26,19 @@ def test_what_ships_has_a_card_and_its_parts(runs, tmp_path):
     assert "seed 4" in (place / "CARD.md").read_text()
     assert set(checkpoint.load(place).parts) == {"plain"}
     assert (place / "parts" / "plain" / "model.safetensors").is_file()
+
+
+def test_the_numbers_on_the_card_say_what_they_were_computed_on(runs, tmp_path):
+    elsewhere, target = tmp_path / "elsewhere", tmp_path / "zoo" / "trs"
+    with pytest.raises(ValueError, match=r"elsewhere/scores\.json is not there"):
+        packing.pack(runs / "trs", target, elsewhere)
+    elsewhere.mkdir()
+    about = {"split": "test", "drawn": "256 of 5,257, seed 0", "decoding": "greedy+max40"}
+    score = {"name": "bleu-4", "value": 2.345, "unit": "", "signature": "bleu"}
+    checkpoint.write_json(elsewhere / "scores.json", {"about": about, "scores": [score]})
+    place = packing.pack(runs / "trs", target, elsewhere)
+    assert "| test, 256 of 5,257, seed 0 | greedy+max40 |" in (place / "CARD.md").read_text()
+    assert read_card(place, "trs", "test").about["drawn"] == "256 of 5,257, seed 0"
 
 
 def test_a_part_that_ships_by_itself_does_not_ship_twice(runs, tmp_path):

@@ -83,7 +83,7 @@ CARD = """\
 - **What it is for:** {purpose}
 - **Trained on:** {data}, {examples:,} examples seen in {minutes:.0f} minutes on {threads}, seed {seed},
   commit {commit}.
-- **Size:** {millions:.1f}M parameters, stored in 8 bits with one scale a row.
+- **Size:** {millions:.1f}M parameters, {stored} in 8 bits with one scale a row.
 - **Known limits:** {limits}
 {licence}
 
@@ -95,18 +95,24 @@ Scored {precision}, before packing; each with its signature in `meta.json`. Made
 """
 
 
-def pack(run: Path, target: Path) -> Path:
-    """Writes the shippable checkpoint and returns its folder."""
+def pack(run: Path, target: Path, evaluation: Path | None = None) -> Path:
+    """Writes the shippable checkpoint and returns its folder.
+
+    The numbers are those of the evaluation on the whole test split, or of the folder that `evaluate` wrote elsewhere.
+    """
     whole = checkpoint.load(find(run))
     scores: dict[str, Any] = {}
-    scored = run / "evaluation" / "test" / "scores.json"
+    scored = (evaluation or run / "evaluation" / "test") / "scores.json"
+    if evaluation is not None and not scored.is_file():
+        raise ValueError(f"{scored} is not there: name a folder that `listenwell evaluate` wrote")
     if scored.is_file():
         scores = checkpoint.read_json(scored)
         kept = {s["name"]: round(s["value"], 2) for s in scores["scores"]}
         chosen = {name: kept[name] for name in ("perplexity-word", "accuracy@1") if name in kept}
-        whole.meta["card"] = {"scores": chosen, "test": scores["scores"], "decoding": scores["about"].get("decoding")}
+        about = {key: scores["about"].get(key) for key in ("decoding", "drawn") if key in scores["about"]}
+        whole.meta["card"] = {"scores": chosen, "test": scores["scores"], "decoding": None, **about}
 
-    card = _card(whole, scores)  # with all parts, also those that ship beside it
+    card = _card(whole, target.name, scores)  # with all parts, also those that ship beside it
     shared = {name: beside for name, part in whole.parts.items() if (beside := _beside(part, target))}
     whole.parts = {name: part for name, part in whole.parts.items() if name not in shared}
 
@@ -139,22 +145,23 @@ def _told(whole: checkpoint.Checkpoint) -> dict[str, str]:
     return POLARITY if whole.model.label_set == "polarity" else LABELS
 
 
-def _card(whole: checkpoint.Checkpoint, scores: dict[str, Any]) -> str:
+def _card(whole: checkpoint.Checkpoint, name: str, scores: dict[str, Any]) -> str:
     meta, known = whole.meta, entry(whole.name)
     lines = [f"| {s['name']} | {s['value']:.2f}{s.get('unit') or ''} |" for s in scores.get("scores", [])]
-    table = (
-        "\n".join([f"| {scores['about']['split']} | {scores['about'].get('decoding') or ''} |", "|---|---|", *lines])
-        if lines
-        else "not scored"
-    )
+    table = "not scored"
+    if lines:
+        about = scores["about"]
+        on = ", ".join(about[key] for key in ("split", "drawn") if key in about)
+        table = "\n".join([f"| {on} | {about.get('decoding') or ''} |", "|---|---|", *lines])
     told = _told(whole)
     return CARD.format(
         purpose=told["purpose"],
         limits=told["limits"],
         steps=told["steps"].format(recipe=meta["recipe"]["name"]),
-        name=whole.name,
+        name=name,
         about=known.about.capitalize(),
-        paper=known.paper,
+        paper=known.paper[:1].upper() + known.paper[1:],
+        stored="of which those that were learned are stored" if whole.model.borrowed() else "stored",
         data=_data(meta),
         examples=meta.get("examples", 0),
         minutes=meta.get("seconds", 0) / 60,
@@ -207,8 +214,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="folder of a run")
     parser.add_argument("target", type=Path, help="folder to write")
+    parser.add_argument("--evaluation", type=Path, help="folder of the numbers, if not RUN/evaluation/test")
     chosen = parser.parse_args()
-    print(pack(chosen.run, chosen.target))
+    print(pack(chosen.run, chosen.target, chosen.evaluation))
 
 
 if __name__ == "__main__":

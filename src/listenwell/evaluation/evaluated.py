@@ -138,7 +138,7 @@ def read_card(place: Path, name: str, split: str) -> Evaluated | None:
     if not card.get("test"):
         return None
     about = {key: meta[key] for key in ABOUT if key in meta and key != "data"}  # its data is what it was trained on
-    about |= {"split": split, "decoding": card.get("decoding")}
+    about |= {"split": split, "decoding": card.get("decoding"), **({"drawn": card["drawn"]} if "drawn" in card else {})}
     return Evaluated(name, place, _scores(card["test"], file), (), about)
 
 
