@@ -343,6 +343,12 @@ def test_a_streamed_reply_is_explained_like_one_that_is_not(name: str):
     assert streamed.last.candidates == ()
 
 
+def test_what_was_heard_in_the_whole_dialogue_comes_before_what_its_last_turn_expresses():
+    reasons = {"heard": ["sad", "questioning", "faithful"], "probability": 0.3}
+    reply = Reply("I hope so", emotion="sad", emotions={"sad": 0.7, "afraid": 0.3}, label="consoling", reasons=reasons)
+    assert chat._summary(reply) == "heard: sad (70 %) · does: consoling (30 %)"
+
+
 @pytest.mark.parametrize("method", ["greedy", "beam"])
 def test_under_each_reply_stands_what_was_heard_and_what_it_does(method: str, tiny_classifier, console: Console):
     made = made_bot(name="meed2", method=method).checkpoint

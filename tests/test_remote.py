@@ -239,7 +239,9 @@ def test_decoding_says_how_it_speaks(protocol: Protocol):
     ]
 
 
-@pytest.mark.parametrize("option", [{"method": "beam"}, {"top_k": 5}, {"min_length": 4}, {"block_ngrams": 3}])
+@pytest.mark.parametrize(
+    "option", [{"method": "beam"}, {"top_k": 5}, {"min_length": 4}, {"block_ngrams": 3}, {"guidance": 1.0}]
+)
 def test_what_the_protocol_has_no_word_for_is_refused_and_not_ignored(protocol: Protocol, option: dict):
     with pytest.raises(ValueError, match=r"has no beams|the protocol has no word"):
         made(protocol)[0].decoding = Decoding(**option)

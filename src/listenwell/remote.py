@@ -80,7 +80,8 @@ class Endpoint:
         """Only what the protocol can ask for: to ignore the rest would measure one thing under another's name."""
         if decoding.method == "beam":
             raise ValueError(f"{self.name} writes greedily or by sampling, it has no beams (--decoding.method sample)")
-        beyond = {"top_k": decoding.top_k, "min_length": decoding.min_length > 1, "block_ngrams": decoding.block_ngrams}
+        asked = {name: getattr(decoding, name) for name in ("top_k", "block_ngrams", "guidance")}
+        beyond = {**asked, "min_length": decoding.min_length > 1}
         for option in (name for name, given in beyond.items() if given):
             raise ValueError(f"{self.name} cannot be asked for Decoding.{option}: the protocol has no word for it")
         self._decoding = decoding

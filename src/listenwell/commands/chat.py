@@ -257,11 +257,13 @@ def _line(name: str, text: str) -> Any:
 
 
 def _summary(reply: Any) -> str:
-    """What was heard in the last message and what the reply does, of a system that tells."""
-    heard = reply.reasons.get("heard") or [reply.emotion]
+    """What was heard, in the dialogue or else in the last message, and what the reply does, of a system that tells."""
     if reply.label is None:
         return ""
-    parts = [f"heard: {heard[-1]}"] if heard[-1] else []
+    heard = (reply.reasons.get("heard") or [reply.emotion])[-1]
+    if reply.emotions:
+        heard = f"{reply.emotion} ({100 * reply.emotions[reply.emotion]:.0f} %)"
+    parts = [f"heard: {heard}"] if heard else []
     chance = reply.reasons.get("probability")
     return " · ".join([*parts, f"does: {reply.label}" + (f" ({100 * chance:.0f} %)" if chance is not None else "")])
 
