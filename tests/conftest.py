@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from listenwell.training.recipe import DataConfig, Move, Optimizer, Recipe, Stag
 
 SPARE = 5
 """Rows of a language model's word table that stand for no token, as many backbones have them."""
+
+SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -68,19 +72,31 @@ def tiny_model(tokenizer: Tokenizer) -> Callable[..., Model]:
     return make
 
 
+def word_pieces(texts: list[str], size: int = 300) -> dict[str, int]:
+    """Every letter, at a word's beginning and inside it, and the commonest words.
+
+    The library's own trainer numbers its pieces otherwise in every process, and a tiny model with them is another one.
+    """
+    words = Counter(
+        word for text in texts for word, _ in pre_tokenizers.BertPreTokenizer().pre_tokenize_str(text.lower())
+    )
+    letters = sorted(set("".join(words)))
+    common = sorted(words, key=lambda word: (-words[word], word))
+    pieces = dict.fromkeys([*SPECIALS, *letters, *(f"##{letter}" for letter in letters), *common])
+    return {piece: number for number, piece in enumerate(islice(pieces, size))}
+
+
 @pytest.fixture(scope="session")
 def tiny_backbone(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a pretrained encoder of BERT's family, two layers deep, with random weights and its tokenizer."""
     transformers = pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("backbone")
-    backend = Backend(models.WordPiece(unk_token="[UNK]"))
+    texts = [turn.text for dialogue in jsonl.read(small_corpus) for turn in dialogue.turns]
+    backend = Backend(models.WordPiece(word_pieces(texts), unk_token="[UNK]"))
     backend.normalizer = normalizers.Lowercase()
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece()
-    texts = (turn.text for dialogue in jsonl.read(small_corpus) for turn in dialogue.turns)
-    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=specials, show_progress=False)
-    backend.train_from_iterator(texts, trainer)
+    backend.add_special_tokens(SPECIALS)
     backend.save(str(folder / "tokenizer.json"))
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
     config = transformers.AutoConfig.for_model(
