@@ -24,6 +24,7 @@ from listenwell.backbones.finding import BackboneError
 from listenwell.backbones.language_model import find_language_model, load_language_model, need_transformers
 from listenwell.layers.attention import attend
 from listenwell.layers.machine import spare_rows
+from listenwell.layers.places import Places
 
 ATTENTION = "listenwell"
 """The name by which transformers knows the attention below."""
@@ -59,9 +60,8 @@ class Layout:
 
     def __init__(self, mask: Tensor) -> None:
         """`mask` (batch, time) is True at real positions; every text begins at the first."""
-        self.shape = tuple(mask.shape)
-        self.places = mask.flatten().nonzero()[:, 0]
-        self.spare = spare_rows(len(self.places))
+        self.places = Places(mask)
+        self.spare = spare_rows(self.places.count)
 
     def padded(self, packed: Tensor) -> Tensor:
         """(positions,) of the texts, with the spare ones behind them."""
@@ -69,17 +69,11 @@ class Layout:
 
     def spread(self, packed: Tensor) -> Tensor:
         """(1, heads, positions, width) to (batch, heads, time, width), zero where nothing is."""
-        rows = packed[0].transpose(0, 1)[: len(self.places)]
-        if len(rows) < self.shape[0] * self.shape[1]:
-            padded = rows.new_zeros(self.shape[0] * self.shape[1], *rows.shape[1:])
-            rows = padded.index_copy(0, self.places, rows)
-        return rows.unflatten(0, self.shape).transpose(1, 2)
+        return self.places.spread(packed[0].transpose(0, 1)[: self.places.count]).transpose(1, 2)
 
     def pack(self, spread: Tensor) -> Tensor:
         """(batch, heads, time, width) to (1, positions, heads, width), zero at the spare ones."""
-        rows = spread.transpose(1, 2).flatten(0, 1)
-        rows = rows if len(self.places) == len(rows) else rows.index_select(0, self.places)
-        return nn.functional.pad(rows, (0, 0, 0, 0, 0, self.spare))[None]
+        return nn.functional.pad(self.places.pack(spread.transpose(1, 2)), (0, 0, 0, 0, 0, self.spare))[None]
 
 
 def _attend(

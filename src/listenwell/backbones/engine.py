@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from listenwell.layers.machine import spare_rows
+from listenwell.layers.places import Places
 
 ROOM = 64
 """For how many more tokens a cache has room before it must be copied into a bigger one."""
@@ -228,29 +229,32 @@ class LeanLlama:
         return torch.polar(torch.ones_like(angles), angles)
 
     def _read(self, tokens: Tensor, mask: Tensor, cache: Cache) -> Tensor:
-        """(batch, time, width) of new tokens, whose keys and values go into the cache."""
-        (batch, time), begin, end = tokens.shape, cache.length, cache.length + tokens.shape[1]
+        """(batch, time, width) of new tokens, whose keys and values go into the cache.
+
+        Only real positions go through the products; rows of a batch stand side by side for attention alone.
+        """
+        begin, end = cache.length, cache.length + tokens.shape[1]
         places = cache.positions[:, None] + (mask.cumsum(dim=1) - 1).clamp_min(0)
         if int(places.max()) >= self.longest:
             raise ValueError(f"the text is longer than the {self.longest} tokens this model can read")
-        turns = self.turns[places]
         cache.mask[:, begin:end] = mask
-        cache.padded = cache.padded or not bool(mask.all())
+        real = Places(mask)
+        cache.padded = cache.padded or real.padded
         seen = self._seen(cache, begin, end)
-        hidden = F.embedding(tokens, self.words)
+        turns, hidden = self.turns[real.pack(places)], F.embedding(real.pack(tokens), self.words)
         for (query, mix, gate, down), memory in zip(self.blocks, cache.memory, strict=True):
-            found = query(self._norm(hidden)).view(batch, time, -1, self.head_width)
-            asked, values = found.split([self.heads + self.memories, self.memories], dim=2)
+            found = query(self._norm(hidden)).unflatten(-1, (-1, self.head_width))
+            asked, values = found.split([self.heads + self.memories, self.memories], dim=-2)
             turned = torch.view_as_real(torch.view_as_complex(asked.unflatten(-1, (-1, 2))) * turns).flatten(-2)
-            memory[0, :, :, begin:end] = turned[:, :, self.heads :].transpose(1, 2)
-            memory[1, :, :, begin:end] = values.transpose(1, 2)
-            mixed = self._attend(turned[:, :, : self.heads], memory[:, :, :, :end], seen)
-            hidden = hidden + mix(mixed)
+            queries, keys = real.spread(turned).split([self.heads, self.memories], dim=2)
+            memory[0, :, :, begin:end] = keys.transpose(1, 2)
+            memory[1, :, :, begin:end] = real.spread(values).transpose(1, 2)
+            hidden = hidden + mix(real.pack(self._attend(queries, memory[:, :, :, :end], seen)))
             gates, ups = gate(self._norm(hidden)).chunk(2, dim=-1)
             hidden = hidden + down(F.silu(gates) * ups)
         cache.length = end
         cache.positions = cache.positions + mask.sum(dim=1)
-        return hidden
+        return real.spread(hidden)
 
     def _seen(self, cache: Cache, begin: int, end: int) -> Tensor | None:
         """Which columns each new token may look at; None where it is all of them."""
