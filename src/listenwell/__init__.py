@@ -1,9 +1,9 @@
 """listenwell: empathetic dialogue systems that talk, train, are measured and compared.
 
 import listenwell
-bot = listenwell.load("multi-trs")
+bot = listenwell.load("house")
 reply = bot.reply(["I lost my job today"])
-reply.text, reply.emotion
+reply.text, reply.emotion, reply.label
 """
 
 from __future__ import annotations

@@ -28,8 +28,10 @@ class Echo:
 
     def __init__(self) -> None:
         self.seen: list[str] = []
+        self.asked: Controls | None = None
 
     def reply(self, talk: Talk, controls=None) -> Reply:
+        self.asked = controls
         return self.replies([talk])[0]
 
     def replies(self, talks: Sequence[Talk], controls=None, done=None, first=0) -> list[Reply]:
@@ -44,7 +46,7 @@ class Echo:
         return Likelihoods(ones, ones, ones, ones, 0)
 
     def stream(self, talk: Talk, controls=None):
-        yield self.reply(talk).text
+        yield self.reply(talk, controls).text
 
     def with_decoding(self, **changes: object) -> Echo:
         other = Echo()
@@ -211,6 +213,23 @@ def test_streams_and_other_decodings_are_cared_for():
     other = cared.with_decoding(method="sample")
     assert other.decoding == "sample"
     assert is_care(other.reply(SIGN).text)
+
+
+def test_what_is_asked_of_a_reply_can_be_said_by_name():
+    echo = Echo()
+    cared = Cared(echo)
+    with pytest.raises(ValueError, match="echo chooses no intent"):
+        cared.reply("hello there", intent="consoling")
+    echo.takes_label = echo.takes_positivity = True
+    cared.reply("hello there", intent=" Consoling", positivity=0.8)
+    assert echo.asked == Controls(label="consoling", positivity=0.8)
+    assert list(cared.stream("hello there", situation="It is late.")) == ["hello there"]
+    assert echo.asked == Controls(situation="It is late.")
+    assert is_care(cared.reply("hello there", situation=SIGN).text)
+    with pytest.raises(ValueError, match="did you mean"):
+        cared.reply("hello there", intent="consolling")
+    with pytest.raises(ValueError, match=r"intent: ask by name or by controls, not both"):
+        cared.reply("hello there", Controls(emotion="sad"), intent="consoling")
 
 
 def test_given_resources_are_named():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from listenwell.commands.asking import asked
+from listenwell.asking import asked
 from listenwell.decoding import Lean
 from listenwell.dialogue import Dialogue
 from listenwell.house.listening import Heard

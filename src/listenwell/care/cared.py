@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from typing import Any, Unpack
 
+from listenwell.asking import Asked, asked
 from listenwell.care.replies import care_reply, is_care
 from listenwell.care.resources import Resources, load_resources
 from listenwell.care.signs import Sign, detect, follows
@@ -64,7 +65,13 @@ class Cared:
         text = care_reply(sign, self.resources, again)
         return Reply(text, reasons={"care": str(sign)}, system=self.name)
 
-    def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
+    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
+        """What is asked of it comes as controls, or by name.
+
+        `intent`, one of the 41 labels, is what it should do or express; `positivity`, from 0 to 1, how far it leans
+        to a good mood; `situation` what to know beforehand.
+        """
+        controls = self._controls(controls, named)
         return self.care(talk, controls) or self.system.reply(talk, controls)
 
     def replies(
@@ -88,7 +95,16 @@ class Cared:
         """The system's own: care changes what is said, not what is measured."""
         return self.system.likelihoods(items, done)
 
-    def _stream(self, talk: Talk, controls: Controls | None = None) -> Generator[str, None, Reply]:
+    def _controls(self, controls: Controls | None, named: Asked) -> Controls | None:
+        found = asked(self.system, **named)
+        if found is not None and controls is not None:
+            raise ValueError(f"{', '.join(named)}: ask by name or by controls, not both")
+        return found or controls
+
+    def _stream(
+        self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
+    ) -> Generator[str, None, Reply]:
+        controls = self._controls(controls, named)
         reply = self.care(talk, controls)
         if reply is not None:
             yield reply.text

@@ -102,7 +102,7 @@ class Conversation:
 
     def ask(self, intent: str | None) -> None:
         """From now on replies are to have this label; None leaves the choice to the system."""
-        from listenwell.commands.asking import asked
+        from listenwell.asking import asked
 
         self.controls = asked(self.bot, intent, self.positivity, self.situation)
 

@@ -64,7 +64,7 @@ def evaluate(
     from itertools import islice
 
     from listenwell import __version__, checkpoint, sources
-    from listenwell.commands.asking import lean
+    from listenwell.asking import lean
     from listenwell.commands.display import report, scores_table, tracked
     from listenwell.commands.listening import evaluate_listener
     from listenwell.dialogue import examples

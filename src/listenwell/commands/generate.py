@@ -41,7 +41,7 @@ def generate(
     from itertools import islice
 
     from listenwell import sources
-    from listenwell.commands.asking import asked
+    from listenwell.asking import asked
     from listenwell.commands.display import tracked
     from listenwell.dialogue import Dialogue, examples
     from listenwell.finding import load

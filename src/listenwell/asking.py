@@ -1,13 +1,21 @@
-"""What a person may ask of a reply on the command line."""
+"""What a person may ask of a reply, by name."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from listenwell.taxonomy import label_id
 
 
-def asked(bot: Any, intent: str | None, positivity: float | None = None, situation: str | None = None) -> Any:
+class Asked(TypedDict, total=False):
+    """The names that `asked` takes, for those who pass them on."""
+
+    intent: str | None
+    positivity: float | None
+    situation: str | None
+
+
+def asked(bot: Any, intent: str | None = None, positivity: float | None = None, situation: str | None = None) -> Any:
     """The controls that an intent, a positivity from 0 to 1 and a situation stand for; None if none is given.
 
     A name that is unknown, a number that is no share, or a system that would not heed them, is told.
