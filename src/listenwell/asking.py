@@ -44,7 +44,9 @@ def _intent(bot: Any, intent: str) -> str:
     name = intent.strip().lower()
     label_id(name)
     if not getattr(bot, "takes_label", False):
-        raise ValueError(f"{bot.name} chooses no intent for its replies and cannot be asked for one; meed2 can")
+        raise ValueError(
+            f"{bot.name} chooses no intent for its replies and cannot be asked for one; house and meed2 can"
+        )
     return name
 
 

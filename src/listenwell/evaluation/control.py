@@ -34,7 +34,7 @@ def control(
     one whether a reply does what was asked for: the signature says by what it chose.
     """
     if not getattr(system, "takes_label", False):
-        raise ValueError(f"{system.name} cannot be asked for an intent; meed2 can")
+        raise ValueError(f"{system.name} cannot be asked for an intent; house and meed2 can")
     for intent in intents:
         label_id(intent)
     contexts = contexts_of(items)

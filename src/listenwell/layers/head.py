@@ -35,3 +35,7 @@ class Head(nn.Module):
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """Logits (batch, classes), not calibrated."""
         return self.out(self.dropout(self.pool(hidden, mask)))
+
+    def log_probs(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """Calibrated, (batch, classes)."""
+        return (self(hidden, mask) / self.temperature).log_softmax(dim=-1)

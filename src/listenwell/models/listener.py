@@ -102,8 +102,8 @@ class Listener(Model):
 
     def hear(self, batch: Batch) -> dict[str, Tensor]:
         """log p(emotion | context) (batch, 32) and log p(label of the reply | context) (batch, 41), calibrated."""
-        logits = self.logits(batch)
-        return {name: (logits[name] / self.head(name).temperature).log_softmax(dim=-1) for name in HEADS}
+        hidden, mask = self.read(batch)
+        return {name: self.head(name).log_probs(hidden, mask) for name in HEADS}
 
     def understand(
         self,

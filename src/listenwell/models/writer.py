@@ -276,8 +276,7 @@ class Writer(Model):
     def believe(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """log p(emotion | context), (batch, 32), by what was made of the context's positions (batch, time, width)."""
         with torch.autocast(hidden.device.type, enabled=False):
-            logits = self.emotion(hidden.to(self.emotion.attention.dtype), mask)
-            return (logits / self.emotion.temperature).log_softmax(dim=-1)
+            return self.emotion.log_probs(hidden.to(self.emotion.attention.dtype), mask)
 
     def feel(self, batch: Batch) -> Tensor:
         """The same by the context itself."""
