@@ -178,3 +178,17 @@ def test_care_comes_up_without_tensors():
     code = "import sys, listenwell.care; print([name for name in ('torch', 'tokenizers') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@needs_backbone
+def test_a_diary_is_read_a_few_parts_at_a_time_and_heard_as_if_at_once(monkeypatch):
+    ear, text = the_ear(), " ".join(f"On day {day} I fed the dog, and then I wrote {day} lines." for day in range(20))
+    text = f"{text} I want to kill myself. {text}"
+    at_once = []
+    inner = ear.embed.forward
+    monkeypatch.setattr(ear.embed, "forward", lambda tokens: at_once.append(len(tokens)) or inner(tokens))
+    heard = ear.hear(text)
+    assert max(at_once) == hearing.AT_ONCE
+    assert (heard.kind, heard.directness) == ("self-harm", "direct")
+    monkeypatch.setattr(hearing, "AT_ONCE", 10_000)
+    assert ear.hear(text).odds == pytest.approx(heard.odds, abs=1e-4)

@@ -31,6 +31,8 @@ from listenwell.checkpoint import from_eight_bit
 WIDTH, HEADS, INNER, LAYERS = 384, 12, 1536, 6
 LONGEST = 128
 """Tokens that are heard at once."""
+AT_ONCE = 32
+"""Parts of a message that are read together."""
 SENTENCE_END = re.compile(r"(?<=[.!?…\n])\s+")
 SIGNS: tuple[tuple[Kind, Directness], ...] = (
     ("self-harm", "direct"),
@@ -187,12 +189,22 @@ class Ear:
     def hear(self, text: str) -> Heard:
         """The two views of a message are weighed alike; of the parts of a view, the gravest counts."""
         views = self.words.views(text)
-        tokens, mask = padded([part for view in views for part in view])
-        told = self.reader(self.embed(tokens), mask).log_softmax(-1)
-        gravest = [max(view, key=odds) for view in told.split([len(view) for view in views])]
+        told = self._read({tuple(part) for view in views for part in view})
+        gravest = [max((told[tuple(part)] for part in view), key=odds) for view in views]
         together = torch.stack(gravest).mean(0)
         kind, directness = SIGNS[int(together[1:].argmax())]
         return Heard(kind, directness, odds(together))
+
+    def _read(self, parts: set[tuple[int, ...]]) -> dict[tuple[int, ...], Tensor]:
+        """The log-probabilities of the classes, by part; few of like length at a time, for a message may be a diary."""
+        found: dict[tuple[int, ...], Tensor] = {}
+        ordered = sorted(parts, key=len)
+        for begin in range(0, len(ordered), AT_ONCE):
+            some = ordered[begin : begin + AT_ONCE]
+            tokens, mask = padded(some)
+            told = self.reader(self.embed(tokens), mask).log_softmax(-1)
+            found |= dict(zip(some, told, strict=True))
+        return found
 
 
 def backbone() -> Path | None:
