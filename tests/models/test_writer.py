@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import torch
+from tokenizers import AddedToken, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer as Backend
 
 from listenwell import checkpoint
 from listenwell.batching import Encoded, EncodingConfig, collate, encode
@@ -189,8 +191,79 @@ def test_turns_that_are_too_much_are_left_out_whole_the_oldest_first(pieces):
 
 
 def test_another_tokenizer_knows_no_turns(tokenizer):
-    with pytest.raises(ValueError, match="not of a chat model in ChatML"):
+    with pytest.raises(ValueError, match=r"name its tokenizer, text: \{kind: backbone"):
         encode(ITEMS, tokenizer, EncodingConfig(turns="chatml"))
+
+
+SIZES = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4}
+FAMILIES: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "qwen3": (["<|endoftext|>", "<|im_start|>", "<|im_end|>"], {**SIZES, "num_key_value_heads": 2, "head_dim": 4}),
+    "mistral": (["<unk>", "<s>", "</s>"], {**SIZES, "num_key_value_heads": 2}),
+    "gemma": (["<pad>", "<unk>", "<bos>", "<eos>"], {**SIZES, "num_key_value_heads": 2, "head_dim": 4}),
+    "llama": (["<|end_of_text|>", "<|start_header_id|>", "<|eot_id|>"], {**SIZES, "num_key_value_heads": 2}),
+    "opt": (["<pad>", "<unk>", "<s>", "</s>"], {**SIZES, "ffn_dim": 24, "word_embed_proj_dim": 16}),
+    "gpt_neox": (["<|endoftext|>", "<|padding|>"], SIZES),
+    "gpt2": (["<|endoftext|>"], {"n_embd": 16, "n_layer": 2, "n_head": 4}),
+    "bloom": (["<pad>", "<unk>", "<s>", "</s>"], {"hidden_size": 16, "n_layer": 2, "n_head": 4}),
+}
+
+
+def other_backbone(family: str, folder: Path) -> str:
+    """A tiny language model of another family, with a tokenizer that has that family's marks."""
+    marks, sizes = FAMILIES[family]
+    backend = Backend(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    specials = [AddedToken(mark, special=True) for mark in marks]
+    trainer = trainers.BpeTrainer(special_tokens=specials, initial_alphabet=alphabet, show_progress=False)
+    backend.train_from_iterator(["user assistant answers"], trainer)
+    backend.save(str(folder / "tokenizer.json"))
+    ids = dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id"), 0)
+    sizes = {"vocab_size": backend.get_vocab_size(), "initializer_range": 0.3, **ids, **sizes}
+    torch.manual_seed(3)
+    config = transformers.AutoConfig.for_model(family, **sizes)
+    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "bloom"])
+def test_other_families_of_language_models_write_too(family, tmp_path):
+    name = other_backbone(family, tmp_path)
+    pieces = backbone_tokenizer(name)
+    assert pieces.start != pieces.end
+    model = build("house-writer", {"backbone": name, "rank": 3}, pieces.vocabulary)
+    model.initialise(WordPrior(torch.ones(len(pieces))))
+    for parameter in (parameter for part, parameter in model.named_parameters() if "lora_B" in part):
+        torch.nn.init.normal_(parameter, std=0.3)
+    model.eval()
+    batch = collate(encode(ITEMS, pieces, EncodingConfig(turns="chatml")), range(len(ITEMS)), pieces.pad)
+    config = transformers.AutoConfig.for_model(**model.config.architecture)
+    plain = transformers.AutoModelForCausalLM.from_config(config).eval()
+    plain.load_state_dict(model.merged())
+    expected = []
+    for row in range(len(ITEMS)):
+        read = batch.context.tokens[row][batch.context.mask[row]].tolist() + model.config.headers["listener"]
+        said = batch.reply.tokens[row][batch.reply.mask[row]]
+        with torch.no_grad():
+            logits = plain(torch.tensor([read + said.tolist()])).logits[0, len(read) - 1 : -1]
+        expected.append(-logits.log_softmax(-1)[torch.arange(len(said)), said].sum())
+    torch.testing.assert_close(model.score(batch).detach(), torch.stack(expected), rtol=1e-4, atol=1e-3)
+    state, ends = model.understand(batch), {"start": pieces.start, "end": pieces.end, "banned": pieces.banned}
+    (found,) = decode(model, state, Decoding(method="greedy", max_length=6), **ends)[0]
+    read = batch.context.tokens[0][batch.context.mask[0]].tolist() + model.config.headers["listener"]
+    for token in found.tokens:
+        with torch.no_grad():
+            logits = plain(torch.tensor([read])).logits[0, -1]
+        logits[list(pieces.banned)] = -torch.inf
+        assert token == int(logits.argmax())
+        read.append(token)
+
+
+def test_a_family_with_an_attention_of_its_own_is_refused(tmp_path):
+    name = other_backbone("bloom", tmp_path)
+    with pytest.raises(ValueError, match="bloom computes attention in a way of its own; llama, qwen2"):
+        build("house-writer", {"backbone": name}, backbone_tokenizer(name).vocabulary)
 
 
 def test_fresh_adapters_change_nothing(voice, pieces, batch):

@@ -200,6 +200,7 @@ def make_adapted(architecture: Mapping[str, Any], rank: int, scale: float) -> An
     transformers.AttentionInterface.register(ATTENTION, _attend)
     try:
         config = transformers.AutoConfig.for_model(**architecture)
+        _check_attention(config, transformers.MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None))
         with without_random():
             model = transformers.AutoModelForCausalLM.from_config(
                 config, attn_implementation=ATTENTION, dtype=torch.float32
@@ -210,6 +211,17 @@ def make_adapted(architecture: Mapping[str, Any], rank: int, scale: float) -> An
     peft.inject_adapter_in_model(adapters, model)
     _make_lean(model)
     return model
+
+
+def _check_attention(config: Any, kind: Any) -> None:
+    """Raises where texts cannot be packed: the model's attention is its own, or not the one that is computed here."""
+    if kind is None:
+        raise ValueError(f"{config.model_type} is no causal language model of transformers")
+    if not kind._supports_attention_backend or getattr(config, "attn_logit_softcapping", None):
+        raise ValueError(
+            f"{config.model_type} computes attention in a way of its own; llama, qwen2, qwen3, mistral, gemma, gemma3, "
+            "phi, phi3, olmo2, gpt_neox, opt, gpt2 and their like do not"
+        )
 
 
 def own_names(model: nn.Module) -> dict[str, str]:

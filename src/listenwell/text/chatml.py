@@ -6,15 +6,14 @@
     I am so sorry.<|im_end|>
 
 The header of a reply may say in brackets what the reply is to do. `answers` heads a turn that stands *behind* its own
-reply: what the speaker must have said, to be answered so.
+reply: what the speaker must have said, to be answered so. Where a tokenizer lacks these two marks, the ones that it has
+for start and end take their places.
 """
 
 from __future__ import annotations
 
 from listenwell.taxonomy import LABELS
 from listenwell.text.tokenizer import Tokenizer
-
-START, END = "<|im_start|>", "<|im_end|>"
 
 SPEAKER, LISTENER, ANSWERED, LINE = "speaker", "listener", "answers", "line"
 """What the parts of the form are called that are no label: three headers, and what follows an end."""
@@ -25,8 +24,11 @@ NAMES = {SPEAKER: "user", LISTENER: "assistant", ANSWERED: "answers"}
 
 def chat_headers(tokenizer: Tokenizer) -> dict[str, list[int]]:
     """The ids of every header by what it stands for: the roles, `answers`, a reply with each label; and of a line."""
-    if (tokenizer.token(tokenizer.start), tokenizer.token(tokenizer.end)) != (START, END):
-        raise ValueError(f"this tokenizer is not of a chat model in ChatML: its turns do not begin with {START}")
+    if tokenizer.kind != "backbone":
+        raise ValueError(
+            "turns: chatml is how a pretrained language model reads them; name its tokenizer, "
+            "text: {kind: backbone, backbone: NAME}"
+        )
     texts = {**NAMES, **{label: f"{NAMES[LISTENER]} ({label})" for label in LABELS}}
     headers = {key: [tokenizer.start, *tokenizer.encode(f"{text}\n")] for key, text in texts.items()}
     return {**headers, LINE: tokenizer.encode("\n")}

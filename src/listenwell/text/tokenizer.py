@@ -22,10 +22,17 @@ from listenwell.text.words import NORMAL_FORM, SPLIT, detokenize, words
 
 PAD, UNK, START, END, CTX = SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<ctx>")
 
+ZERO = "Ā"
+"""How byte-level pieces write the byte 0, which no text has: a mark for tokenizers that lack one."""
+
 BACKBONES = (
     ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[CLS]"),  # BERT and its kin
     ("<pad>", "<unk>", "<s>", "</s>", "<s>"),  # RoBERTa, Llama
     ("<|endoftext|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|im_start|>"),  # chat models in ChatML
+    ("<unk>", "<unk>", "<s>", "</s>", "<s>"),  # Llama 2, Mistral
+    ("<pad>", "<unk>", "<bos>", "<eos>", "<bos>"),  # Gemma
+    ("<|end_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|eot_id|>", "<|start_header_id|>"),  # Llama 3
+    ("<|endoftext|>", "<|endoftext|>", ZERO, "<|endoftext|>", ZERO),  # GPT-2, Pythia, Phi: they have one mark alone
 )
 """What pretrained families call the tokens that stand for padding, an unknown word, start, end and context."""
 
