@@ -39,6 +39,22 @@ def test_the_numbers_on_the_card_say_what_they_were_computed_on(runs, tmp_path):
     place = packing.pack(runs / "trs", target, elsewhere)
     assert "| test, 256 of 5,257, seed 0 | greedy+max40 |" in (place / "CARD.md").read_text()
     assert read_card(place, "trs", "test").about["drawn"] == "256 of 5,257, seed 0"
+    checkpoint.write_json(elsewhere / "scores.json", {"about": {**about, "split": "valid"}, "scores": [score]})
+    with pytest.raises(ValueError, match="is of the split valid: a card tells scores on test"):
+        packing.pack(runs / "trs", target, elsewhere)
+
+
+def test_what_is_packed_can_get_another_card_and_keeps_its_weights(runs, tmp_path):
+    place = packing.pack(runs / "trs", tmp_path / "zoo" / "trs")
+    assert "Scored in full precision, before packing" in (place / "CARD.md").read_text()
+    weights, scored = (place / "model.safetensors").read_bytes(), tmp_path / "scored"
+    scored.mkdir()
+    score = {"name": "bleu-4", "value": 2.0, "unit": "", "signature": "bleu"}
+    checkpoint.write_json(scored / "scores.json", {"about": {"split": "test"}, "scores": [score]})
+    packing.pack(place, place, scored)
+    assert "Scored in full precision, as packed" in (place / "CARD.md").read_text()
+    assert "| bleu-4 | 2.00 |" in (place / "CARD.md").read_text()
+    assert (place / "model.safetensors").read_bytes() == weights
 
 
 def test_a_part_that_ships_by_itself_does_not_ship_twice(runs, tmp_path):

@@ -75,6 +75,8 @@ it learned from short English texts, and reads one utterance at a time, without 
     "steps": LABELS["steps"],
 }
 
+CARD_FILE = "CARD.md"
+
 CARD = """\
 # {name}
 
@@ -91,7 +93,7 @@ CARD = """\
 
 {scores}
 
-Scored {precision}, before packing; each with its signature in `meta.json`. Made again by {steps}.
+Scored {precision}, {when}; each with its signature in `meta.json`. Made again by {steps}.
 """
 
 
@@ -99,25 +101,30 @@ def pack(run: Path, target: Path, evaluation: Path | None = None) -> Path:
     """Writes the shippable checkpoint and returns its folder.
 
     The numbers are those of the evaluation on the whole test split, or of the folder that `evaluate` wrote elsewhere.
+    What is packed already can be packed again, for a new card: its weights stay what they are.
     """
-    whole = checkpoint.load(find(run))
+    found = find(run)
+    whole = checkpoint.load(found)
     scores: dict[str, Any] = {}
     scored = (evaluation or run / "evaluation" / "test") / "scores.json"
     if evaluation is not None and not scored.is_file():
         raise ValueError(f"{scored} is not there: name a folder that `listenwell evaluate` wrote")
     if scored.is_file():
         scores = checkpoint.read_json(scored)
+        if (split := scores["about"].get("split")) != "test":
+            raise ValueError(f"{scored} is of the split {split}: a card tells scores on test")
         kept = {s["name"]: round(s["value"], 2) for s in scores["scores"]}
         chosen = {name: kept[name] for name in ("perplexity-word", "accuracy@1") if name in kept}
         about = {key: scores["about"].get(key) for key in ("decoding", "drawn") if key in scores["about"]}
         whole.meta["card"] = {"scores": chosen, "test": scores["scores"], "decoding": None, **about}
 
-    card = _card(whole, target.name, scores)  # with all parts, also those that ship beside it
+    when = "as packed" if (found / CARD_FILE).is_file() else "before packing"
+    card = _card(whole, target.name, scores, when)  # with all parts, also those that ship beside it
     shared = {name: beside for name, part in whole.parts.items() if (beside := _beside(part, target))}
     whole.parts = {name: part for name, part in whole.parts.items() if name not in shared}
 
     def fill(place: Path) -> None:
-        (place / "CARD.md").write_text(card, encoding="utf-8")
+        (place / CARD_FILE).write_text(card, encoding="utf-8")
         for name, beside in shared.items():
             (place / checkpoint.PARTS).mkdir(exist_ok=True)
             checkpoint.write_json(place / checkpoint.PARTS / f"{name}.json", {checkpoint.BESIDE: beside})
@@ -145,7 +152,8 @@ def _told(whole: checkpoint.Checkpoint) -> dict[str, str]:
     return POLARITY if whole.model.label_set == "polarity" else LABELS
 
 
-def _card(whole: checkpoint.Checkpoint, name: str, scores: dict[str, Any]) -> str:
+def _card(whole: checkpoint.Checkpoint, name: str, scores: dict[str, Any], when: str) -> str:
+    """`when` says whether the scores are those of the packed weights."""
     meta, known = whole.meta, entry(whole.name)
     lines = [f"| {s['name']} | {s['value']:.2f}{s.get('unit') or ''} |" for s in scores.get("scores", [])]
     table = "not scored"
@@ -171,6 +179,7 @@ def _card(whole: checkpoint.Checkpoint, name: str, scores: dict[str, Any]) -> st
         millions=meta.get("parameters", 0) / 1e6,
         licence=_licence(whole),
         scores=table,
+        when=when,
         precision="with products in bfloat16" if scores.get("about", {}).get("precision") else "in full precision",
     )
 

@@ -148,8 +148,9 @@ def check_same_items(found: Sequence[Evaluated]) -> None:
     for other in whole[1:]:
         _check_pair(whole[0], other)
     numbers = {one.name: number for one in found if (number := item_number(one)) is not None}
-    if len(set(numbers.values())) > 1:
-        told = ", ".join(f"{name} on {number:,}" for name, number in numbers.items())
+    drawn = {one.name: one.about.get("drawn") for one in found}
+    if len(set(numbers.values())) > 1 or (len(whole) < len(found) and len(set(drawn.values())) > 1):
+        told = ", ".join(f"{name} on {drawn[name] or f'{number:,}'}" for name, number in numbers.items())
         raise ValueError(f"the systems were not scored on the same items: {told}")
 
 
