@@ -105,9 +105,15 @@ def test_a_missing_corpus_says_where_it_was_looked_for_and_what_to_do(tmp_path: 
 
 def test_models_lists_papers_and_recipes():
     said = json.loads(run("models", "--json").stdout)
-    assert {"trs", "multi-trs"} <= {system["name"] for system in said["systems"]}
+    systems = {system["name"]: system for system in said["systems"]}
+    assert {"trs", "multi-trs", "house", "judge"} <= set(systems)
+    assert systems["house"]["about"] == said["recipes"]["house"]
+    assert systems["house"]["trained"]
     assert {"tiny", "trs", "multi-trs"} <= set(said["recipes"])
-    assert "Rashkin" in run("models").stdout
+    table = run("models").stdout
+    assert "Rashkin" in table
+    assert "trained by you" not in table
+    assert "trained as house" in " ".join(table.split())
 
 
 def test_data_describes_a_corpus(tmp_path: Path):

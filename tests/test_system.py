@@ -11,11 +11,14 @@ import torch
 
 import listenwell
 from listenwell import checkpoint, finding
+from listenwell.backbones import finding as backbones
+from listenwell.care import Cared
 from listenwell.decoding import Decoding
 from listenwell.dialogue import Dialogue, Example, Label, Turn
 from listenwell.finding import find
 from listenwell.models import build
 from listenwell.models.contract import Controls
+from listenwell.remote import Endpoint
 from listenwell.system import Bot, as_context
 from listenwell.taxonomy import EMOTIONS
 from listenwell.text import TextConfig, train_tokenizer
@@ -228,9 +231,27 @@ def test_who_names_no_system_talks_to_the_house_where_it_is_at_hand(monkeypatch)
     monkeypatch.setattr(finding, "shipped", lambda: names)
     assert finding.default_system() == "multi-trs"
     names["house"] = Path("zoo/house")
+    monkeypatch.setattr(backbones, "at_hand", lambda name: True)
     assert finding.default_system() == "house"
+    # What cannot be run is no default: no language model, no encoder, no library.
+    for lacking in ("smollm2", "minilm"):
+        monkeypatch.setattr(backbones, "at_hand", lambda name, lacking=lacking: name != lacking)
+        assert finding.default_system() == "multi-trs"
+    monkeypatch.setattr(backbones, "at_hand", lambda name: True)
     monkeypatch.setattr(finding, "find_spec", lambda name: None)
-    assert finding.default_system() == "multi-trs"  # what cannot be run is no default
+    assert finding.default_system() == "multi-trs"
+
+
+def test_an_endpoint_is_alone_where_the_house_cannot_hear(monkeypatch):
+    monkeypatch.setattr(finding, "find_spec", lambda name: None)
+    bare = listenwell.load("openai:some", care=False, base_url="http://localhost:1/v1")
+    assert isinstance(bare, Endpoint)
+
+
+def test_half_a_surrogate_is_no_text_and_harms_nobody():
+    talk = ["hi \ud800 there", "hello", "i lost my job"]
+    assert [turn.text for turn in as_context(talk)] == ["hi ? there", "hello", "i lost my job"]
+    assert Cared(made_bot()).reply("i lost \udcff my job").text == made_bot().reply("i lost ? my job").text
 
 
 def test_a_name_is_a_path_then_the_cache_then_what_ships(tmp_path, monkeypatch):

@@ -55,6 +55,11 @@ def _is_share(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
+def readable(text: str) -> str:
+    """Half a surrogate, as a broken pipe or a careless client may send it, is no text: it becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One utterance. The speaker tells of a feeling; the listener answers."""

@@ -53,8 +53,17 @@ def shipped() -> dict[str, Path]:
 
 def default_system() -> str:
     """The system that people talk to who name none: the house system, where it is at hand and can be run."""
-    can_run = all(find_spec(needed) is not None for needed in ("transformers", "peft"))
-    return HOUSE if can_run and HOUSE in shipped() else "multi-trs"
+    from listenwell.backbones.finding import at_hand
+
+    speaks = find_spec("peft") is not None and at_hand("smollm2")
+    return HOUSE if _house_hears() and speaks else "multi-trs"
+
+
+def _house_hears() -> bool:
+    """Whether the house system is at hand, with what its ears need."""
+    from listenwell.backbones.finding import at_hand
+
+    return HOUSE in shipped() and find_spec("transformers") is not None and at_hand("minilm")
 
 
 def find(name_or_path: str | Path) -> Path:
@@ -80,7 +89,9 @@ def card(place: Path) -> str:
         meta = json.loads((place / "meta.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return "trained"
-    parts = [f"{name} {value:.1f}" for name, value in meta.get("card", {}).get("scores", {}).items()]
+    told = meta.get("card", {})
+    parts = [f"{name} {value:.1f}" for name, value in told.get("scores", {}).items()]
+    parts += [f"on {told['drawn']}"] if parts and "drawn" in told else []
     return "trained" + (f": {', '.join(parts)}" if parts else "")
 
 
@@ -147,11 +158,11 @@ def made_to_talk(made: Checkpoint) -> Bot | House:
 
 
 def _remote(name: str, base_url: str | None) -> Endpoint | House:
-    """An endpoint; where the house system is at hand, with its ears and its plan before it, and its choice behind."""
+    """An endpoint; where the house system can be run, with its ears and its plan before it, and its choice behind."""
     from listenwell.remote import endpoint
 
     writer = endpoint(name, base_url)
-    if HOUSE not in shipped():
+    if not _house_hears():
         return writer
     from listenwell.checkpoint import load_decoding, load_parts
     from listenwell.house.system import House

@@ -16,7 +16,7 @@ from torch import Tensor
 from listenwell.batching import EncodingConfig, collate, encode, ordered_batches
 from listenwell.checkpoint import Checkpoint
 from listenwell.decoding import Decoding, Guided, Hypothesis, decode, paired, stream
-from listenwell.dialogue import Dialogue, Example, Turn
+from listenwell.dialogue import Dialogue, Example, Turn, readable
 from listenwell.hearing import LABELLER, Labels, Remembered, label_contexts, load_labeller
 from listenwell.models.contract import Batch, Controls, Model, State, Steps
 from listenwell.reply import Candidate, Reply
@@ -81,8 +81,9 @@ def as_context(talk: Talk, controls: Controls | None = None) -> tuple[Turn, ...]
         raise ValueError("the last turn is the listener's own; a reply answers a turn of the speaker")
     if not any(turn.text.strip() for turn in dialogue.turns):
         raise ValueError("there is nothing to reply to: every turn is empty")
-    told = "" if controls is None or controls.situation is None else controls.situation.strip()
-    return _begun_with(told, dialogue.turns) if told else dialogue.turns
+    turns = tuple(replace(turn, text=readable(turn.text)) for turn in dialogue.turns)
+    told = "" if controls is None or controls.situation is None else readable(controls.situation).strip()
+    return _begun_with(told, turns) if told else turns
 
 
 def _begun_with(told: str, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:

@@ -41,16 +41,35 @@ def _holds_model(folder: Path) -> bool:
     return any((folder / name).is_file() for name in ("config.json", "tokenizer.json"))
 
 
+def at_hand(name: str) -> bool:
+    """Whether a pretrained model can be had without a network: installed, or in the hub's cache."""
+    hub_name = SHORT.get(name, name)
+    return _holds_model(Path(name).expanduser()) or _packed(hub_name) is not None or _cached(hub_name)
+
+
 def carried(hub_name: str) -> Path | None:
+    """The folder of a model that an installed package carries, unpacked if need be."""
+    found = _packed(hub_name)
+    return _unpacked(found, hub_name) if found is not None and found.is_file() else found
+
+
+def _packed(hub_name: str) -> Path | None:
+    """The folder or file in the package."""
     for package, inside in CARRIERS.get(hub_name, ()):
         spec = importlib.util.find_spec(package)  # finds without importing
         for place in (spec.submodule_search_locations or ()) if spec else ():
             found = Path(place) / inside
-            if _holds_model(found):
+            if _holds_model(found) or found.is_file():
                 return found
-            if found.is_file():
-                return _unpacked(found, hub_name)
     return None
+
+
+def _cached(hub_name: str) -> bool:
+    try:
+        from huggingface_hub import try_to_load_from_cache
+    except ImportError:
+        return False
+    return isinstance(try_to_load_from_cache(hub_name, "config.json"), str)
 
 
 def _unpacked(packed: Path, hub_name: str) -> Path:

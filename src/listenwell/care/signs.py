@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import yaml
 
 from listenwell.care.normal import Chinese, English
+from listenwell.dialogue import readable
 
 if TYPE_CHECKING:
     from listenwell.care.ear import Heard
@@ -250,6 +251,7 @@ def rules(language: LanguageCode) -> Rules:
 
 def detect(text: str) -> Sign | None:
     """The most urgent sign in a message; None where there is none."""
+    text = readable(text)
     found = [sign for language in _languages(text) if (sign := _look(text, language)) is not None]
     return min(found, key=lambda sign: sign.directness != "direct", default=None)
 

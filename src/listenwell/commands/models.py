@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
+from typing import Any
+
 
 def models(json: bool = False) -> None:
     """List the systems: their paper, whether trained weights are at hand, and the recipes that train them.
@@ -19,21 +22,31 @@ def models(json: bool = False) -> None:
 
     trained = shipped()
     recipes = {name: yaml.safe_load(text) for name, text in recipe_texts().items()}
+    # What is trained under a name of its own: a recipe's, or whatever its maker called it.
+    others = {name: _about(name, recipes) for name in trained if name not in MODELS}
     if json:
         known = [{"name": n, "about": e.about, "paper": e.paper, "trained": n in trained} for n, e in MODELS.items()]
+        known += [{"name": n, "about": about, "paper": "", "trained": True} for n, about in others.items()]
         print(encoder.dumps({"systems": known, "recipes": {n: r.get("about", "") for n, r in recipes.items()}}))
         return
     console = Console()
-    used = {recipe["model"]["name"] for recipe in recipes.values()}
+    used = {name: recipe["model"]["name"] for name, recipe in recipes.items()}
     rows = [
-        (name, entry.about, entry.paper, card(trained[name]) if name in trained else _untrained(name, used))
+        (name, entry.about, entry.paper, card(trained[name]) if name in trained else _untrained(name, used, trained))
         for name, entry in MODELS.items()
     ]
-    rows += [(name, "trained by you", "", card(place)) for name, place in trained.items() if name not in MODELS]
+    rows += [(name, about, "", card(trained[name])) for name, about in others.items()]
     console.print(table("Systems", ("name", "what it is", "paper", "state"), rows))
     described = [(name, recipe["model"]["name"], recipe.get("about", "")) for name, recipe in recipes.items()]
     console.print(table("Recipes (listenwell train RECIPE)", ("recipe", "system", "about"), described))
 
 
-def _untrained(name: str, used: set[str]) -> str:
-    return "untrained: see its recipe" if name in used else f"untrained: a recipe with --set model.name={name}"
+def _about(name: str, recipes: Mapping[str, Mapping[str, Any]]) -> str:
+    return recipes[name].get("about", "") if name in recipes else "trained by you"
+
+
+def _untrained(name: str, used: Mapping[str, str], trained: Container[str]) -> str:
+    """`used` has the model of each recipe."""
+    if elsewhere := [recipe for recipe, model in used.items() if model == name and recipe in trained]:
+        return f"trained as {' and '.join(elsewhere)}"
+    return "untrained: see its recipe" if name in used.values() else f"untrained: a recipe with --set model.name={name}"
