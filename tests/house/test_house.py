@@ -136,7 +136,7 @@ def test_a_dialogue_is_read_once_to_hear_and_to_answer_it(house, monkeypatch):
     together = alone.replies(TALKS)
     assert together[1].text == first.text
     assert sum(begin == 0 for begin, _ in read) == 1
-    assert not house.writer._begun
+    assert not alone.writer._begun
     # Of very many not all readings are kept: the others are read again.
     monkeypatch.setattr("listenwell.house.voice.HELD", 10)
     read.clear()

@@ -91,17 +91,6 @@ class Plan:
     phase: Phase
     """Where the dialogue stands, whatever was asked for."""
 
-    def text(self) -> str:
-        """What the writer is told."""
-        return self.label
-
-    def top(self, k: int) -> dict[str, float]:
-        """The k labels that people would likeliest reply with, as shares of one: to sum over in measuring.
-
-        Without the lean, and whatever was asked for: those are choices in use, not what people said.
-        """
-        return top(self.expected, k)
-
 
 class Planner:
     """From what was heard to a plan."""
@@ -158,13 +147,6 @@ def is_acknowledged(context: Sequence[Turn], labels: Sequence[str]) -> bool:
 def lean(chances: Mapping[str, float], lift: Mapping[str, float], by: float) -> dict[str, float]:
     """p(l) ∝ p(l) · exp(by · lift(l)), likeliest first."""
     return _ranked({name: chance * math.exp(by * lift[name]) for name, chance in chances.items()})
-
-
-def top(chances: Mapping[str, float], k: int) -> dict[str, float]:
-    """The k likeliest of the chances, likeliest first, as shares of one."""
-    if not 1 <= k <= len(chances):
-        raise ValueError(f"the {k} likeliest of {len(chances)} labels were asked for, expected 1 to {len(chances)}")
-    return _ranked(dict(list(_ranked(chances).items())[:k]))
 
 
 def _ranked(weights: Mapping[str, float]) -> dict[str, float]:

@@ -18,7 +18,7 @@ import torch
 from listenwell.checkpoint import Checkpoint
 from listenwell.decoding import Decoding
 from listenwell.dialogue import Dialogue, Example, Turn
-from listenwell.hearing import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT
+from listenwell.hearing import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT, Remembered
 from listenwell.house.listening import Heard, Listening, heard_of
 from listenwell.house.planning import Plan, Planner
 from listenwell.house.reranking import fresh, new, uplift
@@ -66,6 +66,8 @@ class House:
             raise ValueError(f"the house system lacks {', '.join(lacking)} among the parts of its checkpoint")
         self.listening = Listening(parts[LISTENER])
         self.labeller = Labeller(parts[LABELLER])
+        # Every turn of a conversation is heard again at the next one.
+        self._turn_labels = Remembered(self.labeller)
         self.sentiment = Labeller(parts[SENTIMENT], "polarity")
         self.writer = writer
         self.name = "house" if isinstance(writer, Voice) else writer.name
@@ -106,30 +108,34 @@ class House:
 
     # Listen and plan
 
-    def plan(self, talks: Sequence[Talk], controls: Controls | None = None) -> list[Planned]:
-        """What is heard in each dialogue, and what is to be done."""
+    def plan(self, talks: Sequence[Talk], controls: Controls | None = None, to_answer: bool = False) -> list[Planned]:
+        """What is heard in each dialogue, and what is to be done; with `to_answer`, by who then does it."""
         contexts = [as_context(talk, controls) for talk in talks]
-        said = self.labeller.label([turn.text for context in contexts for turn in context])
+        said = self._turn_labels.label([turn.text for context in contexts for turn in context])
         ends = accumulate((len(context) for context in contexts), initial=0)
         labels = [tuple(label.name for label in said[begin:end]) for begin, end in pairwise(ends)]
         planner = Planner(self.decoding.lean)
         return [
             Planned(context, heard, turns, planner.plan(heard, context, turns, controls))
-            for context, heard, turns in zip(contexts, self.hear(contexts), labels, strict=True)
+            for context, heard, turns in zip(contexts, self.hear(contexts, to_answer), labels, strict=True)
         ]
 
-    def hear(self, contexts: Sequence[tuple[Turn, ...]]) -> list[Heard]:
-        """What is heard in each dialogue: of the emotion, the mean of what the listener and the writer hear."""
+    def hear(self, contexts: Sequence[tuple[Turn, ...]], to_answer: bool = False) -> list[Heard]:
+        """What is heard in each dialogue: of the emotion, the mean of what the listener and the writer hear.
+
+        With `to_answer` the writer remembers its reading, and goes on from it when it replies.
+        """
         found = self.listening.log_probs(contexts)
         if isinstance(self.writer, Voice):
-            felt = self.writer.feel([Example(str(row), context) for row, context in enumerate(contexts)])
+            items = [Example(str(row), context) for row, context in enumerate(contexts)]
+            felt = self.writer.feel(items, to_answer)
             found["emotion"] = np.logaddexp(found["emotion"], felt) - np.log(2)
         return heard_of(found)
 
     # Reply
 
     def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
-        planned = self.plan([talk], controls)
+        planned = self.plan([talk], controls, to_answer=True)
         return self._replies(planned, [draw_number(one.context) for one in planned])[0]
 
     def replies(
@@ -139,7 +145,8 @@ class House:
         done: Callable[[int], None] | None = None,
         first: int = 0,
     ) -> list[Reply]:
-        return self._replies(self.plan(talks, controls), range(first, first + len(talks)), done)
+        planned = self.plan(talks, controls, to_answer=True)
+        return self._replies(planned, range(first, first + len(talks)), done)
 
     def _replies(
         self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None = None
@@ -150,7 +157,7 @@ class House:
 
     def stream(self, talk: Talk, controls: Controls | None = None) -> Generator[str, None, Reply]:
         """One candidate as it grows: sooner there, and not the best of several."""
-        (one,) = self.plan([talk], controls)
+        (one,) = self.plan([talk], controls, to_answer=True)
         text = ""
         growing = (
             self.writer.say(_item(0, one), _plans([one]), draw_number(one.context))

@@ -80,8 +80,7 @@ class Begun:
     cache: Cache
 
     def is_of(self, engine: LeanLlama, tokens: Tensor) -> bool:
-        untouched = self.cache.length == self.tokens.shape[1]
-        return self.engine is engine and untouched and torch.equal(self.tokens, tokens)
+        return self.engine is engine and torch.equal(self.tokens, tokens)
 
     def with_room(self, more: int) -> Cache:
         """The reading with room for so many tokens behind it, which are not its own."""
@@ -101,14 +100,17 @@ class Voice(Bot):
         self._engine_failed = False
         self._begun: dict[tuple[int, ...], Begun] = {}
 
-    def feel(self, items: Sequence[Example]) -> np.ndarray:
-        """log p(emotion | context) of each item, (items, 32): what the writer itself hears."""
+    def feel(self, items: Sequence[Example], to_answer: bool = False) -> np.ndarray:
+        """log p(emotion | context) of each item, (items, 32): what the writer itself hears.
+
+        With `to_answer`, readings are kept until it next writes.
+        """
         self._begun = {}
         found, held = np.zeros((len(items), len(EMOTIONS))), 0
         for batch in self._batches(items, **TOGETHER):
             held += 0 if batch.context is None else batch.context.tokens.numel()
             with torch.inference_mode():
-                found[list(batch.rows)] = self._feel(batch, held <= HELD).double().numpy()
+                found[list(batch.rows)] = self._feel(batch, to_answer and held <= HELD).double().numpy()
         return found
 
     def _feel(self, batch: Batch, keep: bool) -> Tensor:
@@ -134,10 +136,11 @@ class Voice(Bot):
         One that was cut where it had no end is a candidate only where none came to an end. `numbers` say what is drawn
         for each item.
         """
+        begun, self._begun = self._begun, {}  # gone with this call, whatever comes of it
         found: dict[int, list[Candidate]] = {}
         for batch in self._batches(items, **TOGETHER):
             with self._writing_by():
-                steps, state = self._begin(batch, plans[list(batch.rows)])
+                steps, state = self._begin(batch, plans[list(batch.rows)], begun.pop(batch.rows, None))
                 drawn = [numbers[row] for row in batch.rows]
                 written = decode(steps, state, self.decoding, items=drawn, **self._ends())
             for row, hypotheses in zip(batch.rows, written, strict=True):
@@ -152,8 +155,9 @@ class Voice(Bot):
     def say(self, item: Example, plan: Tensor, number: int) -> Iterator[str]:
         """One reply as it grows, each time the whole text so far. The number says what is drawn."""
         (batch,) = self._batches([item])
+        begun, self._begun = self._begun, {}
         with torch.inference_mode():
-            steps, state = self._begin(batch, plan)
+            steps, state = self._begin(batch, plan, begun.pop(batch.rows, None))
         tokens: list[int] = []
         for token in stream(steps, state, self.decoding.streamed(), item=number, **self._ends()):
             tokens.append(token)
@@ -229,7 +233,7 @@ class Voice(Bot):
         cache, _ = engine.prefill(text.tokens, text.mask, room=0)
         return engine.score(cache, turns.tokens, turns.mask)
 
-    def _begin(self, batch: Batch, plans: Tensor) -> tuple[Steps, State]:
+    def _begin(self, batch: Batch, plans: Tensor, begun: Begun | None) -> tuple[Steps, State]:
         if self.decoding.guidance:
             raise ValueError(
                 f"decoding.guidance is {self.decoding.guidance:g}, expected 0: every plan is told in words"
@@ -238,7 +242,7 @@ class Voice(Bot):
         if engine is None:
             return self.model, self.model.plan(batch, plans[:, None])
         context, header = Text.joined(self.model.context(batch)), self.model.header(plans)
-        begun, room = self._begun.pop(batch.rows, None), self.decoding.max_length + 1
+        room = self.decoding.max_length + 1
         if begun is not None and begun.is_of(engine, context.tokens):
             text, first = self.model.opening(Text.joined(header))
             cache = begun.with_room(text.tokens.shape[1] + room)

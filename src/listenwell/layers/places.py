@@ -25,5 +25,5 @@ class Places:
         """(positions, …) to (batch, time, …), zero where nothing is."""
         if self._real is not None:
             rows = packed.new_zeros(self.shape[0] * self.shape[1], *packed.shape[1:])
-            packed = rows.index_copy(0, self._real, packed)
+            packed = rows.index_copy_(0, self._real, packed)
         return packed.unflatten(0, self.shape)

@@ -47,6 +47,7 @@ from listenwell.backbones.adapted import (
 from listenwell.dialogue import ROLES
 from listenwell.layers.head import Head
 from listenwell.layers.loss import packed_cross_entropy
+from listenwell.layers.places import Places
 from listenwell.models.contract import (
     ABSENT,
     Batch,
@@ -265,9 +266,8 @@ class Writer(Model):
         loss, nll = self._costs(hidden, text)
         places = torch.arange(text.mask.shape[1], device=hidden.device)
         lengths = context.mask.sum(dim=1, keepdim=True)
-        of_context = hidden.new_zeros(*context.mask.shape, hidden.shape[1])
-        of_context[context.mask] = hidden[(places < lengths)[text.mask]]
-        believed = self.believe(of_context, context.mask)
+        of_context = hidden[(places < lengths)[text.mask]]
+        believed = self.believe(Places(context.mask).spread(of_context), context.mask)
         return {
             "reply": Term(loss, len(nll)),
             **classification_terms("emotion", believed, batch.emotion, emotion_smoothing),
