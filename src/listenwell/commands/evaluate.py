@@ -135,7 +135,7 @@ def evaluate(
         about["drawn"] = f"{min(items, len(chosen)):,} of {len(chosen):,}, seed 0"
         chosen = drawn(chosen, items)
     if out is None and Path(system).is_dir():
-        usual = (data, part, items) == ("empathetic-dialogues", None, 0)
+        usual = (data, part) == ("empathetic-dialogues", None)
         way = bot.decoding.signature()
         named = folder_name(
             split, None if usual else data, part, items, limit, decoding=None if way == own_decoding else way
