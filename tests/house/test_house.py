@@ -104,15 +104,16 @@ def test_guidance_is_refused_where_the_plan_is_told_in_words(house):
         house.with_decoding(guidance=1.5).reply(TALKS[0])
 
 
-def test_the_emotion_is_the_mean_of_what_listener_and_writer_hear(house):
+def test_the_emotion_is_what_listener_and_writer_agree_on(house):
     torch.nn.init.normal_(house.writer.model.emotion.out.weight)
     contexts = [Dialogue.from_texts(talk).turns for talk in TALKS]
     items = [Example(str(row), context) for row, context in enumerate(contexts)]
     heard, felt = house.listening.hear(contexts), np.exp(house.writer.feel(items))
     for reply, one, chances in zip(house.replies(TALKS), heard, felt, strict=True):
         assert chances.sum() == pytest.approx(1)
-        for name, chance in zip(EMOTIONS, chances, strict=True):
-            assert reply.emotions[name] == pytest.approx((one.emotions[name] + chance) / 2, abs=1e-5)
+        both = {name: (one.emotions[name] * chance) ** 0.5 for name, chance in zip(EMOTIONS, chances, strict=True)}
+        for name in EMOTIONS:
+            assert reply.emotions[name] == pytest.approx(both[name] / sum(both.values()), abs=1e-5)
     slow = [house.writer.model.feel(batch).detach().exp() for batch in house.writer._batches(items)]
     assert np.sort(torch.cat(slow).numpy(), axis=0) == pytest.approx(np.sort(felt, axis=0), abs=5e-3)
 

@@ -586,6 +586,18 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(tiny_recipe, tiny_stage
     assert all(torch.equal(weight, found[name]) for name, weight in unbroken.items())
 
 
+def test_what_is_felt_can_be_learned_by_the_head_alone(make, batch):
+    model = make(emotion_dropout=0.0)
+    torch.nn.init.normal_(model.emotion.out.weight)
+    gold = torch.tensor([5, 0, 31])
+    term = model.objective("hear", replace(batch, reply=None, emotion=gold), Moment())["emotion"]
+    expected = -model.feel(batch)[torch.arange(len(ITEMS)), gold].sum()
+    torch.testing.assert_close(term.total, expected, rtol=1e-4, atol=1e-3)
+    term.total.backward()
+    moved = {name for name, parameter in model.named_parameters() if parameter.grad is not None}
+    assert moved == {"emotion.attention", "emotion.out.weight", "emotion.out.bias"}
+
+
 def test_training_lowers_all_losses_and_leaves_the_backbone(tiny_recipe, tiny_stage, voice, tmp_path):
     optimizers = {"main": {"rate": 0.02, "warmup": 4}}
     recipe = recipe_of(tiny_recipe, tiny_stage, voice, examples=200, optimizers=optimizers)

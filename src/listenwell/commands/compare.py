@@ -33,7 +33,7 @@ def compare(
         runs: Folders of evaluated runs, folders that `listenwell evaluate` wrote, or names of trained systems.
         published: A table of a paper, such as mime/2 or meed2/3/ed; may be given several times.
         split: Which split's evaluation of a run.
-        data: The corpus of the evaluation, where that was named: `listenwell evaluate --data` or `--items`.
+        data: The corpus of the evaluation, where that was named: `listenwell evaluate --data`.
         baseline: The one of the runs that the others are tested against; the first if not given.
         scores: A score to show instead of all; may be given several times.
         samples: How many items the page shows the replies to, drawn evenly over the emotions.

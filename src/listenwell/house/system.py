@@ -121,7 +121,7 @@ class House:
         ]
 
     def hear(self, contexts: Sequence[tuple[Turn, ...]], to_answer: bool = False) -> list[Heard]:
-        """What is heard in each dialogue: of the emotion, the mean of what the listener and the writer hear.
+        """What is heard in each dialogue: of the emotion, what the listener and the writer agree on, √(p q) scaled.
 
         With `to_answer` the writer remembers its reading, and goes on from it when it replies.
         """
@@ -129,7 +129,8 @@ class House:
         if isinstance(self.writer, Voice):
             items = [Example(str(row), context) for row, context in enumerate(contexts)]
             felt = self.writer.feel(items, to_answer)
-            found["emotion"] = np.logaddexp(found["emotion"], felt) - np.log(2)
+            both = (found["emotion"] + felt) / 2
+            found["emotion"] = both - np.logaddexp.reduce(both, axis=1, keepdims=True)
         return heard_of(found)
 
     # Reply

@@ -119,7 +119,7 @@ class Writer(Model):
 
     Config = WriterConfig
     config: WriterConfig
-    objectives: ClassVar[Mapping[str, str]] = {"likelihood": "likelihood", "backward": "backward"}
+    objectives: ClassVar[Mapping[str, str]] = {"likelihood": "likelihood", "backward": "backward", "hear": "hear"}
     takes_label = True
     plan_tokens: Tensor
     plan_mask: Tensor
@@ -272,6 +272,15 @@ class Writer(Model):
             "reply": Term(loss, len(nll)),
             **classification_terms("emotion", believed, batch.emotion, emotion_smoothing),
         }
+
+    def hear(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
+        """The emotion's negative log-likelihood by the context alone; nothing below the head learns, or need be kept
+        for that."""
+        text = Text.joined(self.context(batch))
+        with torch.no_grad():
+            hidden = self._hidden(text)
+        believed = self.believe(Places(text.mask).spread(hidden), text.mask)
+        return classification_terms("emotion", believed, batch.emotion, smoothing)
 
     def believe(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """log p(emotion | context), (batch, 32), by what was made of the context's positions (batch, time, width)."""
