@@ -23,10 +23,15 @@ from listenwell.checkpoint import Checkpoint
 from listenwell.dialogue import Example, Turn, as_heard
 from listenwell.hearing import LABELLER, Begin, label_all, label_contexts, labelled_as_here, remembered
 from listenwell.house.listening import Listening
+from listenwell.house.voice import Voice
 from listenwell.labelling import Labeller
+from listenwell.layers.head import Head
 from listenwell.metrics.emotion import ABSENT
 from listenwell.models.listener import HEADS
 from listenwell.taxonomy import EMOTION_ID, LABEL_ID
+
+CHUNK = 256
+"""Dialogues that a writer reads at a time."""
 
 LEAST, MOST = 0.05, 20.0
 """Between these a temperature is looked for: without a mistake in the data there is no best one."""
@@ -129,16 +134,38 @@ def calibrate_listener(
     for head in heads.values():
         head.temperature.fill_(1.0)
     log_probs = listening.log_probs([item.context for item in items], done)
-    found = {}
-    for name, head in heads.items():
-        labels = np.array(gold[name])
-        known = labels != ABSENT
-        if known.any():
-            temperature = fit_temperature(log_probs[name][known], labels[known])
-            head.temperature.fill_(temperature)
-            found[name] = _compared(log_probs[name][known], labels[known], temperature)
+    fitted = {name: _fit_head(head, log_probs[name], np.array(gold[name])) for name, head in heads.items()}
+    found = {name: one for name, one in fitted.items() if one is not None}
     made.meta["calibration"] = {name: asdict(one) for name, one in found.items()}
     return found
+
+
+def calibrate_writer(
+    made: Checkpoint, items: Sequence[Example], done: Callable[[int], None] | None = None
+) -> dict[str, Calibration]:
+    """Sets the temperature of the emotion that a writer hears, by dialogues whose emotion is known."""
+    voice, gold = Voice(made), np.array([gold_emotion(item) for item in items])
+    voice.model.emotion.temperature.fill_(1.0)
+    log_probs = []
+    for begin in range(0, len(items), CHUNK):
+        log_probs.append(voice.feel(items[begin : begin + CHUNK]))
+        if done is not None:
+            done(len(log_probs[-1]))
+    found = _fit_head(voice.model.emotion, np.concatenate(log_probs), gold) if log_probs else None
+    if found is None:
+        raise ValueError("there is nothing to calibrate by: no dialogue has an emotion")
+    made.meta["calibration"] = {"emotion": asdict(found)}
+    return {"emotion": found}
+
+
+def _fit_head(head: Head, log_probs: np.ndarray, gold: np.ndarray) -> Calibration | None:
+    """Sets the temperature of a head where gold is known; None where it never is."""
+    known = gold != ABSENT
+    if not known.any():
+        return None
+    temperature = fit_temperature(log_probs[known], gold[known])
+    head.temperature.fill_(temperature)
+    return _compared(log_probs[known], gold[known], temperature)
 
 
 def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | None = None) -> Choice:

@@ -11,6 +11,7 @@ import torch
 
 from listenwell import checkpoint, cli
 from listenwell.backbones.engine import single
+from listenwell.calibration import calibrate_writer, tempered
 from listenwell.decoding import Decoding, Hypothesis, Lean, Rerank, sampling
 from listenwell.decoding.sampling import uniforms
 from listenwell.dialogue import Dialogue, Example, Label, Turn
@@ -116,6 +117,25 @@ def test_the_emotion_is_what_listener_and_writer_agree_on(house):
             assert reply.emotions[name] == pytest.approx(both[name] / sum(both.values()), abs=1e-5)
     slow = [house.writer.model.feel(batch).detach().exp() for batch in house.writer._batches(items)]
     assert np.sort(torch.cat(slow).numpy(), axis=0) == pytest.approx(np.sort(felt, axis=0), abs=5e-3)
+
+
+def test_how_sure_the_writer_is_of_a_feeling_is_calibrated(whole):
+    torch.nn.init.normal_(whole.model.emotion.out.weight)
+    items = [Example(str(row), Dialogue.from_texts(talk).turns) for row, talk in enumerate(TALKS)]
+    half_as_sure = np.exp(tempered(House.of(whole).writer.feel(items), 2.0))
+    random = np.random.default_rng(5)
+    drawn = [
+        replace(item, emotion=Label(str(random.choice(EMOTIONS, p=chances / chances.sum()))))
+        for _ in range(200)
+        for item, chances in zip(items, half_as_sure, strict=True)
+    ]
+    found = calibrate_writer(whole, drawn)["emotion"]
+    assert found.temperature == pytest.approx(2, rel=0.15)
+    assert float(whole.model.emotion.temperature) == pytest.approx(found.temperature)
+    assert whole.meta["calibration"]["emotion"]["items"] == len(drawn)
+    assert np.exp(House.of(whole).writer.feel(items)) == pytest.approx(half_as_sure, abs=0.1)
+    with pytest.raises(ValueError, match="nothing to calibrate by: no dialogue has an emotion"):
+        calibrate_writer(whole, items)
 
 
 def test_a_dialogue_is_read_once_to_hear_and_to_answer_it(house, monkeypatch):

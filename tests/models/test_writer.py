@@ -25,7 +25,7 @@ from listenwell.sources import jsonl
 from listenwell.taxonomy import LABELS, label_id
 from listenwell.text import TextConfig, Tokenizer, backbone_tokenizer
 from listenwell.training.optimizers import learned
-from listenwell.training.recipe import Optimizer
+from listenwell.training.recipe import Optimizer, Stream, load_recipe
 from listenwell.training.run import train
 
 transformers = pytest.importorskip("transformers")
@@ -595,6 +595,20 @@ def test_what_is_felt_can_be_learned_by_the_head_alone(make, batch):
     torch.testing.assert_close(term.total, expected, rtol=1e-4, atol=1e-3)
     term.total.backward()
     moved = {name for name, parameter in model.named_parameters() if parameter.grad is not None}
+    assert moved == {"emotion.attention", "emotion.out.weight", "emotion.out.bias"}
+
+
+def test_a_last_stage_moves_the_head_alone(tiny_recipe, tiny_stage, voice, tmp_path):
+    """As in the recipe of the house system: contexts without replies, told apart by the loss of the emotion."""
+    recipe = recipe_of(tiny_recipe, tiny_stage, voice, examples=24)
+    found = []
+    for name, stages in (("first", []), ("both", [load_recipe("house").stages[1]])):
+        hearing = [
+            replace(stage, examples=32, streams={"train": Stream(sides=["context"], examples=8)}) for stage in stages
+        ]
+        run = replace(recipe, stages=[*recipe.stages, *hearing])
+        found.append(checkpoint.load(train(run, tmp_path / name, quiet=True)).model.state_dict())
+    moved = {name for name, weight in found[0].items() if not torch.equal(weight, found[1][name])}
     assert moved == {"emotion.attention", "emotion.out.weight", "emotion.out.bias"}
 
 

@@ -16,7 +16,8 @@ def calibrate(
     """Fit a classifier's temperature on validation data, so that its confidence is the share of what it gets right.
 
     No label changes, only how sure the classifier is of it. The checkpoint is written anew with the temperature in it.
-    A listener (house-listener) has one for the emotion of a dialogue and one for the label of the reply.
+    A listener (house-listener) has one for the emotion of a dialogue and one for the label of the reply; house has one
+    for the emotion that its writer hears.
 
     Of meed2 it is the predictor's, of the label of a reply; and it is set how that label is chosen then: so that the
     best F1 is to be expected, weighted by how often each label is right. The likeliest label, to ask or to acknowledge,
@@ -35,7 +36,7 @@ def calibrate(
     from rich.console import Console
 
     from listenwell import checkpoint, sources
-    from listenwell.calibration import Choice, calibrate_choice, calibrate_listener
+    from listenwell.calibration import Choice, calibrate_choice, calibrate_listener, calibrate_writer
     from listenwell.calibration import calibrate as fit
     from listenwell.commands.display import table, tracked
     from listenwell.dialogue import examples
@@ -56,10 +57,12 @@ def calibrate(
     dialogues = sources.read(chosen, path, split, labels=made.model.label_set, **options)
     fitted: dict[str, Any] = {}
     with tracked() as progress:
-        if listens(made) or hasattr(made.model, "choose"):
+        if listens(made) or hasattr(made.model, "choose") or hasattr(made.model, "feel"):
             items = [item for dialogue in dialogues for item in examples(dialogue)]
             if listens(made):
                 fitted |= calibrate_listener(made, items, progress("reading", len(items)))
+            elif hasattr(made.model, "feel"):
+                fitted |= calibrate_writer(made, items, progress("reading", len(items)))
             else:
                 fitted[""] = calibrate_choice(made, items, progress)
         else:

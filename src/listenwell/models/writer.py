@@ -276,6 +276,7 @@ class Writer(Model):
     def hear(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
         """The emotion's negative log-likelihood by the context alone; nothing below the head learns, or need be kept
         for that."""
+        assert batch.emotion is not None
         text = Text.joined(self.context(batch))
         with torch.no_grad():
             hidden = self._hidden(text)
