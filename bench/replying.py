@@ -1,9 +1,10 @@
 """Which engine writes and scores candidate replies best here, side by side: python bench/replying.py [MODEL]
 
-The same weights in transformers, in our own lean loop (single precision, half, bfloat16, 8 bits) and in CTranslate2
-(8 bits). What is not installed is left out, which is said. Every round asks every engine in turn; printed are the best
-times, and the ratio to transformers. On a machine that has other work too, OMP_NUM_THREADS=1 and --busy give times that
-can be compared.
+The same weights in transformers, in our own lean loop (single precision, half, bfloat16, 8 bits), in CTranslate2
+(8 bits) and in llama.cpp (the 4 bits of the package that carries SmolLM2, or --gguf; it writes, but cannot say how
+likely a given text is). What is not installed is left out, which is said. Every round asks every engine in turn;
+printed are the best times, and the ratio to transformers. On a machine that has other work too, OMP_NUM_THREADS=1 and
+--busy give times that can be compared.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import gc
+import importlib.util
 import math
 import tempfile
 import time
@@ -25,6 +27,7 @@ from torch import Tensor
 
 from listenwell import sources
 from listenwell.backbones.engine import LeanLlama, Product, brain, half, single
+from listenwell.backbones.finding import CARRIERS, SHORT
 from listenwell.backbones.language_model import load_language_model
 from listenwell.text import Tokenizer, backbone_tokenizer
 
@@ -39,8 +42,8 @@ class Engine(Protocol):
     def write(self, prompt: Ids, candidates: int, tokens: int) -> None:
         """Draws so many continuations of one prompt, all of one length."""
 
-    def score(self, prompt: Ids, continuations: Sequence[Ids]) -> list[float]:
-        """−log p of each."""
+    score: Callable[[Ids, Sequence[Ids]], list[float]] | None
+    """−log p of each of the continuations of a prompt; None where that is not to be had."""
 
 
 class Plain:
@@ -120,6 +123,33 @@ class Translated:
         return [self.tokenizer.token(index) for index in ids]
 
 
+class LlamaCpp:
+    """llama.cpp, from the wheel xllamacpp; a prompt is read once for all its continuations."""
+
+    score = None
+
+    def __init__(self, file: Path) -> None:
+        import xllamacpp
+
+        told = xllamacpp.CommonParams()
+        told.model.path = str(file)
+        told.n_ctx, told.n_parallel, told.kv_unified = 4096, 8, True
+        told.cpuparams.n_threads = told.cpuparams_batch.n_threads = torch.get_num_threads()
+        told.verbosity, told.cache_ram_mib = -1, 0
+        self.model = xllamacpp.Server(told)
+
+    def write(self, prompt: Ids, candidates: int, tokens: int) -> None:
+        drawn = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "ignore_eos": True, "cache_prompt": False}
+        self.model.handle_completions({"prompt": list(prompt), "n": candidates, "n_predict": tokens, **drawn})
+
+
+def packaged() -> Path | None:
+    """SmolLM2 as its package carries it."""
+    (package, file), *_ = CARRIERS[SHORT["smollm2"]]
+    spec = importlib.util.find_spec(package)
+    return Path(spec.submodule_search_locations[0]) / file if spec and spec.submodule_search_locations else None
+
+
 def eight_bit(weight: Tensor) -> Product:
     """One scale a row; what comes in is brought to 8 bits as it comes."""
     scales = weight.abs().amax(dim=1).clamp_min(1e-12).double() / 127
@@ -135,7 +165,7 @@ def padded(rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
     return tokens, torch.arange(tokens.shape[1]) < lengths[:, None]
 
 
-def engines(name: str, clock: Clock) -> dict[str, tuple[Engine, float, float]]:
+def engines(name: str, gguf: Path | None, clock: Clock) -> dict[str, tuple[Engine, float, float]]:
     """By name: the engine, the seconds it took to make from the folder, and the megabytes it holds."""
     from transformers.utils import logging
 
@@ -150,6 +180,8 @@ def engines(name: str, clock: Clock) -> dict[str, tuple[Engine, float, float]]:
         "lean, 8 bits": lambda: Lean(LeanLlama.of(load_language_model(name)[0], eight_bit)),
         "CTranslate2": lambda: Translated(folder, tokenizer),
     }
+    if gguf is not None:
+        makers["llama.cpp"] = lambda: LlamaCpp(gguf)
     made = {}
     for label, make in makers.items():
         try:
@@ -184,6 +216,8 @@ def texts(tokenizer: Tokenizer) -> list[list[int]]:
 
 
 def perplexity(engine: Engine, tokenizer: Tokenizer, rows: Sequence[Ids]) -> float:
+    if engine.score is None:
+        return math.nan
     total = sum(engine.score([tokenizer.start], rows[:20]) + engine.score([tokenizer.start], rows[20:]))
     return math.exp(total / sum(map(len, rows)))
 
@@ -191,13 +225,14 @@ def perplexity(engine: Engine, tokenizer: Tokenizer, rows: Sequence[Ids]) -> flo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", default="smollm2", help="a causal language model by name or folder")
+    parser.add_argument("--gguf", type=Path, help="the same model as a file for llama.cpp")
     parser.add_argument("--rounds", type=int, default=4, help="how often each time is taken; the best counts")
     parser.add_argument("--busy", action="store_true", help="count the processor's time, not the clock's")
     chosen = parser.parse_args()
     torch.manual_seed(0)
     tokenizer = backbone_tokenizer(chosen.model)
     clock: Clock = time.process_time if chosen.busy else time.perf_counter
-    made = engines(chosen.model, clock)
+    made = engines(chosen.model, chosen.gguf or (packaged() if chosen.model == "smollm2" else None), clock)
     rows = texts(tokenizer)
     quality = {label: perplexity(engine, tokenizer, rows[:40]) for label, (engine, *_) in made.items()}
     stream = [index for row in rows for index in row]
@@ -208,13 +243,13 @@ def main() -> None:
         "1 stream": lambda engine: engine.write(prompt, 1, STREAMED),
         "4 candidates": lambda engine: engine.write(prompt, 4, STREAMED),
         "8 candidates": lambda engine: engine.write(prompt, 8, STREAMED),
-        "scoring 4": lambda engine: engine.score(prompt, continuations),
+        "scoring 4": lambda engine: engine.score and engine.score(prompt, continuations),
     }
     times = measure({label: engine for label, (engine, *_) in made.items()}, tasks, chosen.rounds, clock)
     print(f"{chosen.model}, {torch.get_num_threads()} threads: {PROMPT} tokens of context, {STREAMED} a reply")
     print(f"{'':14}" + "".join(f"{task:>22}" for task in tasks) + f"{'ready':>10}{'memory':>10}{'perplexity':>12}")
-    for label, (_, seconds, held) in made.items():
-        cells = [cell(task, times[label][task], times["transformers"][task]) for task in tasks]
+    for label, (engine, seconds, held) in made.items():
+        cells = [cell(engine, task, times[label][task], times["transformers"][task]) for task in tasks]
         print(f"{label:14}" + "".join(cells) + f"{seconds:8.1f} s{held:7.0f} MB{quality[label]:12.2f}")
 
 
@@ -232,8 +267,10 @@ def measure(
     return {label: {task: min(seconds) for task, seconds in found.items()} for label, found in taken.items()}
 
 
-def cell(task: str, seconds: float, plain: float) -> str:
+def cell(engine: Engine, task: str, seconds: float, plain: float) -> str:
     """Milliseconds, or tokens a second where tokens are written, and how many times as fast as transformers."""
+    if task == "scoring 4" and engine.score is None:
+        return "—".rjust(22)
     count = {"1 stream": 1, "4 candidates": 4, "8 candidates": 8}.get(task)
     shown = f"{count * STREAMED / seconds:7.0f} tok/s" if count else f"{1000 * seconds:10.0f} ms"
     return f"{shown} ×{plain / seconds:<5.2f}".rjust(22)

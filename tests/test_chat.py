@@ -71,9 +71,12 @@ class Terminal:
             self.shown += os.read(self.here, 4096).decode(errors="replace")
 
     def interrupt(self, text: str) -> None:
-        """Ctrl-C until this shows: one that comes while readline still draws is seen only with the next key."""
+        """Ctrl-C until this shows. One that comes while readline is about to read takes the waiting keys away, and is
+        seen only after the next key: so a key that changes nothing, to the end of the line, goes before it."""
         self.settle()
         for _ in range(20):
+            self.type("\x05", end="")
+            self.settle()
             self.type("\x03", end="")
             self.settle(3)
             if text in self.shown:
