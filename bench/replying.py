@@ -250,7 +250,8 @@ def main() -> None:
     print(f"{'':14}" + "".join(f"{task:>22}" for task in tasks) + f"{'ready':>10}{'memory':>10}{'perplexity':>12}")
     for label, (engine, seconds, held) in made.items():
         cells = [cell(engine, task, times[label][task], times["transformers"][task]) for task in tasks]
-        print(f"{label:14}" + "".join(cells) + f"{seconds:8.1f} s{held:7.0f} MB{quality[label]:12.2f}")
+        said = "—" if engine.score is None else f"{quality[label]:.2f}"
+        print(f"{label:14}" + "".join(cells) + f"{seconds:8.1f} s{held:7.0f} MB{said:>12}")
 
 
 def measure(
