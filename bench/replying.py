@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import gc
-import importlib.util
 import math
 import tempfile
 import time
@@ -27,7 +26,7 @@ from torch import Tensor
 
 from listenwell import sources
 from listenwell.backbones.engine import LeanLlama, Product, brain, half, single
-from listenwell.backbones.finding import CARRIERS, SHORT
+from listenwell.backbones.finding import SHORT, packed
 from listenwell.backbones.language_model import load_language_model
 from listenwell.text import Tokenizer, backbone_tokenizer
 
@@ -143,13 +142,6 @@ class LlamaCpp:
         self.model.handle_completions({"prompt": list(prompt), "n": candidates, "n_predict": tokens, **drawn})
 
 
-def packaged() -> Path | None:
-    """SmolLM2 as its package carries it."""
-    (package, file), *_ = CARRIERS[SHORT["smollm2"]]
-    spec = importlib.util.find_spec(package)
-    return Path(spec.submodule_search_locations[0]) / file if spec and spec.submodule_search_locations else None
-
-
 def eight_bit(weight: Tensor) -> Product:
     """One scale a row; what comes in is brought to 8 bits as it comes."""
     scales = weight.abs().amax(dim=1).clamp_min(1e-12).double() / 127
@@ -232,7 +224,7 @@ def main() -> None:
     torch.manual_seed(0)
     tokenizer = backbone_tokenizer(chosen.model)
     clock: Clock = time.process_time if chosen.busy else time.perf_counter
-    made = engines(chosen.model, chosen.gguf or (packaged() if chosen.model == "smollm2" else None), clock)
+    made = engines(chosen.model, chosen.gguf or packed(SHORT.get(chosen.model, "")), clock)
     rows = texts(tokenizer)
     quality = {label: perplexity(engine, tokenizer, rows[:40]) for label, (engine, *_) in made.items()}
     stream = [index for row in rows for index in row]

@@ -44,17 +44,17 @@ def _holds_model(folder: Path) -> bool:
 def at_hand(name: str) -> bool:
     """Whether a pretrained model can be had without a network: installed, or in the hub's cache."""
     hub_name = SHORT.get(name, name)
-    return _holds_model(Path(name).expanduser()) or _packed(hub_name) is not None or _cached(hub_name)
+    return _holds_model(Path(name).expanduser()) or packed(hub_name) is not None or _cached(hub_name)
 
 
 def carried(hub_name: str) -> Path | None:
     """The folder of a model that an installed package carries, unpacked if need be."""
-    found = _packed(hub_name)
+    found = packed(hub_name)
     return _unpacked(found, hub_name) if found is not None and found.is_file() else found
 
 
-def _packed(hub_name: str) -> Path | None:
-    """The folder or file in the package."""
+def packed(hub_name: str) -> Path | None:
+    """The folder or file in an installed package that carries a model, as it is there."""
     for package, inside in CARRIERS.get(hub_name, ()):
         spec = importlib.util.find_spec(package)  # finds without importing
         for place in (spec.submodule_search_locations or ()) if spec else ():
