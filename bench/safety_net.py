@@ -1,0 +1,189 @@
+"""Does a refactoring leave every shipped system as it was?
+
+    python bench/safety_net.py run BASE          # BASE and the working tree, one after the other, then compared
+    python bench/safety_net.py record --out FILE # what this version says, alone
+    python bench/safety_net.py compare ONE OTHER # two such files
+
+`run` checks BASE out into a worktree with an environment of its own (`--python` names an existing one instead), lets
+both versions answer the same 200 contexts of EmpatheticDialogues' test split, and compares replies with their
+emotions, labels and candidates, likelihoods, what every classifier says, and each decision of crisis care. Texts must
+be the same; numbers the same to the last digit, or within `--tolerance` where a library or a kernel changed.
+
+It is run by hand, needs the corpora (LISTENWELL_DATA) and takes about ten minutes a version on one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+HOMES = {
+    # What is called, and where each version has it: the present name first, then those of earlier versions.
+    "load": ("listenwell:load",),
+    "shipped": ("listenwell.paths:shipped", "listenwell.finding:shipped"),
+    "read": ("listenwell.data.sources:read", "listenwell.sources:read"),
+    "examples": ("listenwell.data.dialogue:examples", "listenwell.dialogue:examples"),
+    "Labeller": ("listenwell.classifiers.labeller:Labeller", "listenwell.labelling:Labeller"),
+    "Listener": ("listenwell.classifiers.listener:ListenerClassifier", "listenwell.house.listening:Listening"),
+    "SafetyWrapper": ("listenwell.systems.safety.wrapper:SafetyWrapper", "listenwell.care.cared:Cared"),
+}
+TALKING = ("trs", "multi-trs", "mime", "moel", "meed2", "bert-joint", "house")
+LABELLERS = {"emotion-intent": "emotion-intent", "sentiment": "polarity", "judge": "polarity"}
+SAFETY_CASES = ("tests/safety", "tests/systems/safety", "tests/care")
+
+
+def find(name: str) -> Any:
+    """The thing of this name, wherever the installed version keeps it."""
+    for home in HOMES[name]:
+        module, attribute = home.split(":")
+        try:
+            return getattr(import_module(module), attribute)
+        except (ImportError, AttributeError):
+            continue
+    raise SystemExit(f"this version has no {name}: looked at {', '.join(HOMES[name])}")
+
+
+def record(items: int, systems: Iterable[str], cases: Path) -> dict[str, Any]:
+    """What every shipped system and classifier says, and what crisis care decides."""
+    contexts = contexts_of_test(items)
+    present = find("shipped")()
+    found: dict[str, Any] = {"systems": {}, "classifiers": {}, "safety": safety_decisions(cases)}
+    for name in systems:
+        if name in present:
+            print(f"{name} …", file=sys.stderr)
+            found["systems"][name] = system_record(name, contexts)
+    texts = [turn.text for item in contexts for turn in (*item.context, item.reply)]
+    for name, labels in LABELLERS.items():
+        found["classifiers"][name] = find("Labeller").load(name, labels).log_probs(texts).tolist()
+    listener = find("Listener").load("house-listener")
+    heads = listener.log_probs([item.context for item in contexts])
+    found["classifiers"]["house-listener"] = {name: values.tolist() for name, values in heads.items()}
+    return found
+
+
+def contexts_of_test(items: int) -> list[Any]:
+    """Every so-many-th item of the test split."""
+    dialogues = find("read")("empathetic-dialogues", None, "test")
+    every = [item for dialogue in dialogues for item in find("examples")(dialogue)]
+    return every[:: max(1, len(every) // items)][:items]
+
+
+def system_record(name: str, items: list[Any]) -> dict[str, Any]:
+    system = find("load")(name, False)
+    replies = system.replies([[turn.text for turn in item.context] for item in items if len(item.context) % 2])
+    likelihoods = system.likelihoods(items)
+    return {
+        "replies": [reply.to_json() for reply in replies],
+        "one by one": [system.reply([turn.text for turn in items[0].context]).to_json()],
+        "nll": likelihoods.nll.tolist(),
+    }
+
+
+class Silent:
+    """A system that says nothing: what is answered beside it is care's."""
+
+    name = "silent"
+
+    def reply(self, talk: Any, controls: Any = None, **options: Any) -> None:
+        return None
+
+
+def safety_decisions(cases: Path) -> list[Any]:
+    """What care answers to each written case, and to the speakers' turns of the test split, alone and in talk."""
+    wrapper = find("SafetyWrapper")(Silent())
+    decisions = []
+    for talk in talks(cases):
+        reply = wrapper.care(talk) if hasattr(wrapper, "care") else wrapper.intervene(talk)
+        decisions.append(None if reply is None else [*map(str, reply.reasons.values()), reply.text])
+    return decisions
+
+
+def talks(cases: Path) -> Iterator[list[str]]:
+    folder = next(cases / place for place in SAFETY_CASES if (cases / place).is_dir())
+    for file in sorted(folder.glob("held_out*.jsonl")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            case = json.loads(line)
+            yield [turn["text"] for turn in case["turns"]] if "turns" in case else [case["text"]]
+    for item in contexts_of_test(1000):
+        if len(item.context) % 2:
+            yield [turn.text for turn in item.context]
+
+
+def differences(one: Any, other: Any, tolerance: float, place: str = "") -> Iterator[str]:
+    """Each place where two records differ."""
+    if isinstance(one, float) and isinstance(other, float | int):
+        if abs(one - other) > tolerance * max(1.0, abs(one)):
+            yield f"{place}: {one!r} against {other!r}"
+    elif isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted(set(one) | set(other), key=str):
+            if key not in one or key not in other:
+                yield f"{place}/{key}: only in the {'second' if key in other else 'first'}"
+            else:
+                yield from differences(one[key], other[key], tolerance, f"{place}/{key}")
+    elif isinstance(one, list) and isinstance(other, list):
+        if len(one) != len(other):
+            yield f"{place}: {len(one)} against {len(other)} entries"
+        for index, (left, right) in enumerate(zip(one, other, strict=False)):
+            yield from differences(left, right, tolerance, f"{place}/{index}")
+    elif one != other:
+        yield f"{place}: {one!r} against {other!r}"
+
+
+def compare(one: Path, other: Path, tolerance: float) -> int:
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in (one, other)]
+    found = list(differences(*records, tolerance))
+    for line in found[:40]:
+        print(line)
+    print(f"{len(found)} differences" if found else "equal")
+    return 1 if found else 0
+
+
+def run(base: str, python: str | None, tolerance: float, options: list[str]) -> int:
+    with tempfile.TemporaryDirectory(prefix="safety-net-") as temporary:
+        tree, files = Path(temporary, "base"), [Path(temporary, name) for name in ("base.json", "present.json")]
+        subprocess.run(["git", "worktree", "add", "--detach", tree, base], cwd=ROOT, check=True)
+        try:
+            if python is None:
+                subprocess.run(["make", "setup"], cwd=tree, check=True)
+            interpreters = [python or str(tree / ".venv/bin/python"), sys.executable]
+            for place, interpreter, file in zip((tree, ROOT), interpreters, files, strict=True):
+                # The cases are this version's in both runs: what is compared is what each version makes of them.
+                command = [interpreter, __file__, "record", "--out", file, "--cases", ROOT, *options]
+                subprocess.run(command, env={**os.environ, "PYTHONPATH": str(place / "src")}, check=True)
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
+        return compare(*files, tolerance)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("action", choices=("run", "record", "compare"))
+    parser.add_argument("names", nargs="*", help="run: the commit to compare with; compare: two files")
+    parser.add_argument("--out", type=Path, help="record: the file to write")
+    parser.add_argument("--cases", type=Path, default=ROOT, help="record: the checkout whose written cases are used")
+    parser.add_argument("--items", type=int, default=200)
+    parser.add_argument("--systems", default=",".join(TALKING))
+    parser.add_argument("--python", help="run: an interpreter that has what BASE needs")
+    parser.add_argument("--tolerance", type=float, default=0.0)
+    told = parser.parse_args()
+    if told.action == "compare":
+        return compare(*map(Path, told.names), told.tolerance)
+    if told.action == "run":
+        options = ["--items", str(told.items), "--systems", told.systems]
+        return run(told.names[0], told.python, told.tolerance, options)
+    told.out.write_text(json.dumps(record(told.items, told.systems.split(","), told.cases)), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
