@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from importlib import resources
+from importlib import import_module, resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args, overload
@@ -49,6 +49,25 @@ def shipped() -> dict[str, Path]:
                 if (place / "config.json").is_file():
                     found.setdefault(place.name, place)
     return found
+
+
+def talking() -> dict[str, str]:
+    """The systems at hand that reply, each with a line on what it is; the others are classifiers."""
+    return {name: about for name, place in shipped().items() if (about := _what_replies(place)) is not None}
+
+
+def _what_replies(place: Path) -> str | None:
+    """What the system of this folder is; None if it does not reply. One that cannot be read says so when loaded."""
+    from listenwell.models import entry
+
+    try:
+        model = json.loads((place / "config.json").read_text(encoding="utf-8"))["model"]["name"]
+        known = entry(model)
+    except (OSError, ValueError, KeyError, TypeError):
+        return "unknown"
+    if not getattr(import_module(known.module), known.cls).talks:
+        return None
+    return "listens, plans, writes several replies and says the best" if model == "house-writer" else known.about
 
 
 def default_system() -> str:

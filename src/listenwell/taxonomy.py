@@ -23,6 +23,18 @@ INTENTS: tuple[str, ...] = (
     "questioning", "wishing",
 )  # fmt: skip
 
+INTENT_MEANINGS: dict[str, str] = {
+    "agreeing": "shares your view",
+    "acknowledging": "shows that it understood what you feel",
+    "encouraging": "gives you heart to go on",
+    "consoling": "comforts you, and hopes for better",
+    "sympathizing": "feels with you, and says that it is sorry",
+    "suggesting": "offers an idea of what you could do",
+    "questioning": "asks about what happened",
+    "wishing": "wishes you well, or congratulates you",
+}
+"""What a reply with each intent does, for the person who reads it."""
+
 NEUTRAL = "neutral"
 
 LABELS: tuple[str, ...] = (*EMOTIONS, *INTENTS, NEUTRAL)

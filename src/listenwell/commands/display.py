@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
+import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -13,6 +16,29 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from listenwell.metrics import Score
+
+PLAIN = {"…": "...", "·": "-", "█": "#", "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "→": "->"}
+"""What stands for a symbol where the terminal has only ASCII."""
+
+
+def degrade_symbols() -> None:
+    """From now on, what the terminal's encoding lacks is printed as something like it, and never an error."""
+    codecs.register_error("listenwell.plain", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="listenwell.plain")
+
+
+def _plain(problem: UnicodeError) -> tuple[str, int]:
+    if not isinstance(problem, UnicodeEncodeError):
+        raise problem
+    lacking = problem.object[problem.start : problem.end]
+    return "".join(map(_like, lacking)), problem.end
+
+
+def _like(symbol: str) -> str:
+    letters = unicodedata.normalize("NFKD", symbol).encode("ascii", "ignore").decode()
+    return PLAIN.get(symbol) or letters or "?"
 
 
 @contextmanager
@@ -35,6 +61,14 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], rig
         made.add_column(column, justify="right" if column in right else "left")
     for row in rows:
         made.add_row(*row)
+    return made
+
+
+def grid(rows: Iterable[Sequence[str]]) -> Table:
+    """Columns side by side, without a title or lines."""
+    made = Table.grid(padding=(0, 2))
+    for row in rows:
+        made.add_row("", *row)
     return made
 
 

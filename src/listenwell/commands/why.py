@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from listenwell.commands.display import table
+from listenwell.conversation import Exchange
 from listenwell.reply import Reply
 
 SHOWN = 3
@@ -18,13 +19,16 @@ TOLD_APART = ("care", "heard", "does", "probability", "likeliest")
 """Reasons with a place of their own; all others stand in a table by their names."""
 
 
-def why(reply: Reply, context: Sequence[str]) -> Iterator[RenderableType]:
+def why(exchange: Exchange, context: Sequence[str]) -> Iterator[RenderableType]:
     """What was heard, turn by turn too; what was chosen; the reasons; what else was considered."""
-    if "care" in reply.reasons:
+    reply = exchange.reply
+    if exchange.is_care:
         sign = reply.reasons["care"]
         yield Text(f"a sign of danger was heard ({sign}): these words are fixed, no model wrote them.")
         return
     yield from _heard(reply, context)
+    if exchange.label is not None:
+        yield Text(f"The emotion-intent classifier hears in your message: {exchange.label.name}.")
     yield from _chosen(reply)
     others = [(escape(name), _shown(value)) for name, value in reply.reasons.items() if name not in TOLD_APART]
     if others:
