@@ -10,42 +10,68 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 from rich.console import Console
 
 from listenwell import checkpoint, cli
 from listenwell.care import Cared
-from listenwell.commands import chat, history
-from listenwell.commands.chat import Conversation
+from listenwell.commands import display, history
+from listenwell.commands.chat_session import Session
+from listenwell.commands.prompt import CommandCompleter
+from listenwell.commands.slash_commands import COMMANDS, Command, run_command
 from listenwell.commands.why import why
-from listenwell.finding import load
-from listenwell.labelling import Labeller
+from listenwell.conversation import Conversation, Exchange
+from listenwell.dialogue import Label
+from listenwell.finding import load, talking
 from listenwell.models.contract import Controls
 from listenwell.remote import Endpoint, Server
 from listenwell.reply import Candidate, Reply
 from listenwell.sources import jsonl
-from listenwell.system import Bot
+from listenwell.taxonomy import INTENT_MEANINGS
+from test_conversation import SIGN, Scripted, Streaming
 from test_remote import SAID, Protocol, fail, stream
 from test_system import made_bot
 
 UP = "\x1b[A"
-SIGN = "I want to kill myself"
+PASTE_ON, PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
+WAITING = """
+import sys
+from listenwell import cli, finding
+from listenwell.reply import Reply
+
+
+class Waiting:
+    name = "waiting"
+
+    def reply(self, talk, controls=None):
+        with open(sys.argv[1]) as gate:
+            gate.read()
+        return Reply(f"read {talk[-1]!r} ’…", emotion="sad", system=self.name)
+
+
+finding.load = lambda name, **_: Waiting()
+cli.main(["chat", "--model", "waiting"])
+"""
+"""A chat whose system replies once a named pipe was opened and closed by the test."""
 on_terminals = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 
 
 class Terminal:
     """`listenwell chat` in a pseudo-terminal: type, and read what shows."""
 
-    def __init__(self, *words: str, **environment: str) -> None:
+    def __init__(self, *words: str, program: tuple[str, ...] = ("-m", "listenwell.cli", "chat"), **settings: str):
         self.here, there = pty.openpty()
+        environment = {"TERM": "dumb", "OMP_NUM_THREADS": "1", "LISTENWELL_HISTORY": "off"}
+        environment["PROMPT_TOOLKIT_NO_CPR"] = "1"  # nobody here answers where the cursor is
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "listenwell.cli", "chat", *words],
+            [sys.executable, *program, *words],
             stdin=there, stdout=there, stderr=there, close_fds=True,
-            env={**os.environ, "TERM": "dumb", "OMP_NUM_THREADS": "1", "LISTENWELL_HISTORY": "off", **environment},
+            env={**os.environ, **environment, **settings},
             start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )  # fmt: skip
         os.close(there)
@@ -65,31 +91,20 @@ class Terminal:
         before, _, self.shown = self.shown.partition(text)
         return before + text
 
-    def settle(self, seconds: float = 0.5) -> None:
-        """Until no more shows."""
-        while select.select([self.here], [], [], seconds)[0]:
-            self.shown += os.read(self.here, 4096).decode(errors="replace")
-
-    def interrupt(self, text: str) -> None:
-        """Ctrl-C until this shows. One that comes while readline is about to read takes the waiting keys away, and is
-        seen only after the next key: so a key that changes nothing, to the end of the line, goes before it."""
-        self.settle()
-        for _ in range(20):
-            self.type("\x05", end="")
-            self.settle()
-            self.type("\x03", end="")
-            self.settle(3)
-            if text in self.shown:
-                break
-        self.until(text)
-
-    def type(self, text: str, end: str = "\n") -> None:
+    def type(self, text: str, end: str = "\r") -> None:
         os.write(self.here, (text + end).encode())
 
     def close(self) -> int:
         code = self.process.wait(timeout=60)
         os.close(self.here)
         return code
+
+
+def without_classifier(cache: Path) -> str:
+    """A cache folder in which the classifier that hears for other systems cannot be loaded, which would take long."""
+    (cache / "emotion-intent").mkdir(parents=True)
+    (cache / "emotion-intent" / "config.json").write_text("{}")
+    return str(cache)
 
 
 @on_terminals
@@ -105,7 +120,12 @@ def test_a_person_talks_asks_why_saves_and_leaves(tmp_path: Path):
     terminal.type(f"/save {tmp_path / 'talk.jsonl'}")
     terminal.until("saved")
     terminal.type("/nonsense")
-    assert "no command /nonsense" in terminal.until("/quit")
+    assert "unknown command /nonsense" in terminal.until("/help lists")
+    terminal.type("/retry")
+    terminal.until("multi-trs > ")
+    terminal.until("you  >")
+    terminal.type("/undo")
+    terminal.until("nothing is left")
     terminal.type("/reset")
     terminal.until("a new conversation")
     terminal.type("/quit")
@@ -117,7 +137,8 @@ def test_a_person_talks_asks_why_saves_and_leaves(tmp_path: Path):
 @on_terminals
 def test_a_person_asks_for_an_intent(tmp_path: Path):
     checkpoint.save(made_bot(name="meed2").checkpoint, tmp_path / "bot")
-    terminal = Terminal("--model", str(tmp_path / "bot"), "--intent", "Consoling")
+    cache = without_classifier(tmp_path / "cache")
+    terminal = Terminal("--model", str(tmp_path / "bot"), "--intent", "Consoling", LISTENWELL_CACHE=cache)
     terminal.until("you  >")
     terminal.type("i lost my job today")
     assert "does: consoling (" in terminal.until("you  >")
@@ -129,8 +150,8 @@ def test_a_person_asks_for_an_intent(tmp_path: Path):
     assert "does: questioning (" in terminal.until("you  >")
     terminal.type("/why")
     assert "found likeliest" in terminal.until("you  >")
-    terminal.type("/intent")
-    terminal.until("I choose again")
+    terminal.type("/intent off")
+    terminal.until("the system chooses again")
     terminal.type("/quit")
     terminal.until("Take care.")
     assert terminal.close() == 0
@@ -164,10 +185,11 @@ def test_the_arrow_keys_bring_back_what_was_typed_also_another_day(tmp_path: Pat
     terminal.until("you  >")
     terminal.type(UP + UP, end="")
     terminal.until("i lost my job today")
-    terminal.interrupt("Ctrl-D to leave")  # it leaves the line
+    terminal.type("\x03", end="")  # Ctrl-C leaves the line
+    terminal.until("Ctrl-D to leave")
     terminal.until("you  >")
     terminal.type("/why")
-    terminal.until("nothing was said yet")
+    terminal.until("nothing has been said yet")
     terminal.until("you  >")
     terminal.type("\x04", end="")  # Ctrl-D leaves the conversation
     terminal.until("Take care.")
@@ -178,7 +200,7 @@ def test_the_arrow_keys_bring_back_what_was_typed_also_another_day(tmp_path: Pat
 def test_a_person_goes_on_with_another_system(tmp_path: Path):
     checkpoint.save(made_bot().checkpoint, tmp_path / "cache" / "first")
     checkpoint.save(made_bot(name="meed2").checkpoint, tmp_path / "cache" / "second")
-    terminal = Terminal("--model", "first", LISTENWELL_CACHE=str(tmp_path / "cache"))
+    terminal = Terminal("--model", "first", LISTENWELL_CACHE=without_classifier(tmp_path / "cache"))
     terminal.until("you  >")
     terminal.type("i lost my job today")
     terminal.until("multi-trs > ")
@@ -186,9 +208,9 @@ def test_a_person_goes_on_with_another_system(tmp_path: Path):
     terminal.type("/model secnod")
     assert "did you mean 'second'?" in terminal.until("you  >")
     terminal.type("/model")
-    assert "this is multi-trs; at hand: first, second" in terminal.until("you  >")
+    assert "*  first" in terminal.until("you  >")
     terminal.type("/model second")
-    assert "meed2 goes on from here" in terminal.until("you  >")
+    assert "meed2 replies from now on" in terminal.until("you  >")
     terminal.type("they closed the office")
     assert "meed2 > " in terminal.until("you  >")
     terminal.type("/intent wishing")
@@ -208,13 +230,13 @@ def test_a_person_talks_with_a_model_behind_a_server_as_it_writes():
         terminal = Terminal(*words, TERM="xterm")
         terminal.until("you  >")
         terminal.type("i lost my job today")
-        shown = terminal.until("you  >")
-        assert "That sounds " in shown
-        assert SAID in shown
+        assert "That sounds " in terminal.until(SAID)
+        terminal.until("you  >")
         terminal.type("they closed the office")
-        assert "not answered: " in terminal.until("[too]")
+        assert "no reply, your message was not sent: " in terminal.until("[too]")
         terminal.until("you  >")
         terminal.type("it hurts")
+        terminal.until(SAID)
         terminal.until("you  >")
         terminal.type("/quit")
         terminal.until("Take care.")
@@ -223,24 +245,107 @@ def test_a_person_talks_with_a_model_behind_a_server_as_it_writes():
         assert said == ["i lost my job today", SAID, "it hurts"]  # what was not answered was not said
 
 
-class Written:
-    """A system that says what it is given to say, and tells what it is given to tell."""
-
-    name = "written"
-
-    def __init__(self, **told: object) -> None:
-        self.told, self.asked = told, []
-
-    def reply(self, talk: object, controls: Controls | None = None) -> Reply:
-        self.asked.append((talk, controls))
-        return Reply("I see", system=self.name, **self.told)  # type: ignore[arg-type]
+def waiting_terminal(folder: Path, **settings: str) -> tuple[Terminal, Path]:
+    gate = folder / "gate"
+    os.mkfifo(gate)
+    return Terminal(str(gate), program=("-c", WAITING), **{"TERM": "xterm", **settings}), gate
 
 
-class Growing(Written):
-    def stream(self, talk: object, controls: Controls | None = None) -> Iterator[str]:
-        yield "I"
-        yield "I see"
-        return self.reply(talk, controls)
+def leave(terminal: Terminal) -> None:
+    terminal.type("\x04", end="")
+    terminal.until("Take care.")
+    assert terminal.close() == 0
+
+
+@on_terminals
+def test_pasted_lines_are_one_message(tmp_path: Path):
+    terminal, gate = waiting_terminal(tmp_path)
+    terminal.until("you  >")
+    terminal.type("\x1b[200~one\rtwo\r\rthree\x1b[201~")
+    gate.open("w").close()
+    terminal.until(r"read 'one\ntwo\n\nthree'")
+    terminal.until("you  >")
+    leave(terminal)
+
+
+@on_terminals
+def test_what_is_typed_or_pasted_while_it_thinks_waits_for_the_next_prompt(tmp_path: Path):
+    terminal, gate = waiting_terminal(tmp_path)
+    terminal.until("you  >")
+    terminal.type("hello")
+    with gate.open("w"):  # it thinks
+        terminal.type("and \x1b[200~then\rmore\x1b[201~", end="")
+    thinking = terminal.until("read 'hello'") + terminal.until("you  >")
+    assert "then" not in thinking
+    assert thinking.rindex(PASTE_ON) > thinking.index(PASTE_OFF)  # the terminal marks what is pasted meanwhile
+    terminal.until("more")
+    terminal.type("")
+    gate.open("w").close()
+    terminal.until(r"read 'and then\nmore'")
+    terminal.until("you  >")
+    leave(terminal)
+
+
+@on_terminals
+def test_ctrl_c_stops_the_reply_and_not_the_program(tmp_path: Path):
+    terminal, gate = waiting_terminal(tmp_path)
+    terminal.until("you  >")
+    terminal.type("hello")
+    with gate.open("w"):  # it thinks
+        terminal.type("\x03", end="")
+        terminal.until("stopped; your message was not sent")
+    terminal.until("you  >")
+    terminal.type(UP)  # it can be sent again
+    gate.open("w").close()
+    terminal.until("read 'hello'")
+    terminal.until("you  >")
+    leave(terminal)
+
+
+@on_terminals
+def test_ctrl_d_while_it_thinks_leaves_once_it_has_replied(tmp_path: Path):
+    terminal, gate = waiting_terminal(tmp_path)
+    terminal.until("you  >")
+    terminal.type("hello")
+    with gate.open("w"):
+        terminal.type("\x04", end="")
+    terminal.until("read 'hello'")
+    terminal.until("Take care.")
+    assert terminal.close() == 0
+
+
+@on_terminals
+@pytest.mark.parametrize("kind", ["dumb", "xterm"])
+def test_an_ascii_terminal_shows_plain_symbols_and_loses_no_letters(tmp_path: Path, kind: str):
+    terminal, gate = waiting_terminal(tmp_path, PYTHONIOENCODING="ascii", LANG="C", LC_ALL="C", TERM=kind)
+    terminal.until("you  >")
+    terminal.type("café")
+    gate.open("w").close()
+    terminal.until("read 'cafe' '...")
+    terminal.until("you  >")
+    terminal.type("/why")
+    terminal.until("heard: sad")
+    terminal.type("/intent")
+    terminal.until("neutral")
+    terminal.until("you  >")
+    leave(terminal)
+
+
+def test_a_pipe_of_ascii_is_answered_line_by_line(tmp_path: Path):
+    checkpoint.save(made_bot().checkpoint, tmp_path / "bot")
+    words = [sys.executable, "-m", "listenwell.cli", "chat", "--model", str(tmp_path / "bot")]
+    settings = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "ascii", "LANG": "C", "LC_ALL": "C"}
+    done = subprocess.run(words, input="café …\n\nagain\n".encode() + b"\xff\n", capture_output=True, env=settings)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 3
+
+
+def test_a_symbol_that_the_terminal_lacks_becomes_one_like_it(monkeypatch):
+    written = BytesIO()
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(written, encoding="ascii"))
+    display.degrade_symbols()
+    print("heard · 50 % █ … ’é 你 \udcff", flush=True)
+    assert written.getvalue().decode() == "heard - 50 % # ... 'e ? ?\n"
 
 
 @pytest.fixture
@@ -248,9 +353,13 @@ def console() -> Console:
     return Console(record=True, width=100, highlight=False)
 
 
-def explained(reply: Reply, *context: str) -> str:
+def session(conversation: Conversation, console: Console, model: str = "scripted") -> Session:
+    return Session(conversation, console, load, model)
+
+
+def explained(reply: Reply, *context: str, label: Label | None = None) -> str:
     console = Console(record=True, width=100, file=StringIO())
-    for part in why(reply, context):
+    for part in why(Exchange(context[-1], reply, label), context):
         console.print(part)
     return console.export_text()
 
@@ -293,7 +402,9 @@ def test_why_tells_what_was_heard_chosen_considered_and_why():
 
 
 def test_why_of_a_system_that_tells_little():
-    assert "written does not name emotions" in explained(Reply("I see", system="written"), "hello")
+    told = explained(Reply("I see", system="written"), "hello", label=Label("sad", "machine"))
+    assert "written does not name emotions" in told
+    assert "classifier hears in your message: sad" in told
     assert explained(Reply("I see", emotion="sad"), "hello").strip() == "heard: sad"
     unscored = Reply("one", label="wishing", candidates=(Candidate("one", 0.0), Candidate("", 0.0)), system="far")
     told = explained(unscored, "hello")
@@ -303,7 +414,7 @@ def test_why_of_a_system_that_tells_little():
 
 
 def test_why_of_a_reply_of_care_says_that_no_model_wrote_it():
-    reply = Cared(Written()).reply(SIGN)
+    reply = Cared(Scripted()).reply(SIGN)
     told = explained(reply, SIGN)
     assert "a sign of danger was heard (self-harm, direct)" in " ".join(told.split())
     assert "no model wrote them" in told
@@ -311,194 +422,226 @@ def test_why_of_a_reply_of_care_says_that_no_model_wrote_it():
 
 
 def test_a_reply_is_shown_as_it_grows_where_it_can(console: Console):
-    conversation = Conversation(Growing())
-    assert conversation.grows
-    assert [*conversation.growing("hello")] == ["I", "I see"]
-    assert conversation.texts == ["hello", "I see"]
-    assert conversation.last.text == "I see"
-    assert not Conversation(Written()).grows
-    assert not Conversation(made_bot(method="beam")).grows
-    assert not Conversation(made_bot(method="sample", candidates=2)).grows
-    assert chat._answer("again", conversation, console)
-    assert "written > I see" in console.export_text()
+    assert session(Conversation(Streaming()), console).say("again")
+    assert "scripted > I see" in console.export_text()
 
 
 def test_the_mode_says_whether_the_best_of_several_is_awaited(tmp_path: Path, monkeypatch):
     checkpoint.save(made_bot(method="beam", beams=3, candidates=2).checkpoint, tmp_path / "bot")
-    grows: list[bool] = []
-    monkeypatch.setattr(Conversation, "hear", lambda self, text: grows.append(self.grows) or Reply("I see"))
+    streams: list[bool] = []
+    monkeypatch.setattr(Conversation, "say", lambda self, text: streams.append(self.streams) or Reply("I see"))
     for mode in ((), ("--mode", "rerank"), ("--mode", "stream")):
         monkeypatch.setattr(sys, "stdin", StringIO("hello\n"))
         cli.main(["chat", "--model", str(tmp_path / "bot"), *mode])
-    assert grows == [False, False, True]
+    assert streams == [False, False, True]
 
 
-@pytest.mark.parametrize("name", ["multi-trs", "meed2"])
-def test_a_streamed_reply_is_explained_like_one_that_is_not(name: str):
-    bot = made_bot(name=name)
-    streamed, whole = Conversation(Cared(bot)), Conversation(bot)
-    assert streamed.grows
-    shown = [*streamed.growing("i lost my job")]
-    reply = whole.hear("i lost my job")
-    assert shown[-1] == reply.text
-    for part in ("text", "emotion", "emotions", "label", "reasons", "system"):
-        assert getattr(streamed.last, part) == getattr(reply, part)
-    assert streamed.last.candidates == ()
-
-
-def test_what_was_heard_in_the_whole_dialogue_comes_before_what_its_last_turn_expresses():
-    reasons = {"heard": ["sad", "questioning", "faithful"], "probability": 0.3}
-    reply = Reply("I hope so", emotion="sad", emotions={"sad": 0.7, "afraid": 0.3}, label="consoling", reasons=reasons)
-    assert chat._summary(reply) == "heard: sad (70 %) · does: consoling (30 %)"
-
-
-@pytest.mark.parametrize("method", ["greedy", "beam"])
-def test_under_each_reply_stands_what_was_heard_and_what_it_does(method: str, tiny_classifier, console: Console):
-    made = made_bot(name="meed2", method=method).checkpoint
-    made.parts = {"labeller": tiny_classifier()}
-    conversation = Conversation(Bot(made))
-    for text in ("i lost my job today", "they closed the office"):
-        assert chat._answer(text, conversation, console)
-        (heard,) = Labeller(made.parts["labeller"]).label([text])
-        reply = conversation.last
-        chance = 100 * reply.reasons["probability"]
-        assert f"heard: {heard.name} · does: {reply.label} ({chance:.0f} %)" in console.export_text()
-    conversation.ask("consoling")
-    assert chat._answer("yes", conversation, console)
-    assert "· does: consoling (" in console.export_text()
-
-
-def test_a_crisis_is_answered_with_care_in_a_stream_too():
-    conversation = Conversation(Cared(Growing()))
-    [*conversation.growing(SIGN)]
-    assert "care" in conversation.last.reasons
+def test_under_a_reply_stands_what_was_heard(console: Console):
+    conversation = Conversation(Scripted(emotion="sad", emotions={"sad": 0.5}))
+    assert session(conversation, console).say("hello")
+    assert "heard: sad (50 %)" in console.export_text()
 
 
 def test_a_reply_that_breaks_off_was_not_said(console: Console):
     with Protocol() as protocol:
         protocol.always = stream("That ", end=b"data: nonsense\n\n")
         conversation = Conversation(Endpoint("small", Server(protocol.url)))
-        assert not chat._answer("hello", conversation, console)
+        assert not session(conversation, console).say("hello")
     assert conversation.texts == []
-    assert "not answered" in console.export_text()
+    assert "your message was not sent" in console.export_text()
 
 
 def test_a_reply_that_ctrl_c_stops_was_not_said(console: Console):
-    class Stopped(Written):
+    class Stopped(Scripted):
         def reply(self, talk: object, controls: Controls | None = None) -> Reply:
             raise KeyboardInterrupt
 
     conversation = Conversation(Stopped())
-    assert not chat._answer("hello", conversation, console)
+    assert not session(conversation, console).say("hello")
     assert conversation.texts == []
-    assert "counts as not said" in console.export_text()
+    assert "stopped; your message was not sent" in console.export_text()
 
 
-def test_a_conversation_is_saved_as_a_dialogue_and_never_over_another(tmp_path: Path, monkeypatch, console: Console):
-    monkeypatch.chdir(tmp_path)
-    conversation = Conversation(Written(label="wishing"))
-    chat._command("/save", conversation, console)
-    assert "nothing was said yet" in console.export_text()
-    conversation.hear("hello [you]")
-    conversation.bot = Written()
-    conversation.bot.name = "other"
-    conversation.hear("again")
-    for command in ("/save", "/save", "/save mine", "/save deep/er.jsonl.gz"):
-        chat._command(command, conversation, console)
-    assert "saved to chat-2.jsonl" in console.export_text()
-    for name in ("chat-1.jsonl", "chat-2.jsonl", "mine.jsonl", "deep/er.jsonl.gz"):
-        (dialogue,) = jsonl.read(tmp_path / name)
-        assert [turn.text for turn in dialogue.turns] == ["hello [you]", "I see", "again", "I see"]
-        assert [turn.speaker for turn in dialogue.turns] == ["speaker", "listener"] * 2
-        assert dialogue.turns[1].label.by == "machine"
-        assert dialogue.source == "chat with written and other"
-    before = (tmp_path / "mine.jsonl").read_bytes()
-    conversation.hear("more")
-    chat._command("/save mine.jsonl", conversation, console)
-    assert "mine.jsonl is there already" in console.export_text()
-    assert (tmp_path / "mine.jsonl").read_bytes() == before
-    chat._command("/save mine.jsonl/within", conversation, console)
+@pytest.fixture
+def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where conversations are saved by default; the program was started elsewhere."""
+    (tmp_path / "repository").mkdir()
+    monkeypatch.chdir(tmp_path / "repository")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path / "data" / "listenwell" / "conversations"
+
+
+def test_a_conversation_is_saved_as_markdown_in_the_user_s_folder(data_folder: Path, console: Console):
+    talk = session(Conversation(Scripted()), console)
+    run_command(talk, "/save")
+    assert "nothing has been said yet" in console.export_text()
+    talk.conversation.say("hello [you]")
+    for command in ("/save", "/save", "/save mine", "/save notes.md", "/save ./here.md"):
+        run_command(talk, command)
+    saved = console.export_text(styles=False)
+    assert not list(Path().glob("chat*"))
+    assert Path("here.md").is_file()
+    first, second, *named = sorted(data_folder.iterdir(), key=lambda path: path.stem)
+    assert [first.stem + "-2", "mine.md", "notes.md"] == [second.stem, *(path.name for path in named)]
+    for path in (first, second, *named, Path("here.md").absolute()):
+        assert f"saved to {path}" in saved.replace("\n", "")
+        assert r"> hello \[you\]" in path.read_text()
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_conversation_is_saved_as_a_dialogue_record_by_its_ending(data_folder: Path, console: Console):
+    talk = session(Conversation(Scripted(label="wishing")), console)
+    talk.conversation.say("hello [you]")
+    for command in ("/save mine.jsonl", "/save deep/er.jsonl.gz"):
+        run_command(talk, command)
+    for path in (data_folder / "mine.jsonl", Path("deep/er.jsonl.gz")):
+        (dialogue,) = jsonl.read(path)
+        assert [turn.text for turn in dialogue.turns] == ["hello [you]", "I see"]
+
+
+@pytest.mark.parametrize("name", ["mine.md", "mine.jsonl", "mine.jsonl.gz", "./mine.md"])
+def test_a_file_is_never_overwritten_and_another_name_is_proposed(name: str, data_folder: Path, console: Console):
+    talk = session(Conversation(Scripted()), console)
+    talk.conversation.say("hello")
+    run_command(talk, f"/save {name}")
+    (path,) = (path for place in (data_folder, Path()) for path in place.glob("mine*"))
+    before = path.read_bytes()
+    talk.conversation.say("more")
+    console.export_text()
+    run_command(talk, f"/save {name}")
+    assert path.read_bytes() == before
+    said = console.export_text().replace("\n", "")
+    assert "exists already" in said
+    run_command(talk, "/save " + said.partition("/save ")[2].partition(" ")[0])
+    assert name.replace("./mine", "mine").replace("mine", "mine-2") in console.export_text()
+    run_command(talk, f"/save {path}/within.md")
     assert "not saved" in console.export_text()
 
 
-def test_a_situation_is_told_with_every_turn_and_saved(tmp_path: Path):
-    conversation = Conversation(Written())
-    conversation.situation = "They closed the office."
-    conversation.ask(None)
-    conversation.hear("hello")
-    conversation.hear("again")
-    assert [controls for _, controls in conversation.bot.asked] == [Controls(situation="They closed the office.")] * 2
-    assert conversation.texts[0] == "hello"
-    conversation.save(tmp_path / "talk.jsonl")
-    (dialogue,) = jsonl.read(tmp_path / "talk.jsonl")
-    assert dialogue.situation == "They closed the office."
-
-
 def test_an_intent_is_set_suggested_and_taken_back(console: Console):
-    conversation = Conversation(Written())
-    chat._command("/intent consoling", conversation, console)
-    assert "written chooses no intent for its replies" in console.export_text()
-    conversation.bot.takes_label = True
-    chat._command("/intent Consoling", conversation, console)
-    conversation.hear("hello")
-    chat._command("/intent consolin", conversation, console)
+    system = Scripted()
+    talk = session(Conversation(system), console)
+    run_command(talk, "/intent consoling")
+    assert "scripted chooses no intent for its replies" in console.export_text()
+    system.takes_label = True  # type: ignore[attr-defined]
+    run_command(talk, "/intent Consoling")
+    talk.conversation.say("hello")
+    run_command(talk, "/intent consolin")
     assert "did you mean 'consoling'?" in console.export_text()
-    assert conversation.controls == Controls(label="consoling")  # a wrong name changes nothing
-    chat._command("/intent off", conversation, console)
-    conversation.hear("hello")
-    assert [controls for _, controls in conversation.bot.asked] == [Controls(label="consoling"), None]
+    assert talk.conversation.intent == "consoling"  # a wrong name changes nothing
+    run_command(talk, "/intent off")
+    talk.conversation.say("hello")
+    assert [controls for _, controls in system.calls] == [Controls(label="consoling"), None]
+
+
+def test_intent_alone_lists_the_intents_and_changes_nothing(console: Console):
+    system = Scripted()
+    system.takes_label = True  # type: ignore[attr-defined]
+    talk = session(Conversation(system, intent="wishing"), console)
+    run_command(talk, "/intent")
+    said = console.export_text()
+    lines = [" ".join(line.split()) for line in said.splitlines()]
+    for name, about in INTENT_MEANINGS.items():
+        assert ("* " if name == "wishing" else "") + f"{name} {about}" in lines
+    assert "joyful" in said
+    assert "now: wishing" in said
+    assert talk.conversation.intent == "wishing"
 
 
 def test_another_system_hears_the_whole_conversation_and_a_wrong_name_changes_nothing(console: Console):
-    first, second = Written(), Written()
+    first, second = Scripted(), Scripted()
     second.name = "second"
-
-    def wake(name: str) -> Written:
-        return second if name == "second" else load(name)  # type: ignore[return-value]
-
-    conversation = Conversation(first, wake)
-    conversation.hear("hello")
-    chat._command("/model multi-tsr", conversation, console)
+    talk = session(Conversation(first), console)
+    talk.load = lambda name: second if name == "second" else load(name)
+    talk.conversation.say("hello")
+    run_command(talk, "/model multi-tsr")
     assert "did you mean 'multi-trs'?" in console.export_text()
-    assert conversation.bot is first
-    chat._command("/model openai:", conversation, console)
-    assert conversation.bot is first
-    chat._command("/model second", conversation, console)
-    conversation.hear("again")
-    assert second.asked[0][0] == ["hello", "I see", "again"]
+    run_command(talk, "/model openai:")
+    assert talk.conversation.system is first
+    run_command(talk, "/model second")
+    talk.conversation.say("again")
+    assert second.calls[0][0] == ["hello", "I see", "again"]
+    assert talk.model == "second"
 
 
-def test_another_system_is_not_asked_for_what_it_cannot_heed(console: Console):
-    first, second = Written(), Written()
-    first.takes_label = first.takes_positivity = second.takes_label = True
-    systems = {"first": first, "second": second, "third": Written()}
-    conversation = Conversation(first, systems.__getitem__)
-    conversation.positivity = 0.8
-    conversation.ask("consoling")
-    chat._command("/model second", conversation, console)
-    assert "it takes no positivity and chooses itself" in console.export_text()
-    assert conversation.controls == Controls(label="consoling")
-    chat._command("/intent wishing", conversation, console)
-    assert "replies are wishing from now on" in console.export_text()
-    chat._command("/model third", conversation, console)
-    assert "it takes no intent and chooses itself" in console.export_text()
-    assert conversation.controls is None
-    chat._command("/model first", conversation, console)
-    conversation.positivity = 0.3
-    conversation.ask("questioning")
-    chat._command("/model third", conversation, console)
+def test_model_alone_lists_what_can_talk_and_marks_the_present_one(console: Console):
+    run_command(session(Conversation(Scripted()), console, "trs"), "/model")
+    lines = [line.split() for line in console.export_text().splitlines()]
+    assert ["*", "trs", "plain", "transformer"] in lines
+    names = {word for line in lines for word in line[:2]}
+    assert {"house", "multi-trs"} <= names
+    assert not {"emotion-intent", "house-listener", "judge", "sentiment"} & names
+    run_command(session(Conversation(Scripted()), console, "runs/mine"), "/model")
+    assert "*  runs/mine" in console.export_text()
+
+
+def test_a_classifier_is_not_talked_with(console: Console):
+    first = Scripted()
+    talk = session(Conversation(first), console)
+    talk.load = lambda name: pytest.fail("it need not be loaded")
+    run_command(talk, "/model emotion-intent")
+    assert "emotion-intent is a classifier: it labels texts and does not reply" in console.export_text()
+    assert talk.conversation.system is first
+
+
+def test_what_another_system_cannot_be_asked_for_is_named(console: Console):
+    first = Scripted()
+    first.takes_label = first.takes_positivity = True  # type: ignore[attr-defined]
+    talk = session(Conversation(first, intent="questioning", positivity=0.3), console)
+    talk.load = lambda name: Scripted()
+    run_command(talk, "/model other")
     assert "it takes no intent and no positivity and chooses itself" in console.export_text()
 
 
-def test_a_mistyped_command_suggests_the_near_one(console: Console):
-    chat._command("/rest", Conversation(Written()), console)
+def test_another_reply_is_asked_for_and_an_exchange_taken_back(console: Console):
+    talk = session(Conversation(Cared(Scripted())), console)
+    for command in ("/retry", "/undo"):
+        run_command(talk, command)
+        assert "nothing has been said yet" in console.export_text()
+    talk.conversation.say("hello")
+    run_command(talk, "/retry")
+    assert "it found no other reply" in console.export_text()
+    talk.conversation.say(SIGN)
+    run_command(talk, "/retry")
+    assert "these words are fixed" in console.export_text()
+    run_command(talk, "/undo")
+    assert "the last one is now: hello" in console.export_text()
+    run_command(talk, "/undo")
+    assert "nothing is left" in console.export_text()
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("/rest", "/reset"), ("/int joyful", "/intent"), ("/HELPP", "/help")])
+def test_a_mistyped_command_suggests_the_near_one(typed: str, meant: str, console: Console):
+    run_command(session(Conversation(Scripted()), console), typed)
+    assert f"unknown command {typed.split()[0]}; did you mean {meant}?" in console.export_text()
+
+
+def test_a_command_of_the_table_is_run_and_listed(console: Console, monkeypatch):
+    added = Command("/hello", "[NAME]", "says hello", lambda session, name: session.note(f"hello {name}"))
+    monkeypatch.setitem(COMMANDS, added.name, added)
+    talk = session(Conversation(Scripted()), console)
+    run_command(talk, "/help")
     said = console.export_text()
-    assert "no command /rest; did you mean /reset?" in said
-    assert all(command in said for command in chat.COMMANDS)
+    for command in COMMANDS.values():
+        assert f"{command.name} {command.argument}".strip() in said
+        assert command.about in said
+    run_command(talk, "/Hello you")
+    assert "hello you" in console.export_text()
 
 
-def test_a_long_history_is_cut_and_a_file_for_all_becomes_the_user_s_own(tmp_path: Path, monkeypatch):
-    pytest.importorskip("readline")
+def test_commands_and_what_stands_after_them_are_completed():
+    completer = CommandCompleter({command.name: command.choices for command in COMMANDS.values()})
+
+    def completed(typed: str) -> list[str]:
+        return [found.text for found in completer.get_completions(Document(typed), CompleteEvent())]
+
+    assert completed("/re") == ["/retry", "/reset"]
+    assert completed("/intent con") == ["confident", "content", "consoling"]
+    assert completed("/model ") == [*talking()]
+    assert completed("/why ") == completed("I re") == []
+
+
+def test_a_long_history_is_cut_and_a_file_for_all_becomes_the_user_s_own(tmp_path: Path):
     path = tmp_path / "listenwell" / "history"
     path.parent.mkdir()
     path.write_text("".join(f"line {number}\n" for number in range(2 * history.KEPT + 1)))
@@ -510,9 +653,16 @@ def test_a_long_history_is_cut_and_a_file_for_all_becomes_the_user_s_own(tmp_pat
     assert path.read_text().splitlines()[-2:] == [f"line {2 * history.KEPT}", "the last"]
     assert path.stat().st_mode & 0o777 == 0o600
     history.History(tmp_path).add("goes nowhere")  # a folder stands in the way: no error
-    monkeypatch.setattr(history, "readline", None)
-    history.History(tmp_path / "none").add("hello")
-    assert not (tmp_path / "none").exists()
+    history.History(None).add("goes nowhere")
+
+
+def test_a_message_of_several_lines_comes_back_as_it_was(tmp_path: Path):
+    first = history.History(tmp_path / "history")
+    for text in ("one\ntwo", "again", "again"):
+        first.add(text)
+    first.append_string("typed, and not yet answered")
+    assert first.get_strings() == ["one\ntwo", "again"]
+    assert [*history.History(tmp_path / "history").load_history_strings()] == ["again", "one\ntwo"]
 
 
 def test_the_history_file_is_in_the_state_folder_or_nowhere(monkeypatch, tmp_path: Path):

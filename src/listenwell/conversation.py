@@ -272,5 +272,6 @@ def _escaped_start(mark: str) -> str:
 
 
 def _quoted(text: str) -> str:
+    """As a quotation in which every line break stays."""
     lines = _escaped(text.strip() or "…").splitlines()
-    return "  \n".join(f"> {line}".rstrip() for line in lines)
+    return "\n".join(f"> {line}  " if line.strip() else ">" for line in lines).rstrip(" ")

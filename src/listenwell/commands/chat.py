@@ -110,7 +110,7 @@ def _talk(session: Session) -> None:
                     _handle(text, session, history)
                     console.print()
             except KeyboardInterrupt:
-                session.note("Ctrl-D to leave")
+                session.note("Ctrl-D to leave\n")
             except (EOFError, Leave):
                 console.print("Take care.")
                 return
@@ -120,8 +120,8 @@ def _handle(text: str, session: Session, history: History) -> None:
     from listenwell.commands.slash_commands import COMMANDS, run_command
 
     if text.startswith("/"):
-        history.add(text, keep=text.split()[0].lower() in COMMANDS)
         run_command(session, text)
+        history.add(text, keep=text.split()[0].lower() in COMMANDS)
         return
     answered = session.say(text)
     last = session.conversation.last

@@ -27,15 +27,19 @@ class History(InMemoryHistory):
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        super().__init__(self._read())
+        messages = self._read()
+        self._last_kept = messages[-1:]
+        super().__init__(messages)
 
     def append_string(self, string: str) -> None:
         """The prompt calls this with all that is typed; what is remembered is decided once it is answered."""
 
     def add(self, text: str, keep: bool = True) -> None:
         """For the arrow keys of this conversation; `keep`, for later ones too."""
-        super().append_string(text)
-        if keep and self.path is not None:
+        if self.get_strings()[-1:] != [text]:
+            super().append_string(text)
+        if keep and self.path is not None and self._last_kept != [text]:
+            self._last_kept = [text]
             # A conversation does not end because a line cannot be written down.
             with suppress(OSError):
                 self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
 
 from rich.markup import escape
+from rich.padding import Padding
 
 from listenwell.commands.chat_session import PROBLEMS, Leave, Session
 from listenwell.commands.display import grid
@@ -15,6 +17,10 @@ from listenwell.finding import shipped, talking
 from listenwell.taxonomy import EMOTIONS, INTENT_MEANINGS, LABELS, NEUTRAL
 
 NOTHING_SAID = "nothing has been said yet"
+KEYS = (
+    "Type what you want to say and press Enter. Alt-Enter starts a new line; pasted text is one message. The arrow keys "
+    "bring back what you typed, Tab completes a command. Ctrl-C stops a reply, or clears the line."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,7 @@ def _list_intents(session: Session) -> None:
     present = session.conversation.intent
     session.console.print(grid(((_mark(name, present), name, about) for name, about in INTENT_MEANINGS.items())))
     session.console.print("or a feeling that the reply expresses:")
-    session.console.print(f"  {', '.join(EMOTIONS)}, {NEUTRAL}", markup=False)
+    session.console.print(Padding(", ".join((*EMOTIONS, NEUTRAL)), (0, 2)))
     if not getattr(session.conversation.system, "takes_label", False):
         session.note(f"{session.conversation.system.name} cannot be asked for one; house and meed2 can")
     else:
@@ -146,8 +152,9 @@ def _save(session: Session, name: str) -> None:
         path = target(name, now)
         save(session.conversation, path, now)
     except FileExistsError as problem:
-        other = f"; /save {free(path)} would be a new file" if path.exists() else ""
-        session.problem(f"not saved: {problem.filename} exists already{other}")
+        other = os.path.join(os.path.dirname(name), free(path).name)  # as it was typed
+        hint = f"; /save {other} would be a new file" if path.exists() else ""
+        session.problem(f"not saved: {problem.filename} exists already{hint}")
     except OSError as problem:
         session.problem(f"not saved: {problem}")
     else:
@@ -160,8 +167,7 @@ def _reset(session: Session, _: str) -> None:
 
 
 def _help(session: Session, _: str) -> None:
-    session.console.print("Type what you want to say and press Enter. Alt-Enter starts a new line; pasted text is one")
-    session.console.print("message. Ctrl-C stops a reply, or clears the line.\n")
+    session.console.print(f"{KEYS}\n")
     session.console.print(
         grid((escape(f"{command.name} {command.argument}"), command.about) for command in COMMANDS.values())
     )
@@ -181,9 +187,7 @@ COMMANDS: dict[str, Command] = {
         Command("/why", "", "why it replied so: what it heard, chose and considered", _why),
         Command("/retry", "", "another reply to your last message", _retry),
         Command("/undo", "", "take back your last message and the reply", _undo),
-        Command(
-            "/intent", "[NAME]", "what replies should do; off: it chooses; alone: the list", _intent, lambda: LABELS
-        ),
+        Command("/intent", "[NAME]", "what replies should do; off: its own choice; alone: the list", _intent, _intents),
         Command("/model", "[NAME]", "continue with another system; alone: the list", _model, talking),
         Command("/save", "[FILE]", "save the conversation: .md to read, .jsonl as data", _save),
         Command("/reset", "", "start a new conversation", _reset),
