@@ -7,8 +7,9 @@ from datetime import datetime
 
 import pytest
 
+from listenwell.backbones import finding
 from listenwell.care import Cared
-from listenwell.conversation import Conversation, Exchange, summary
+from listenwell.conversation import Conversation, Exchange, default_labeller, summary
 from listenwell.decoding import Decoding
 from listenwell.dialogue import Label
 from listenwell.labelling import Labeller
@@ -259,6 +260,12 @@ def test_nothing_is_shown_as_heard_where_nothing_hears():
     conversation = Conversation(made_bot(name="trs"))
     conversation.say("i lost my job")
     assert summary(conversation.exchanges[-1]) == ""
+
+
+def test_the_classifier_is_not_downloaded(monkeypatch):
+    monkeypatch.setattr(finding, "at_hand", lambda name: False)
+    monkeypatch.setattr(Labeller, "load", lambda: pytest.fail("it would be downloaded"))
+    assert default_labeller.__wrapped__() is None
 
 
 def test_the_classifier_is_not_loaded_for_a_system_that_says_what_it_hears_nor_for_care():

@@ -231,9 +231,12 @@ class Conversation:
 @cache
 def default_labeller() -> Labels | None:
     """The emotion-intent classifier that the package carries; None where it, or what it needs, is not installed."""
+    from listenwell.backbones.finding import at_hand
     from listenwell.hearing import Remembered
     from listenwell.labelling import Labeller
 
+    if not at_hand("minilm"):  # what it reads texts with: a conversation downloads nothing
+        return None
     try:
         return Remembered(Labeller.load())
     except (ValueError, OSError, RuntimeError, ImportError):

@@ -18,8 +18,8 @@ from listenwell.taxonomy import EMOTIONS, INTENT_MEANINGS, LABELS, NEUTRAL
 
 NOTHING_SAID = "nothing has been said yet"
 KEYS = (
-    "Type what you want to say and press Enter. Alt-Enter starts a new line; pasted text is one message. The arrow keys "
-    "bring back what you typed, Tab completes a command. Ctrl-C stops a reply, or clears the line."
+    "Type what you want to say and press Enter. Alt-Enter starts a new line; pasted text is one message. The arrow "
+    "keys bring back what you typed, Tab completes a command. Ctrl-C stops a reply, or clears the line."
 )
 
 
