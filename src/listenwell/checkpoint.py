@@ -15,9 +15,9 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from safetensors import SafetensorError
@@ -54,6 +54,42 @@ class Checkpoint:
     parts: dict[str, Checkpoint] = field(default_factory=dict)
     """What the system needs beside its model, by name."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as it is saved: what a model borrows is found again where it is unpickled."""
+        state = (learned_weights(self.model), self.tokenizer, self.encoding, self.decoding, self.meta, self.parts)
+        return _rebuilt, (self.name, asdict(self.model.config), *state)
+
+    def __copy__(self) -> Checkpoint:
+        return replace(self)
+
+
+def _rebuilt(name: str, config: dict[str, Any], weights: dict[str, Tensor], tokenizer: Tokenizer, *rest: Any) -> Any:
+    """The checkpoint that was pickled, in another process."""
+    model = build(name, config, tokenizer.vocabulary)
+    put_weights(model, weights)
+    model.borrow()
+    return Checkpoint(name, model.eval(), tokenizer, *rest)
+
+
+class HasCheckpoint:
+    """For what talks or labels by a checkpoint: it is pickled with that alone, since the model is the checkpoint's.
+
+    A model that has run carries hooks and engines that no other process could take over.
+    """
+
+    checkpoint: Checkpoint
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "model"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, model=state["checkpoint"].model)
+
+    def __copy__(self) -> Self:
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other
+
 
 def save(
     checkpoint: Checkpoint,
@@ -74,10 +110,14 @@ def save(
     write_folder(folder, fill, previous)
 
 
+def learned_weights(model: Model) -> dict[str, Tensor]:
+    """All weights but those that are another's."""
+    borrowed = model.borrowed()
+    return {name: value.detach().contiguous() for name, value in model.state_dict().items() if name not in borrowed}
+
+
 def _fill(checkpoint: Checkpoint, place: Path, eight_bit: bool) -> None:
-    borrowed = checkpoint.model.borrowed()
-    state = checkpoint.model.state_dict()
-    weights = {key: value.detach().contiguous() for key, value in state.items() if key not in borrowed}
+    weights = learned_weights(checkpoint.model)
     write_tensors(place / "model.safetensors", to_eight_bit(weights) if eight_bit else weights)
     checkpoint.tokenizer.save(place / "tokenizer.json")
     config = {
@@ -157,8 +197,20 @@ def load_parts(folder: Path) -> dict[str, Checkpoint]:
         told = read_json(reference)
         if not isinstance(told.get(BESIDE), str):
             raise CheckpointError(f"{reference}: the key {BESIDE!r} is missing, which names a folder beside {folder}")
-        parts[reference.stem] = load(folder.parent / told[BESIDE])
+        parts[reference.stem] = load(_beside(folder, told[BESIDE]))
     return parts
+
+
+def _beside(folder: Path, name: str) -> Path:
+    """The system that a part refers to: next to the folder, else wherever weights are installed."""
+    from listenwell.weights import how_to_install, shipped
+
+    if (folder.parent / name / "config.json").is_file():
+        return folder.parent / name
+    if (elsewhere := shipped().get(name)) is not None:
+        return elsewhere
+    lacking = how_to_install(name) or f"{name}: no checkpoint of this name beside {folder}"
+    raise CheckpointError(f"{folder.name} needs {lacking}")
 
 
 def same_training(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -178,11 +230,15 @@ def learned_from(meta: Mapping[str, Any]) -> list[str]:
 def load_weights(model: Model, path: Path) -> None:
     weights = from_eight_bit(read_tensors(path))
     try:
-        lacking = model.load_state_dict(weights, strict=False)
-        if lacking.unexpected_keys or set(lacking.missing_keys) - model.borrowed():
-            model.load_state_dict(weights)  # which says what is wrong
+        put_weights(model, weights)
     except RuntimeError as problem:
         raise CheckpointError(f"{path}: its weights do not fit the model in config.json: {problem}") from problem
+
+
+def put_weights(model: Model, weights: dict[str, Tensor]) -> None:
+    lacking = model.load_state_dict(weights, strict=False)
+    if lacking.unexpected_keys or set(lacking.missing_keys) - model.borrowed():
+        model.load_state_dict(weights)  # which says what is wrong
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

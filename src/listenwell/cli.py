@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from listenwell.layers.machine import keep_freed_memory, keep_made_kernels
+from listenwell.notices import plain_warnings
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "chat": ("listenwell.commands.chat:chat", "talk with a system in the terminal"),
@@ -23,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("listenwell.commands.compare:compare", "put evaluated systems beside each other and the papers"),
     "embeddings": ("listenwell.commands.embeddings:embeddings", "draw the emotion embeddings of trained systems"),
     "data": ("listenwell.commands.data:data", "list the corpora; describe, convert, check or label one"),
+    "doctor": ("listenwell.commands.doctor:doctor", "say what is installed, what is missing and how to mend it"),
     "models": ("listenwell.commands.models:models", "list the systems, their papers and recipes"),
 }
 
@@ -63,7 +65,8 @@ def main(arguments: list[str] | None = None) -> None:
 
         raise SystemExit(f"listenwell: {unknown_name('command', words[0], COMMANDS)} (listenwell --help)")
     try:
-        _call(name, words[1:])
+        with plain_warnings():
+            _call(name, words[1:])
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except BrokenPipeError:

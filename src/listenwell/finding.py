@@ -1,15 +1,16 @@
-"""A name becomes a checkpoint: a path, the user's cache, then the weights inside the package."""
+"""A name becomes a checkpoint: a path, the user's cache, then the weights that are installed."""
 
 from __future__ import annotations
 
 import json
-import os
-from importlib import import_module, resources
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args, overload
 
+from listenwell.paths import cache_folder
 from listenwell.taxonomy import unknown_name
+from listenwell.weights import how_to_install, shipped, zoo_folder
 
 if TYPE_CHECKING:
     from listenwell.care import Cared
@@ -18,37 +19,19 @@ if TYPE_CHECKING:
     from listenwell.remote import Endpoint
     from listenwell.system import Bot
 
+__all__ = ["cache_folder", "card", "default_system", "find", "load", "shipped", "zoo_folder"]
+
 HOUSE = "house"
 """The house system's name."""
+
+FALLBACK = "multi-trs"
+"""What people talk to where the house system cannot run."""
 
 REMOTE = "openai:"
 """What the name of a model behind a server begins with."""
 
 Mode = Literal["rerank", "stream"]
 """rerank: as the system is made, which may be the best of several candidates; stream: one, word by word as it comes."""
-
-
-def cache_folder() -> Path:
-    """LISTENWELL_CACHE, else listenwell in the user's cache folder."""
-    told = os.environ.get("LISTENWELL_CACHE")
-    if told:
-        return Path(told).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "listenwell"
-
-
-def zoo_folder() -> Path:
-    return Path(str(resources.files("listenwell").joinpath("zoo")))
-
-
-def shipped() -> dict[str, Path]:
-    """The trained systems that are at hand by name: the user's own first, then the package's."""
-    found: dict[str, Path] = {}
-    for root in (cache_folder(), zoo_folder()):
-        if root.is_dir():
-            for place in sorted(root.iterdir()):
-                if (place / "config.json").is_file():
-                    found.setdefault(place.name, place)
-    return found
 
 
 def talking() -> dict[str, str]:
@@ -72,17 +55,25 @@ def _what_replies(place: Path) -> str | None:
 
 def default_system() -> str:
     """The system that people talk to who name none: the house system, where it is at hand and can be run."""
+    return FALLBACK if missing_for_house() else HOUSE
+
+
+def missing_for_house() -> list[str]:
+    """What the house system lacks here: its weights ("house"), libraries, pretrained models; empty where it can run."""
     from listenwell.backbones.finding import at_hand
 
-    speaks = find_spec("peft") is not None and at_hand("smollm2")
-    return HOUSE if _house_hears() and speaks else "multi-trs"
+    missing = _missing_to_hear()
+    missing += [] if find_spec("peft") is not None else ["peft"]
+    return missing + ([] if at_hand("smollm2") else ["smollm2"])
 
 
-def _house_hears() -> bool:
-    """Whether the house system is at hand, with what its ears need."""
+def _missing_to_hear() -> list[str]:
+    """What the house system's classifiers lack: those also serve an endpoint."""
     from listenwell.backbones.finding import at_hand
 
-    return HOUSE in shipped() and find_spec("transformers") is not None and at_hand("minilm")
+    missing = [] if HOUSE in shipped() else [HOUSE]
+    missing += [] if find_spec("transformers") is not None else ["transformers"]
+    return missing + ([] if at_hand("minilm") else ["minilm"])
 
 
 def find(name_or_path: str | Path) -> Path:
@@ -99,6 +90,8 @@ def find(name_or_path: str | Path) -> Path:
         return known[name]
     if path.exists():
         raise ValueError(f"{path}: no trained system there (neither config.json nor best/config.json)")
+    if lacking := how_to_install(name):
+        raise ValueError(lacking)
     raise ValueError(unknown_name("system", str(name_or_path), known) + "; or give the folder of a run or checkpoint")
 
 
@@ -181,7 +174,7 @@ def _remote(name: str, base_url: str | None) -> Endpoint | House:
     from listenwell.remote import endpoint
 
     writer = endpoint(name, base_url)
-    if not _house_hears():
+    if _missing_to_hear():
         return writer
     from listenwell.checkpoint import load_decoding, load_parts
     from listenwell.house.system import House

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from listenwell.dialogue import Example, Label, Turn
-from listenwell.finding import cache_folder
+from listenwell.paths import writable_cache
 from listenwell.taxonomy import LABEL_ID, NEUTRAL
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class Remembered:
 
 def remembered(part: Checkpoint, begin: Begin | None = None) -> Remembered:
     """The labeller of a checkpoint, remembering in the user's cache what these very weights said."""
-    return Remembered(load_labeller(part), cache_folder() / "labels" / f"{fingerprint(part)}.jsonl", begin)
+    return Remembered(load_labeller(part), writable_cache() / "labels" / f"{fingerprint(part)}.jsonl", begin)
 
 
 def fingerprint(part: Checkpoint) -> str:

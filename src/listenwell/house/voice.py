@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -99,6 +100,10 @@ class Voice(Bot):
         self._engine: LeanLlama | None = None
         self._engine_failed = False
         self._begun: dict[tuple[int, ...], Begun] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the engine, which is made of functions and made again at the first reply."""
+        return {**super().__getstate__(), "_engine": None, "_begun": {}}
 
     def feel(self, items: Sequence[Example], to_answer: bool = False) -> np.ndarray:
         """log p(emotion | context) of each item, (items, 32): what the writer itself hears.
