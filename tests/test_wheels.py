@@ -201,7 +201,7 @@ def test_a_part_that_is_not_installed_says_which_package_has_it(install):
 
     package = install("papers")
     checkpoint.save(made_bot().checkpoint, package / "meed2", extra=refer)
-    with pytest.raises(CheckpointError, match="meed2 needs emotion-intent: .* pip install listenwell-weights-house"):
+    with pytest.raises(CheckpointError, match=r"meed2 needs emotion-intent: .* pip install listenwell-weights-house"):
         checkpoint.load(package / "meed2")
 
 

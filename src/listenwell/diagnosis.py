@@ -183,7 +183,9 @@ def care() -> Iterator[Finding]:
         how = "with the classifier" if language == "english" and status.active else "alone"
         detail = f"active, {how}" if there else "their file is missing from the package"
         remedy = "" if there else _reinstall("listenwell")
-        yield Finding("care", f"crisis rules, {language.title()}", "ok" if there else "broken", detail, remedy, not there)
+        yield Finding(
+            "care", f"crisis rules, {language.title()}", "ok" if there else "broken", detail, remedy, not there
+        )
     try:
         lines = load_resources().lines
     except ValueError as problem:

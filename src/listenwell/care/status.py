@@ -27,8 +27,8 @@ class ClassifierStatus:
     @property
     def warning(self) -> str:
         return (
-            f"the crisis classifier is off: {self.problem}. English messages are checked by rules alone, which miss more "
-            f"signs of a crisis. To turn it on: {self.remedy} ({DOCTOR})"
+            f"the crisis classifier is off: {self.problem}. English messages are checked by rules alone, which miss "
+            f"more signs of a crisis. To turn it on: {self.remedy} ({DOCTOR})"
         )
 
 

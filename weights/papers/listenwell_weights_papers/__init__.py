@@ -1,1 +1,1 @@
-"""Trained weights for listenwell: the systems of the papers. Each folder is a system; its CARD.md tells of it."""
+"""Trained weights for listenwell: the systems of the papers. Each folder is a system, with its card."""

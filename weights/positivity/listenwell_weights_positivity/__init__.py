@@ -1,1 +1,1 @@
-"""Trained weights for listenwell: what measures positive replies: the judge. Each folder is a system; its CARD.md tells of it."""
+"""Trained weights for listenwell: what measures positive replies. Each folder is a system, with its card."""
