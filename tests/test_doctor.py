@@ -152,6 +152,9 @@ def test_it_says_which_folders_and_threads_are_used(monkeypatch, tmp_path: Path)
     assert finding("torch threads").detail == "3, as OMP_NUM_THREADS says"
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path / "file" / "cache"))
+    assert finding("cache").state == "broken"
+    monkeypatch.delenv("LISTENWELL_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert finding("cache").state == "note"
     assert "cannot be written to" in finding("cache").detail
 

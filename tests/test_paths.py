@@ -59,6 +59,13 @@ def test_a_home_that_cannot_is_replaced_by_a_private_folder_and_said_once(no_hom
     assert stat.S_IMODE(folder.stat().st_mode) == stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
 
 
+def test_a_folder_that_was_named_outright_is_not_replaced(monkeypatch, no_home: Path):
+    monkeypatch.setenv("LISTENWELL_CACHE", str(no_home / "cache"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert paths.writable_cache() == no_home / "cache"
+
+
 def test_who_has_no_home_at_all_has_a_cache(monkeypatch, tmp_path: Path):
     monkeypatch.delenv("HOME", raising=False)
 

@@ -181,7 +181,7 @@ def test_a_part_is_found_in_another_distribution(install):
         checkpoint.write_json(place / part / "other.json", {checkpoint.BESIDE: "my-part"})
 
     checkpoint.save(made_bot().checkpoint, first / "whole", extra=refer)
-    with pytest.raises(CheckpointError, match="my-part: no checkpoint of this name beside"):
+    with pytest.raises(CheckpointError, match="my-part: no checkpoint there"):
         checkpoint.load(first / "whole")
     checkpoint.save(made_bot().checkpoint, second / "my-part")
     assert set(checkpoint.load(first / "whole").parts) == {"other"}

@@ -205,12 +205,14 @@ def _beside(folder: Path, name: str) -> Path:
     """The system that a part refers to: next to the folder, else wherever weights are installed."""
     from listenwell.weights import how_to_install, shipped
 
-    if (folder.parent / name / "config.json").is_file():
-        return folder.parent / name
+    beside = folder.parent / name
+    if (beside / "config.json").is_file():
+        return beside
     if (elsewhere := shipped().get(name)) is not None:
         return elsewhere
-    lacking = how_to_install(name) or f"{name}: no checkpoint of this name beside {folder}"
-    raise CheckpointError(f"{folder.name} needs {lacking}")
+    if lacking := how_to_install(name):
+        raise CheckpointError(f"{folder.name} needs {lacking}")
+    return beside  # where loading says that none is there
 
 
 def same_training(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -272,6 +272,9 @@ def folders() -> Iterator[Finding]:
     ):
         if can_be_written(folder):
             yield Finding("folders", name, "ok", f"{folder} (writable)")
+        elif os.environ.get(variable) and variable == CACHE_VARIABLE:
+            detail = f"{folder} cannot be written to, and {variable} names it"
+            yield Finding("folders", name, "broken", detail, f"export {variable}=FOLDER")
         else:
             detail = f"{folder} cannot be written to; {temporary_folder()} is used"
             yield Finding("folders", name, "note", detail, f"export {variable}=FOLDER")

@@ -26,7 +26,12 @@ def cache_folder() -> Path:
 
 
 def writable_cache() -> Path:
-    """The cache folder where it can be written to, else a temporary folder of the user's own."""
+    """The cache folder where it can be written to, else a temporary folder of the user's own.
+
+    A folder that LISTENWELL_CACHE names is not second-guessed: writing there fails with its name.
+    """
+    if os.environ.get(CACHE_VARIABLE):
+        return cache_folder()
     return _writable(cache_folder(), mode=0o777, purpose=f"the cache; {CACHE_VARIABLE} names another folder")
 
 
