@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from listenwell import checkpoint
+from listenwell import checkpoint, outputs
 from listenwell.batching import EncodingConfig, collate
 from listenwell.checkpoint import Checkpoint, CheckpointError
 from listenwell.decoding import Decoding
@@ -262,7 +262,7 @@ def test_whenever_a_writing_stops_there_is_one_whole_checkpoint_after_settling(w
                 checkpoint.save(whole, saved)
         else:
             checkpoint.save(whole, saved)
-    checkpoint.settle(saved)
+    outputs.settle(saved)
     assert checkpoint.load(saved).meta["seed"] == (3 if renames < 2 else 4)
     assert renames == 2 or files(saved) == old
     checkpoint.save(whole, saved)  # what was left over is in nobody's way
@@ -272,8 +272,8 @@ def test_whenever_a_writing_stops_there_is_one_whole_checkpoint_after_settling(w
 
 def test_settling_where_all_is_well_changes_nothing(saved, tmp_path):
     before = files(tmp_path)
-    checkpoint.settle(saved)
-    checkpoint.settle(tmp_path / "never")
+    outputs.settle(saved)
+    outputs.settle(tmp_path / "never")
     assert files(tmp_path) == before
 
 

@@ -12,7 +12,6 @@ parts/NAME.json     the same, where the part is a system of its own that lies be
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -29,12 +28,19 @@ from listenwell.configuration import instantiate
 from listenwell.decoding import Decoding
 from listenwell.models import build
 from listenwell.models.contract import Model
+from listenwell.outputs import Owner, write_folder
 from listenwell.sources import TOGETHER
 from listenwell.text import Tokenizer
 
 SCALE = ".8bit-scale"
 PARTS = "parts"
 BESIDE = "beside"
+
+FILES = frozenset(
+    {"model.safetensors", "config.json", "tokenizer.json", "meta.json", "training.safetensors", "training.json", PARTS}
+)
+OWNER = Owner("train", FILES, lambda folder: any((folder / name).exists() for name in FILES), keeps_others=True)
+"""Of the folder of a checkpoint: what else somebody put there stays there."""
 
 
 class CheckpointError(ValueError):
@@ -98,16 +104,17 @@ def save(
     eight_bit: bool = False,
     extra: Callable[[Path], None] | None = None,
     previous: Path | None = None,
+    owner: Owner = OWNER,
 ) -> None:
     """Writes the folder whole or not at all. `extra` may write more files into it before it counts;
-    a folder that was there moves to `previous`, or goes."""
+    a checkpoint that was there moves to `previous`, or goes; other files stay in the folder."""
 
     def fill(place: Path) -> None:
         _fill(checkpoint, place, eight_bit)
         if extra is not None:
             extra(place)
 
-    write_folder(folder, fill, previous)
+    write_folder(folder, fill, owner, previous)
 
 
 def learned_weights(model: Model) -> dict[str, Tensor]:
@@ -173,11 +180,13 @@ def set_decoding(folder: Path, decoding: Decoding) -> bool:
         meta["recipe"]["decoding"] = asdict(decoding)
 
     def fill(place: Path) -> None:
-        shutil.copytree(folder, place, dirs_exist_ok=True)
+        for entry in folder.iterdir():
+            if entry.name in FILES:  # what else is there stays where it is
+                (shutil.copytree if entry.is_dir() else shutil.copy2)(entry, place / entry.name)
         write_json(place / "config.json", config)
         write_json(place / "meta.json", meta)
 
-    write_folder(folder, fill)
+    write_folder(folder, fill, OWNER)
     return True
 
 
@@ -292,45 +301,3 @@ def from_eight_bit(weights: dict[str, Tensor]) -> dict[str, Tensor]:
         for name, weight in weights.items()
         if not name.endswith(SCALE)
     }
-
-
-def write_folder(folder: Path, fill: Callable[[Path], None], previous: Path | None = None) -> None:
-    """Fills a new folder and puts it in place of the old one, which moves to `previous` or goes.
-
-    Until the very last rename nothing that was good is touched; when writing fails, the half-written
-    folder is removed.
-    """
-    fresh = folder.with_name(f".{folder.name}.writing")
-    shutil.rmtree(fresh, ignore_errors=True)
-    try:
-        fresh.mkdir(parents=True)
-        fill(fresh)
-        for file in fresh.rglob("*"):
-            _sync(file)
-        _sync(fresh)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
-    aside = previous or folder.with_name(f".{folder.name}.old")
-    if folder.exists():
-        shutil.rmtree(aside, ignore_errors=True)
-        os.rename(folder, aside)
-    os.rename(fresh, folder)
-    _sync(folder.parent)
-    if previous is None:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def settle(folder: Path) -> None:
-    """Puts the old folder back where a stop between the two renames left none."""
-    aside = folder.with_name(f".{folder.name}.old")
-    if aside.exists() and not folder.exists():
-        os.rename(aside, folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -6,6 +6,7 @@ python -m listenwell.packing runs/multi-trs src/listenwell/zoo/multi-trs
 from __future__ import annotations
 
 import argparse
+import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from listenwell import checkpoint
 from listenwell.finding import find
 from listenwell.models import entry
+from listenwell.outputs import Owner, check_folder
 
 MOST_BYTES = 25_000_000
 
@@ -72,11 +74,21 @@ research on empathetic dialogue: it tells whether an utterance is negative, neut
   It can be wrong, and must not be taken for knowledge of how a person is.""",
     "limits": """\
 it learned from short English texts, and reads one utterance at a time, without what was said
-  before it. Kind words about something sad may count as negative.""",
+  before it. Kind words about something sad may count as negative. It gives every text a polarity, also
+  one that is not language; an evaluation counts gibberish as neutral, but neither sees whether words stand
+  in a sensible order or fit the context.""",
     "steps": LABELS["steps"],
 }
 
 CARD_FILE = "CARD.md"
+
+OWNER = Owner(
+    "packing",
+    checkpoint.FILES | {CARD_FILE},
+    lambda folder: all((folder / name).is_file() for name in (CARD_FILE, "config.json")),
+    keeps_others=True,
+)
+"""Of a packed system, which may have been evaluated in its folder: other files stay in it."""
 
 CARD = """\
 # {name}
@@ -104,20 +116,14 @@ def pack(run: Path, target: Path, evaluation: Path | None = None) -> Path:
     The numbers are those of the evaluation on the whole test split, or of the folder that `evaluate` wrote elsewhere.
     What is packed already can be packed again, for a new card: its weights stay what they are.
     """
+    check_folder(target, OWNER, "TARGET")
     found = find(run)
+    scores = _evaluation(run, evaluation)
     whole = checkpoint.load(found)
-    scores: dict[str, Any] = {}
-    scored = (evaluation or run / "evaluation" / "test") / "scores.json"
-    if evaluation is not None and not scored.is_file():
-        raise ValueError(f"{scored} is not there: name a folder that `listenwell evaluate` wrote")
-    if scored.is_file():
-        scores = checkpoint.read_json(scored)
-        if (split := scores["about"].get("split")) != "test":
-            raise ValueError(f"{scored} is of the split {split}: a card tells scores on test")
-        kept = {s["name"]: round(s["value"], 2) for s in scores["scores"]}
-        chosen = {name: kept[name] for name in ("perplexity-word", "accuracy@1") if name in kept}
-        about = {key: scores["about"].get(key) for key in ("decoding", "drawn") if key in scores["about"]}
-        whole.meta["card"] = {"scores": chosen, "test": scores["scores"], "decoding": None, **about}
+    kept = {s["name"]: round(s["value"], 2) for s in scores["scores"]}
+    chosen = {name: kept[name] for name in ("perplexity-word", "accuracy@1") if name in kept}
+    about = {key: scores["about"].get(key) for key in ("data", "decoding", "drawn") if key in scores["about"]}
+    whole.meta["card"] = {"scores": chosen, "test": scores["scores"], "decoding": None, **about}
 
     when = "as packed" if (found / CARD_FILE).is_file() else "before packing"
     card = _card(whole, target.name, scores, when)  # with all parts, also those that ship beside it
@@ -134,8 +140,22 @@ def pack(run: Path, target: Path, evaluation: Path | None = None) -> Path:
                 shown = target / file.relative_to(place)
                 raise ValueError(f"{shown} would have {size:,} bytes; a shipped file has at most {MOST_BYTES:,}")
 
-    checkpoint.save(whole, target, eight_bit=True, extra=fill)
+    checkpoint.save(whole, target, eight_bit=True, extra=fill, owner=OWNER)
     return target
+
+
+def _evaluation(run: Path, folder: Path | None) -> dict[str, Any]:
+    """The scores.json of a run on the test split: what ships says how good it is."""
+    scored = (folder or run / "evaluation" / "test") / "scores.json"
+    if not scored.is_file() and folder is not None:
+        raise ValueError(f"{scored} is not there: name a folder that `listenwell evaluate` wrote")
+    if not scored.is_file():
+        command = f"listenwell evaluate {shlex.quote(str(run))}"
+        raise ValueError(f"{run} has no evaluation on the test split for its card; make one with: {command}")
+    scores = checkpoint.read_json(scored)
+    if (split := scores["about"].get("split")) != "test":
+        raise ValueError(f"{scored} is of the split {split}: a card tells scores on test")
+    return scores
 
 
 def _beside(part: checkpoint.Checkpoint, target: Path) -> str | None:
@@ -226,7 +246,10 @@ def main() -> None:
     parser.add_argument("target", type=Path, help="folder to write")
     parser.add_argument("--evaluation", type=Path, help="folder of the numbers, if not RUN/evaluation/test")
     chosen = parser.parse_args()
-    print(pack(chosen.run, chosen.target, chosen.evaluation))
+    try:
+        print(pack(chosen.run, chosen.target, chosen.evaluation))
+    except ValueError as problem:
+        raise SystemExit(f"packing: {problem}") from problem
 
 
 if __name__ == "__main__":

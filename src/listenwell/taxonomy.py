@@ -70,6 +70,18 @@ def label_id(name: str) -> int:
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """The sentence for a name that is not known: it suggests the near one, else lists them all."""
     known = list(known)
-    near = get_close_matches(name.lower().replace("_", "-"), known, n=1, cutoff=0.6)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    near = near_name(name, known)
+    hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known)}"
     return f"unknown {kind} {name!r}; {hint}"
+
+
+def near_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is spelled most like this one, if any is."""
+    near = get_close_matches(name.strip().lower().replace("_", "-"), list(known), n=1, cutoff=0.6)
+    return near[0] if near else None
+
+
+def with_near_name(name: str, known: Iterable[str]) -> str:
+    """An unknown name with what it may stand for, in a few words."""
+    near = near_name(name, known)
+    return f"{name} ({near}?)" if near else name

@@ -17,6 +17,7 @@ from listenwell.dialogue import Label
 from listenwell.evaluation.control import control
 from listenwell.evaluation.measured import write
 from listenwell.hearing import fingerprint
+from listenwell.outputs import CONTROL
 from listenwell.reply import Reply
 from listenwell.taxonomy import INTENTS
 
@@ -87,7 +88,7 @@ def test_the_signature_says_by_whom_and_what_the_system_itself_chose_by():
 
 def test_the_numbers_and_every_reply_are_kept(tmp_path):
     found = control(Obedient(), made_items(2), Word(), quiet, ["sad", "wishing"], resamples=0)
-    write(found, tmp_path / "control")
+    write(found, tmp_path / "control", CONTROL)
     scores = json.loads((tmp_path / "control" / "scores.json").read_text())["scores"]
     assert [score["name"] for score in scores] == ["control-mean", "control-least", "control-sad", "control-wishing"]
     assert len((tmp_path / "control" / "replies.jsonl").read_text().splitlines()) == 4

@@ -42,12 +42,14 @@ def calibrate(
     from listenwell.dialogue import examples
     from listenwell.finding import find
     from listenwell.house.listening import listens
+    from listenwell.outputs import check_parent
 
     if not system.is_dir():
         raise ValueError(f"{system}: no such folder; a run's own checkpoint is calibrated, before it is packed")
     place = find(system)
     if (place / "training.json").is_file():
         raise ValueError(f"{place} is what a run goes on from; give the folder of the run, whose best is calibrated")
+    check_parent(place, "copy the run to a place where it can be changed")
     made = checkpoint.load(place)
     trained_on = made.meta.get("data", {})
     chosen = data or trained_on.get("source")

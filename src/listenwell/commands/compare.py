@@ -41,17 +41,21 @@ def compare(
         format: What to print.
     """
     import json
-    import os
     import sys
 
     from rich.console import Console
 
     from listenwell.commands.display import tracked
+    from listenwell.commands.numbers import at_least
     from listenwell.evaluation.compare import compare as put_together
     from listenwell.evaluation.evaluated import read_all
     from listenwell.evaluation.markdown import markdown
     from listenwell.evaluation.page import page
+    from listenwell.outputs import COMPARE, check_folder, write_folder
 
+    at_least(0, samples=samples)
+    if out is not None:
+        check_folder(out, COMPARE)
     systems = read_all(runs, split, data)
     if baseline in runs:
         baseline = systems[runs.index(baseline)].name
@@ -67,12 +71,13 @@ def compare(
     else:
         sys.stdout.write(forms[format]())
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
         names = {"markdown": "compare.md", "html": "compare.html", "json": "compare.json"}
-        for kind, name in names.items():
-            fresh = out / f".{name}.writing"
-            fresh.write_text(forms[kind](), encoding="utf-8")
-            os.replace(fresh, out / name)
+
+        def fill(place: Path) -> None:
+            for kind, name in names.items():
+                (place / name).write_text(forms[kind](), encoding="utf-8")
+
+        write_folder(out, fill, COMPARE)
         print(f"written to {out}: {', '.join(names.values())}", file=sys.stderr)
 
 

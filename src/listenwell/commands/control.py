@@ -36,12 +36,17 @@ def control(
         json: Print scores.json instead of a table.
     """
     from listenwell import checkpoint
+    from listenwell.commands.numbers import at_least
     from listenwell.commands.studies import study
+    from listenwell.evaluation.control import check_takes_intent
     from listenwell.evaluation.control import control as controlled
     from listenwell.finding import find
     from listenwell.hearing import load_labeller
 
+    at_least(0, limit=limit, resamples=resamples)
+
     def measure(bot: Any, items: list, progress: Any) -> Any:
+        check_takes_intent(bot)  # before a classifier is asked for that would not help
         recogniser = bot.labeller if labeller is None else load_labeller(checkpoint.load(find(labeller)))
         if recogniser is None:
             raise ValueError(

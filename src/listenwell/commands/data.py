@@ -47,8 +47,10 @@ def data(
         most_emotional: For select: how many dialogues to keep, by the mean over their turns of p(any emotion).
         json: Print JSON instead of tables.
     """
+    from listenwell.commands.numbers import at_least
     from listenwell.taxonomy import unknown_name
 
+    at_least(1, most_emotional=most_emotional)
     if verb not in VERBS and source is None:
         verb, source = "stats", verb
     if verb not in VERBS:
@@ -93,9 +95,12 @@ def _stats(
     from rich.console import Console
 
     from listenwell.commands.display import table
+    from listenwell.outputs import check_picture
     from listenwell.sources import Report
     from listenwell.sources.statistics import describe
 
+    if plot is not None:
+        check_picture(plot, "data", "--plot")
     report, console = Report(), Console()
     found = describe(_read(source, path, split, options, report), report)
     if plot is not None:
@@ -118,7 +123,7 @@ def _draw(found: Statistics, title: str, path: Path) -> None:
     if not are_the_41(found.labels):
         return draw(found, title, path)
     counts = {"turns": found.labels, **({"dialogues": found.emotions} if found.emotions else {})}
-    draw_distributions(counts, title, path)
+    draw_distributions(counts, title, path, "data")
 
 
 def _print_report(report: Any, console: Any) -> None:
@@ -134,11 +139,13 @@ def _print_report(report: Any, console: Any) -> None:
 def _convert(source: str, split: str | None, path: Path | None, out: Path | None, options: dict[str, Any]) -> None:
     from rich.console import Console
 
+    from listenwell.outputs import check_file
     from listenwell.sources import Report
     from listenwell.sources.jsonl import write
 
     if out is None:
         raise ValueError("data convert needs --out FILE.jsonl")
+    check_file(out)
     report = Report()
     count = write(_read(source, path, split, options, report), out)
     console = Console()
@@ -162,11 +169,13 @@ def _label(
     from listenwell.finding import find
     from listenwell.hearing import remembered
     from listenwell.labelling import has_gold, label_dialogues
+    from listenwell.outputs import check_file
     from listenwell.sources import Report
     from listenwell.sources.jsonl import write
 
     if out is None:
         raise ValueError("data label needs --out FILE.jsonl")
+    check_file(out)
     labeller = remembered(checkpoint.load(find(using)))
     # Read twice, the first time to know how much there is: a corpus need not fit in memory.
     turns = [has_gold(turn) for dialogue in _read(source, path, split, options, None) for turn in dialogue.turns]
@@ -195,11 +204,13 @@ def _select(
     from listenwell.commands.display import tracked
     from listenwell.emotionality import most_emotional
     from listenwell.labelling import Labeller
+    from listenwell.outputs import check_file
     from listenwell.sources import Report
     from listenwell.sources.jsonl import write
 
     if out is None or most is None:
         raise ValueError("data select needs --most_emotional N and --out FILE.jsonl")
+    check_file(out)
     labeller, report = Labeller.load(using), Report()
     dialogues = []
     for dialogue in _read(source, path, split, options, report):

@@ -20,7 +20,10 @@ def embeddings(systems: list[str], out: Path | None = None, json: bool = False) 
 
     from listenwell.commands.display import table
     from listenwell.evaluation.embeddings import draw, read
+    from listenwell.outputs import check_picture
 
+    if out is not None:
+        check_picture(out, "embeddings")
     found = [read(system) for system in systems]
     if out is not None:
         draw(found, out)

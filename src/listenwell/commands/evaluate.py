@@ -67,6 +67,7 @@ def evaluate(
     from listenwell.asking import lean
     from listenwell.commands.display import report, scores_table, tracked
     from listenwell.commands.listening import evaluate_listener
+    from listenwell.commands.numbers import at_least
     from listenwell.dialogue import examples
     from listenwell.evaluation.evaluate import all_parts, check_judge, drawn, write
     from listenwell.evaluation.evaluate import evaluate as measure
@@ -77,8 +78,14 @@ def evaluate(
     from listenwell.house.listening import listens
     from listenwell.house.system import House
     from listenwell.labelling import Labeller
+    from listenwell.outputs import EVALUATE, check_folder, resolved
     from listenwell.system import Bot
 
+    at_least(0, limit=limit, items=items, resamples=resamples)
+    if items and limit:
+        raise ValueError("--limit takes the first items and --items draws some; give one of them")
+    if out is not None:
+        check_folder(out, EVALUATE)
     remote = load(system, care=False, base_url=base_url) if is_remote(system) or base_url else None
     made = checkpoint.load(find(system)) if remote is None else None
     talks = made is None or made.model.talks
@@ -108,6 +115,7 @@ def evaluate(
             own = (data, part) == (trained_on, trained_part)
             named = folder_name(split, limit=limit) if own else folder_name(split, data, part, limit=limit)
             out = Path(system) / "evaluation" / named
+            check_folder(out, EVALUATE)
         if listens(made):
             return evaluate_listener(system, made, dialogues, about, out, limit, resamples, json)
         return _labels(system, made, dialogues, about, out, limit, resamples, json)
@@ -122,8 +130,6 @@ def evaluate(
         if not isinstance(bot, Bot | House):
             raise ValueError(f"{system} computes in a precision of its own; leave --precision out")
         bot.precision = precision
-    if items and limit:
-        raise ValueError("--limit takes the first items and --items draws some; give one of them")
     readers = {"labeller": reading(labeller, "emotion-intent"), "judge": reading(judge, "judge", "polarity")}
     if readers["labeller"] is None and made is not None and LABELLER in made.parts:
         readers["labeller"] = Labeller(made.parts[LABELLER])
@@ -141,12 +147,14 @@ def evaluate(
             split, None if usual else data, part, items, limit, decoding=None if way == own_decoding else way
         )
         out = Path(system) / "evaluation" / named
+        check_folder(out, EVALUATE)
     kept = None
     if out is not None:
         who: list[Any] = [system, base_url]
         if made is not None:
             who = [(fingerprint(one), one.model.config) for one in (made, *(part for _, part in all_parts(made)))]
-        kept = Kept(out.with_name(f".{out.name}.begun"), mark(chosen, who, bot.decoding, precision, __version__))
+        place = resolved(out)
+        kept = Kept(place.with_name(f".{place.name}.begun"), mark(chosen, who, bot.decoding, precision, __version__))
         if kept.replies:
             print(f"going on: {len(kept.replies):,} of {len(chosen):,} replies were written before", file=sys.stderr)
     try:

@@ -43,10 +43,15 @@ def generate(
     from listenwell import sources
     from listenwell.asking import asked
     from listenwell.commands.display import tracked
+    from listenwell.commands.numbers import at_least
     from listenwell.dialogue import Dialogue, examples
     from listenwell.finding import load
+    from listenwell.outputs import check_file
     from listenwell.sources.jsonl import write_lines
 
+    at_least(0, limit=limit)
+    if out is not None:
+        check_file(out)
     bot = load(system, care=False, base_url=base_url)
     if decoding is not None:
         bot.decoding = decoding.over(bot.decoding)

@@ -77,6 +77,7 @@ def rerank(
     ]
     columns = ("chosen by", "changed", *(shown[name][0] for name in names))
     by = found[0].weights
-    title = f"{evaluated.name}, {split}: {len(evaluated.records):,} items; all: {by.signature() if by else ''}"
+    told_split = evaluated.about.get("split") or split  # a folder that is named itself may hold another one
+    title = f"{evaluated.name}, {told_split}: {len(evaluated.records):,} items; all: {by.signature() if by else ''}"
     console = Console(width=None if Console().is_terminal else 160)
     console.print(table(title, columns, rows, right=columns[1:]))

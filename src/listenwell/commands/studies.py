@@ -27,7 +27,12 @@ def study(
     """Measures a system, given with its items and a progress bar, on some of a split; tells what was found."""
     from listenwell.commands.display import tracked
     from listenwell.finding import load
+    from listenwell.outputs import STUDIES, check_folder
 
+    if out is None and Path(system).is_dir():
+        out = Path(system) / "evaluation" / name
+    if out is not None:
+        check_folder(out, STUDIES[name])
     bot = load(system, care=False)
     if decoding is not None:
         bot.decoding = decoding.over(bot.decoding)
@@ -51,18 +56,17 @@ def some_items(data: str, split: str, path: Path | None, limit: int) -> list[Exa
 
 
 def tell(study: str, found: Measured, out: Path | None, json: bool) -> None:
-    """Writes what was found to `out`, or else into the folder of the run, if it was one, and prints the scores."""
+    """Writes what was found to `out`, if it is given, and prints the scores."""
     import json as encoder
 
     from listenwell.commands.display import report, scores_table
     from listenwell.evaluation.measured import write
+    from listenwell.outputs import STUDIES
 
     about: dict[str, Any] = found.about
-    if out is None and Path(about["system"]).is_dir():
-        out = Path(about["system"]) / "evaluation" / study
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
-        write(found, out)
+        write(found, out, STUDIES[study])
     if json:
         print(encoder.dumps(found.to_json()))
         return

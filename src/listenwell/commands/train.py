@@ -40,11 +40,13 @@ def train(
 
     import torch
 
+    from listenwell.commands.numbers import at_least
     from listenwell.training import load_recipe
     from listenwell.training.processes import is_main
     from listenwell.training.run import train as run
     from listenwell.training.stopping import Interrupted
 
+    at_least(0, threads=threads, save_every=save_every)
     if threads:
         torch.set_num_threads(threads)
     loaded = load_recipe(recipe, set or ())

@@ -117,8 +117,8 @@ class Comparison:
     def title(self) -> str:
         about = next((one.about for one in self.systems if not one.from_card), self.systems[0].about)
         number = next((n for one in self.systems if (n := item_number(one))), 0)
-        data = about.get("data") or "?"
-        return f"{data}, {about.get('split') or '?'} split, {number:,} items"
+        known = (about.get("data"), f"{about['split']} split" if about.get("split") else None, f"{number:,} items")
+        return ", ".join(part for part in known if part)
 
     @property
     def legend(self) -> str:
@@ -206,6 +206,7 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         columns = [{"name": c.name, "unit": c.unit, "better": c.better, "judged": c.judged} for c in self.columns]
         return {
+            "command": "compare",
             "title": self.title,
             "baseline": self.baseline,
             "columns": columns,

@@ -33,8 +33,7 @@ def control(
     Nothing is chosen here by what the classifier says. A system that itself chooses among candidates may ask the same
     one whether a reply does what was asked for: the signature says by what it chose.
     """
-    if not getattr(system, "takes_label", False):
-        raise ValueError(f"{system.name} cannot be asked for an intent; house and meed2 can")
+    check_takes_intent(system)
     for intent in intents:
         label_id(intent)
     contexts = contexts_of(items)
@@ -53,6 +52,11 @@ def control(
     how |= {"guidance": f"{decoding.guidance:g}"} if decoding.guidance else {}
     signature = Signature.of("control", **how, reranked=decoding.rerank.signature() or "no")
     return Measured(control_scores(hits, intents, signature, resamples), records)
+
+
+def check_takes_intent(system: System) -> None:
+    if not getattr(system, "takes_label", False):
+        raise ValueError(f"{system.name} cannot be asked for an intent; house and meed2 can")
 
 
 def control_scores(hits: np.ndarray, intents: Sequence[str], signature: Signature, resamples: int) -> list[Score]:

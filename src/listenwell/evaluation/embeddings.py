@@ -11,6 +11,7 @@ import numpy as np
 
 from listenwell.finding import load
 from listenwell.metrics.extras import need
+from listenwell.outputs import save_picture
 from listenwell.taxonomy import EMOTIONS, POSITIVE
 
 IS_POSITIVE = np.array([name in POSITIVE for name in EMOTIONS])
@@ -81,8 +82,7 @@ def draw(found: Sequence[Embeddings], path: Path) -> None:
     for index, one in enumerate(found):
         _draw_plane(figure.add_subplot(1, len(found), index + 1), one)
     figure.axes[0].legend(loc="best", fontsize=9, frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
+    save_picture(figure, path, "embeddings", dpi=130)
 
 
 def _draw_plane(axes: Any, one: Embeddings) -> None:

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from listenwell import metrics
-from listenwell.checkpoint import Checkpoint, same_training, write_folder, write_json
+from listenwell.checkpoint import Checkpoint, same_training, write_json
 from listenwell.dialogue import Dialogue, Example, as_heard
 from listenwell.evaluation.kept import Kept
 from listenwell.evaluation.pictures import draw_distributions
 from listenwell.hearing import Labels, fingerprint, is_labelled, labelled_as_here
 from listenwell.labelling import Labeller
 from listenwell.metrics import Score
+from listenwell.outputs import EVALUATE, write_folder
 from listenwell.reply import Reply
 from listenwell.sentences import sentence_encoder
 from listenwell.system import Likelihoods, System
@@ -252,8 +253,11 @@ def positivity_scores(
     scores = []
     for name, (by, values) in found.items():
         said, before = np.split(values, 2)
-        scores.append(metrics.positivity(said, by=by, name=name, resamples=resamples))
-        scores.append(metrics.positivity(said, by=by, before=before, name=name, resamples=resamples))
+        how: dict[str, Any] = {"by": by, "name": name, "resamples": resamples}
+        if name == "positivity":  # a classifier says something of any text
+            how["language"] = metrics.readable(texts[: len(replies)])
+        scores.append(metrics.positivity(said, **how))
+        scores.append(metrics.positivity(said, before=before, **how))
     return scores
 
 
@@ -336,7 +340,7 @@ def write(evaluation: Evaluation, folder: Path) -> None:
                 if any(candidate.terms for candidate in reply.candidates):  # so that others may be chosen (`rerank`)
                     record["candidates"] = [candidate.to_json() for candidate in reply.candidates]
                 lines.write(json.dumps(record, ensure_ascii=False) + "\n")
-        summary = {"system": evaluation.system, "about": evaluation.about}
+        summary = {"command": EVALUATE.command, "system": evaluation.system, "about": evaluation.about}
         if evaluation.labels:
             summary["labels"] = {side: dict(found.most_common()) for side, found in evaluation.labels.items()}
             title = f"{evaluation.system} on {evaluation.about.get('data', '')}, {evaluation.about.get('split', '')}"
@@ -344,4 +348,4 @@ def write(evaluation: Evaluation, folder: Path) -> None:
         write_json(place / "scores.json", {**summary, "scores": [s.to_json() for s in evaluation.scores]})
         write_json(place / "items.json", [s.to_json(items=True) for s in evaluation.scores])
 
-    write_folder(folder, fill)
+    write_folder(folder, fill, EVALUATE)

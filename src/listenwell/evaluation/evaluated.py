@@ -13,8 +13,11 @@ from typing import Any
 
 from listenwell.finding import shipped
 from listenwell.metrics.score import Score
-from listenwell.sources.jsonl import is_jsonl
+from listenwell.sources.jsonl import is_jsonl, json_problem
 from listenwell.taxonomy import unknown_name
+
+USUAL_DATA = "empathetic-dialogues"
+"""What a system that talks is evaluated on where no other corpus is named."""
 
 FILES = ("scores.json", "items.json", "replies.jsonl")
 
@@ -139,6 +142,9 @@ def read_card(place: Path, name: str, split: str) -> Evaluated | None:
         return None
     about = {key: meta[key] for key in ABOUT if key in meta and key != "data"}  # its data is what it was trained on
     about |= {"split": split, "decoding": card.get("decoding"), **({"drawn": card["drawn"]} if "drawn" in card else {})}
+    # The first cards did not name the corpus: it was the one that systems which talk are evaluated on unless told.
+    talks = any("replies" in score["signature"] for score in card["test"])
+    about |= {"data": data} if (data := card.get("data", USUAL_DATA if talks else None)) else {}
     return Evaluated(name, place, _scores(card["test"], file), (), about)
 
 
@@ -218,9 +224,9 @@ def _records(file: Path) -> list[dict[str, Any]]:
     with file.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                record = json.loads(line)
-            except ValueError as problem:
-                raise ValueError(f"{file} line {number}: no JSON ({problem})") from problem
+                record = json.loads(line.rstrip())
+            except json.JSONDecodeError as problem:
+                raise ValueError(f"{file} line {number}: no JSON ({json_problem(line.rstrip(), problem)})") from problem
             if not isinstance(record, dict) or not {"id", "context", "reply"} <= record.keys():
                 raise ValueError(f"{file} line {number}: a record has id, context and reply")
             found.append(record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from listenwell.dialogue import Example
+from listenwell.outputs import OutputError, discard
 from listenwell.reply import Candidate, Reply
 from listenwell.system import Likelihoods
 
 REPLIES, LIKELIHOODS = "replies.jsonl", "likelihoods.npz"
+MARK = re.compile("[0-9a-f]{16}")
 
 
 def mark(items: Sequence[Example], *rest: object) -> str:
@@ -41,7 +43,8 @@ class Kept:
         if (folder / asked).is_file():
             self._read()
         else:
-            shutil.rmtree(folder, ignore_errors=True)
+            if not discard(folder, self._own_names()):
+                raise OutputError(f"{folder} holds what no evaluation wrote, and nothing was done; move it away")
             folder.mkdir(parents=True)
             (folder / asked).touch()
 
@@ -63,7 +66,11 @@ class Kept:
 
     def gone(self) -> None:
         """All is written where it belongs."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        discard(self.folder, self._own_names())
+
+    def _own_names(self) -> set[str]:
+        marks = {path.name for path in self.folder.glob("*") if MARK.fullmatch(path.name)}
+        return {REPLIES, LIKELIHOODS, *marks}
 
     def _read(self) -> None:
         whole = []

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from listenwell import metrics
-from listenwell.checkpoint import write_folder, write_json
+from listenwell.checkpoint import write_json
 from listenwell.dialogue import ROLES, Dialogue, Example, examples
 from listenwell.evaluation.evaluate import Progress
 from listenwell.evaluation.pictures import draw_confusion
 from listenwell.hearing import labelled_as_here
 from listenwell.labelling import Labeller
 from listenwell.metrics import Score
+from listenwell.outputs import EVALUATE, write_folder
 from listenwell.sources.jsonl import write_lines
 from listenwell.taxonomy import LABELS
 
@@ -128,9 +129,10 @@ def write(found: LabelEvaluation, folder: Path) -> None:
 
     def fill(place: Path) -> None:
         write_lines(found.records, place / "labels.jsonl")
-        summary = {"system": found.system, "about": found.about, "scores": [s.to_json() for s in found.scores]}
+        summary: dict[str, Any] = {"command": EVALUATE.command, "system": found.system, "about": found.about}
+        summary["scores"] = [s.to_json() for s in found.scores]
         write_json(place / "scores.json", {**summary, "classes": [asdict(one) for one in found.classes]})
         told = f"{found.about.get('data', '')}, {found.about.get('split', '')}".strip(", ")
         draw_confusion(found.confusion, found.names, f"{found.system} on {told}", place / "confusion.png")
 
-    write_folder(folder, fill)
+    write_folder(folder, fill, EVALUATE)

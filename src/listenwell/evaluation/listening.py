@@ -15,7 +15,7 @@ import numpy as np
 
 from listenwell import metrics
 from listenwell.calibration import gold_emotion, gold_label
-from listenwell.checkpoint import write_folder, write_json
+from listenwell.checkpoint import write_json
 from listenwell.dialogue import Example
 from listenwell.evaluation.evaluate import Progress, emotion_scores, label_scores
 from listenwell.evaluation.pictures import draw_confusion
@@ -23,6 +23,7 @@ from listenwell.hearing import labelled_as_here
 from listenwell.house.listening import Heard, Listening
 from listenwell.metrics import Score
 from listenwell.metrics.emotion import ABSENT
+from listenwell.outputs import EVALUATE, write_folder
 from listenwell.reply import Reply
 from listenwell.sources.jsonl import write_lines
 from listenwell.taxonomy import EMOTIONS, LABELS
@@ -89,9 +90,10 @@ def write(found: ListeningEvaluation, folder: Path) -> None:
 
     def fill(place: Path) -> None:
         write_lines(found.records, place / "heard.jsonl")
-        summary = {"system": found.system, "about": found.about, "scores": [s.to_json() for s in found.scores]}
+        summary: dict[str, Any] = {"command": EVALUATE.command, "system": found.system, "about": found.about}
+        summary["scores"] = [s.to_json() for s in found.scores]
         write_json(place / "scores.json", summary)
         told = f"{found.about.get('data', '')}, {found.about.get('split', '')}".strip(", ")
         draw_confusion(found.confusion, EMOTIONS, f"{found.system} on {told}", place / "confusion.png")
 
-    write_folder(folder, fill)
+    write_folder(folder, fill, EVALUATE)

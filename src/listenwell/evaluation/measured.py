@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from listenwell.checkpoint import write_folder, write_json
+from listenwell.checkpoint import write_json
 from listenwell.dialogue import Dialogue, Example, as_heard
 from listenwell.metrics import Score
+from listenwell.outputs import Owner, write_folder
 from listenwell.sources.jsonl import write_lines
 
 
@@ -32,11 +33,11 @@ def contexts_of(items: Sequence[Example]) -> list[Dialogue]:
     return [Dialogue(item.id, as_heard(item).context) for item in items]
 
 
-def write(found: Measured, folder: Path) -> None:
+def write(found: Measured, folder: Path, study: Owner) -> None:
     """scores.json and replies.jsonl: the numbers, and a record for each reply."""
 
     def fill(place: Path) -> None:
         write_lines(found.records, place / "replies.jsonl")
-        write_json(place / "scores.json", found.to_json())
+        write_json(place / "scores.json", {"command": study.command, **found.to_json()})
 
-    write_folder(folder, fill)
+    write_folder(folder, fill, study)

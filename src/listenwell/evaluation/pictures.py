@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from listenwell.metrics.extras import need
+from listenwell.outputs import save_picture
 from listenwell.taxonomy import EMOTIONS, INTENTS, LABELS
 
 COLOURS = ("#4878a8", "#c8773a", "#5b9a62", "#9a6fb0", "#7f7f7f")
@@ -39,14 +39,16 @@ def draw_confusion(table: np.ndarray, names: Sequence[str], title: str, path: Pa
     right = table.diagonal().sum() / table.sum()
     axes.set_title(f"{title}: {right:.1%} right", fontsize=10)
     axes.figure.colorbar(image, ax=axes, shrink=0.5, label="% of the gold label's items")
-    _save(axes.figure, path)
+    save_picture(axes.figure, path, "evaluate", dpi=130)
 
 
-def draw_distributions(counts: Mapping[str, Mapping[str, int]], title: str, path: Path) -> None:
+def draw_distributions(
+    counts: Mapping[str, Mapping[str, int]], title: str, path: Path, command: str = "evaluate"
+) -> None:
     """Bars for the share of each of the 41 labels, side by side where there are several corpora or systems.
 
     `counts`: what each bar's colour stands for, and how often it has each label; others than the 41 do not count. The
-    emotions, the intents and neutral stand in three groups, in the order of the taxonomy.
+    emotions, the intents and neutral stand in three groups, in the order of the taxonomy. The file tells the `command`.
     """
     counts = {name: {label: found.get(label, 0) for label in LABELS} for name, found in counts.items()}
     totals = {name: sum(found.values()) for name, found in counts.items()}
@@ -67,7 +69,7 @@ def draw_distributions(counts: Mapping[str, Mapping[str, int]], title: str, path
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
     axes.legend(fontsize=8, frameon=False)
-    _save(axes.figure, path)
+    save_picture(axes.figure, path, command, dpi=130)
 
 
 def _grouped() -> np.ndarray:
@@ -76,8 +78,3 @@ def _grouped() -> np.ndarray:
     gaps[len(EMOTIONS) :] += 0.8
     gaps[len(EMOTIONS) + len(INTENTS) :] += 0.8
     return np.arange(len(LABELS)) + gaps
-
-
-def _save(figure: Any, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)

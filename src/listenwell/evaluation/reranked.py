@@ -128,6 +128,7 @@ class _Read:
         if judge is not None:
             chances = judge.distribution(texts, progress("positivity", len(texts)))
             self.leaning["positivity"] = (judge.checkpoint.name, metrics.leaning(chances))
+            self.language = metrics.readable(texts)
         if find_spec("vaderSentiment") is not None:
             self.leaning["vader"] = (metrics.vader_version(), metrics.vader(texts, progress("VADER", len(texts))))
         self.encoder = encoder
@@ -139,7 +140,13 @@ class _Read:
     def __call__(self, said: Sequence[str]) -> list[Score]:
         rows = [self.place[text] for text in said]
         scores = [
-            metrics.positivity(values[rows], by=by, name=name, resamples=0)
+            metrics.positivity(
+                values[rows],
+                by=by,
+                language=self.language[rows] if name == "positivity" else None,
+                name=name,
+                resamples=0,
+            )
             for name, (by, values) in self.leaning.items()
         ]
         if self.encoder is not None:

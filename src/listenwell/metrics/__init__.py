@@ -20,7 +20,7 @@ from listenwell.metrics.emotion import (
 )
 from listenwell.metrics.likelihood import perplexity, perplexity_per_word
 from listenwell.metrics.overlap import average_bleu, bleu, sacre_bleu
-from listenwell.metrics.positivity import leaning, positivity, vader, vader_version
+from listenwell.metrics.positivity import leaning, positivity, readable, vader, vader_version
 from listenwell.metrics.reply_emotion import reply_emotion_accuracy
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.significance import Comparison, paired_bootstrap, paired_t_test
@@ -49,6 +49,7 @@ __all__ = [
     "perplexity",
     "perplexity_per_word",
     "positivity",
+    "readable",
     "reply_emotion_accuracy",
     "sacre_bleu",
     "sentence_similarity",

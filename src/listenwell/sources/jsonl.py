@@ -10,17 +10,17 @@ import json
 import os
 import secrets
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from listenwell.dialogue import Dialogue
+from listenwell.dialogue import Dialogue, Label
 from listenwell.sources import dirt
 from listenwell.sources.report import Report, SourceError, shorten
 from listenwell.sources.splits import split_name, split_of_file
-from listenwell.taxonomy import EMOTION_ID, LABEL_ID
+from listenwell.taxonomy import EMOTION_ID, LABEL_ID, with_near_name
 
 NAME = "jsonl"
 ENDINGS = (".jsonl", ".jsonl.gz")
@@ -83,11 +83,12 @@ def read_stream(stream: IO[bytes], file: str, split: str | None = None) -> Itera
 
 def parse(text: str, file: str, number: int) -> Dialogue:
     """The dialogue of one line."""
+    text = text.rstrip()  # a line break at its end would be counted as another line
     try:
         record = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        found = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else "endless nesting"
-        raise SourceError.at(file, number, f"{found} in {shorten(text)!r}", "one JSON object a line") from error
+        found = f"{json_problem(text, error)} in {shorten(text)!r}"
+        raise SourceError.at(file, number, found, "one JSON object a line") from error
     if "\\ud" in text.lower():
         # Half of a surrogate pair may be escaped in JSON but is no text: tokenizers and UTF-8 refuse it.
         whole = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -98,10 +99,37 @@ def parse(text: str, file: str, number: int) -> Dialogue:
             if not isinstance(record.get(key, ""), str):
                 raise SourceError.at(file, number, f"{key} is {shorten(repr(record[key]))}", "a string")
     try:
-        return Dialogue.from_json(record)
+        return _with_known_names(Dialogue.from_json(record))
     except ValueError as error:
         expected = 'a dialogue such as {"id": "d1", "turns": [{"speaker": "speaker", "text": "I passed!"}]}'
         raise SourceError.at(file, number, shorten_message(str(error)), expected) from error
+
+
+def json_problem(text: str, error: json.JSONDecodeError | RecursionError) -> str:
+    """What is wrong with a line of JSON, and in which column."""
+    if isinstance(error, RecursionError):
+        return "endless nesting"
+    if error.pos >= len(text) or error.msg.startswith("Unterminated string"):
+        return f"cut off at column {len(text) + 1}"
+    return f"{error.msg} at column {error.pos + 1}"
+
+
+def _with_known_names(dialogue: Dialogue) -> Dialogue:
+    """The emotion and the labels as the taxonomy spells them: "Joyful" is joyful. Other names stay as they are."""
+    emotion = _as_known(dialogue.emotion, EMOTION_ID)
+    labels = [_as_known(turn.label, LABEL_ID) for turn in dialogue.turns]
+    if emotion is dialogue.emotion and all(
+        label is turn.label for label, turn in zip(labels, dialogue.turns, strict=True)
+    ):
+        return dialogue
+    turns = tuple(replace(turn, label=label) for turn, label in zip(dialogue.turns, labels, strict=True))
+    return replace(dialogue, emotion=emotion, turns=turns)
+
+
+def _as_known(label: Label | None, known: Container[str]) -> Label | None:
+    if label is None or label.name in known or label.name.strip().lower() not in known:
+        return label
+    return replace(label, name=label.name.strip().lower())
 
 
 def shorten_message(message: str, width: int = 160) -> str:
@@ -176,7 +204,7 @@ class Inspector:
         if len(dialogue.turns) < 2:
             yield dirt.ONE_TURN, opening
         if dialogue.emotion is not None and dialogue.emotion.name not in EMOTION_ID:
-            yield dirt.UNKNOWN_EMOTION, dialogue.emotion.name
+            yield dirt.UNKNOWN_EMOTION, with_near_name(dialogue.emotion.name, EMOTION_ID)
         before = None
         for turn in dialogue.turns:
             if turn.label is not None and turn.label.name not in LABEL_ID:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from listenwell.outputs import save_picture
 from listenwell.sources.statistics import Statistics
 
 
@@ -26,5 +27,4 @@ def draw(found: Statistics, title: str, path: Path) -> None:
         axes.tick_params(axis="y", labelsize=8)
         axes.grid(axis="x", alpha=0.3)
         axes.set_xlabel("dialogues" if name == "emotions" else "turns")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    save_picture(figure, path, "data", dpi=110)

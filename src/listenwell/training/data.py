@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from listenwell.configuration import ConfigError
 from listenwell.dialogue import Dialogue, Example, examples
 from listenwell.hearing import Labels, label_all
 from listenwell.models.contract import Batch, WordPrior
+from listenwell.taxonomy import EMOTION_ID, EMOTIONS, with_near_name
 from listenwell.text import Tokenizer, train_tokenizer
 from listenwell.text.lexicon import emotional_words
 from listenwell.training.recipe import DataConfig, Recipe, Stage, Stream
@@ -65,14 +67,34 @@ def encode_split(
     *,
     cut_replies: bool,
     labeller: Labels | None = None,
+    unknown: Counter[str] | None = None,
 ) -> Encoded:
+    """The examples of a split as ids. Emotions that none of the 32 is named, and so are not learned, are counted in
+    `unknown`."""
     items: Iterable[Example] = read_examples(data, split)
+    if unknown is not None:
+        items = _counted(items, unknown)
     if labeller is not None:
         items = label_all(items, labeller)
     encoded = encode(items, tokenizer, recipe.encoding, cut_replies, data.labels)
     if not len(encoded):
         raise NothingThereError(f"{data.source}, split {split}: there is no example with {' and '.join(data.sides)}")
     return encoded
+
+
+def _counted(items: Iterable[Example], unknown: Counter[str]) -> Iterator[Example]:
+    for item in items:
+        if item.emotion is not None and item.emotion.name not in EMOTION_ID:
+            unknown[item.emotion.name] += 1
+        yield item
+
+
+def unknown_emotions(unknown: Counter[str]) -> str:
+    """What to say of emotions that are not learned, the most frequent first."""
+    most = [f"{number:,} of {with_near_name(name, EMOTIONS)}" for name, number in unknown.most_common(5)]
+    more = ["…"] if len(unknown) > len(most) else []
+    told = ", ".join([*most, *more])
+    return f"{unknown.total():,} examples have an emotion that is none of the 32, which is not learned: {told}"
 
 
 def word_prior(recipe: Recipe, tokenizer: Tokenizer, encoded: Encoded) -> WordPrior:

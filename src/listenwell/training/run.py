@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +13,7 @@ import torch
 import yaml
 from rich.console import Console
 
-from listenwell import __version__, checkpoint
+from listenwell import __version__, checkpoint, outputs
 from listenwell.checkpoint import Checkpoint, CheckpointError
 from listenwell.configuration import ConfigError
 from listenwell.finding import find
@@ -20,12 +21,19 @@ from listenwell.hearing import fingerprint
 from listenwell.models import build
 from listenwell.models.contract import Model
 from listenwell.training.curves import draw
-from listenwell.training.data import encode_split, learn_tokenizer, mixed, training_hash, word_prior
+from listenwell.training.data import encode_split, learn_tokenizer, mixed, training_hash, unknown_emotions, word_prior
 from listenwell.training.display import Display
 from listenwell.training.processes import Precision, Processes
 from listenwell.training.recipe import Recipe, recipe_texts
 from listenwell.training.resuming import Place, read_place, read_training
 from listenwell.training.trainer import Trainer
+
+RECIPE_FILE = "recipe.yaml"
+WRITTEN_BY = "# Written by listenwell train: the recipe of this run, as it was trained."
+RUN_FILES = frozenset(
+    {RECIPE_FILE, "log.jsonl", "log.writing", "tensorboard", "curves.png", ".last.writing", ".best.writing"}
+)
+"""What a run that has no checkpoint yet may have written into its folder."""
 
 
 def train(
@@ -45,16 +53,15 @@ def train(
     """
     processes = Processes(precision, device)
     display = Display(Console(stderr=True), quiet or not processes.main)
+    _check_folder(recipe, folder, resume)
     data_hash = training_hash(recipe)
     mark = f"{recipe.fingerprint()}-{data_hash}"
     if processes.main:
         for name in ("last", "best"):
-            checkpoint.settle(folder / name)
+            outputs.settle(folder / name)
     processes.wait()
     found = _newest(folder, display) if resume else None
     if found is None:
-        if not resume and any((folder / name).exists() for name in ("last", "previous", "best")):
-            raise ConfigError(f"{folder} holds a run already: go on with --resume, or name another folder with --out")
         made, place, source = _fresh(recipe, folder, data_hash, display, processes), Place(mark), None
         if processes.main:
             folder.mkdir(parents=True, exist_ok=True)
@@ -79,6 +86,27 @@ def train(
     display.say(f"trained on {place.total_seen:,} examples in {minutes:.1f} minutes: {folder / 'best'}")
     processes.end()
     return folder / "best"
+
+
+def _check_folder(recipe: Recipe, folder: Path, resume: bool) -> None:
+    """Whether the run may be written there: a new one only where nothing else lies, one that goes on where it is."""
+    begun = any((folder / name).exists() for name in ("last", "previous", "best", ".last.old", ".best.old"))
+    if begun and not resume:
+        raise ConfigError(f"{folder} holds a run already: go on with --resume, or name another folder with --out")
+    if begun:
+        outputs.check_parent(folder / "best", "copy the run to a place where it can be changed")
+    else:
+        owner = outputs.Owner("train", RUN_FILES, lambda place: _wrote_recipe(recipe, place))
+        outputs.check_folder(folder, owner)
+
+
+def _wrote_recipe(recipe: Recipe, folder: Path) -> bool:
+    """Whether a folder without any checkpoint is one that a run began in and was stopped."""
+    try:
+        text = (folder / RECIPE_FILE).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return False
+    return text.startswith(WRITTEN_BY) or text == _recipe_text(recipe)  # earlier versions did not say so
 
 
 def _newest(folder: Path, display: Display) -> tuple[Checkpoint, Place, Path] | None:
@@ -121,7 +149,11 @@ def _take_decoding(
 
 
 def _write_recipe(recipe: Recipe, folder: Path) -> None:
-    (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe.to_dict(), sort_keys=False), encoding="utf-8")
+    (folder / RECIPE_FILE).write_text(f"{WRITTEN_BY}\n{_recipe_text(recipe)}", encoding="utf-8")
+
+
+def _recipe_text(recipe: Recipe) -> str:
+    return yaml.safe_dump(recipe.to_dict(), sort_keys=False)
 
 
 def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, processes: Processes) -> Checkpoint:
@@ -135,7 +167,10 @@ def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, proce
             command = f"listenwell calibrate {place if place.is_dir() else find(name)}"
             display.warn(f"parts.{part}: {name} is not calibrated, and this run keeps it as it is; first: {command}")
     tokenizer = learn_tokenizer(recipe) if start is None else start.tokenizer
-    encoded = encode_split(recipe, recipe.data, recipe.data.split, tokenizer, cut_replies=True)
+    unknown: Counter[str] = Counter()
+    encoded = encode_split(recipe, recipe.data, recipe.data.split, tokenizer, cut_replies=True, unknown=unknown)
+    if unknown:
+        display.warn(unknown_emotions(unknown))
     torch.manual_seed(recipe.seed)
     choices: dict[str, Any] = dict(recipe.model)
     name = choices.pop("name", None)
