@@ -224,13 +224,13 @@ def test_extra_files_are_part_of_the_whole_and_the_old_folder_can_be_kept(whole,
     old = files(saved)
     whole.meta["seed"] = 4
     checkpoint.save(
-        whole, saved, extra=lambda folder: checkpoint.write_json(folder / "more.json", [1]), previous=previous
+        whole, saved, extra=lambda folder: checkpoint.write_json(folder / "training.json", [1]), previous=previous
     )
     assert files(previous) == old
-    assert json.loads((saved / "more.json").read_text()) == [1]
+    assert json.loads((saved / "training.json").read_text()) == [1]
     assert {path.name for path in saved.parent.iterdir()} == {"best", "previous"}
     checkpoint.save(whole, saved, previous=previous)
-    assert "more.json" in files(previous)
+    assert "training.json" in files(previous)
     assert checkpoint.load(saved).meta["seed"] == 4
 
 
@@ -256,7 +256,7 @@ def test_whenever_a_writing_stops_there_is_one_whole_checkpoint_after_settling(w
 
     whole.meta["seed"] = 4
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoint.os, "rename", stop)
+        patched.setattr(outputs.os, "rename", stop)
         if renames < 2:
             with pytest.raises(Stopped):
                 checkpoint.save(whole, saved)

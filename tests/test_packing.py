@@ -1,5 +1,6 @@
 """What is made ready to ship."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,15 @@ from listenwell.evaluation.evaluated import read_card
 MADE = {"recipe": {"name": "small"}, "seed": 3, "data": {"source": "shipped"}, "begun": "then", "commit": "abc"}
 
 
+def evaluated(run):
+    """Writes what an evaluation of the run on test would have written."""
+    score = {"name": "bleu-4", "value": 1.5, "unit": "", "signature": "bleu"}
+    (run / "evaluation" / "test").mkdir(parents=True, exist_ok=True)
+    checkpoint.write_json(
+        run / "evaluation" / "test" / "scores.json", {"about": {"data": "shipped", "split": "test"}, "scores": [score]}
+    )
+
+
 @pytest.fixture
 def runs(tiny_model, tokenizer, tmp_path):
     """A run of a plain system, and one that has it as a part."""
@@ -18,7 +28,38 @@ def runs(tiny_model, tokenizer, tmp_path):
     checkpoint.save(plain, tmp_path / "runs" / "trs" / "best")
     whole = Checkpoint("multi-trs", tiny_model(), tokenizer, meta={**MADE, "seed": 4}, parts={"plain": plain})
     checkpoint.save(whole, tmp_path / "runs" / "multi-trs" / "best")
+    for name in ("trs", "multi-trs"):
+        evaluated(tmp_path / "runs" / name)
     return tmp_path / "runs"
+
+
+def test_a_run_without_an_evaluation_is_not_packed(runs, tmp_path):
+    shutil.rmtree(runs / "trs" / "evaluation")
+    with pytest.raises(ValueError, match=r"has no evaluation on the test split .* listenwell evaluate .*/runs/trs"):
+        packing.pack(runs / "trs", tmp_path / "zoo" / "trs")
+    assert not (tmp_path / "zoo").exists()
+
+
+def test_only_what_was_packed_is_packed_over(runs, tmp_path):
+    best = runs / "trs" / "best"
+    weights = (best / "model.safetensors").read_bytes()
+    for target in (best, runs / "trs"):
+        with pytest.raises(ValueError, match=r"did not write .* name another with TARGET"):
+            packing.pack(runs / "trs", target)
+    assert (best / "model.safetensors").read_bytes() == weights
+
+
+def test_what_lies_beside_a_packed_system_stays_there(runs, tmp_path):
+    place = packing.pack(runs / "trs", tmp_path / "zoo" / "trs")
+    evaluated(place)
+    packing.pack(place, place)
+    assert (place / "evaluation" / "test" / "scores.json").is_file()
+    assert [entry.name for entry in place.parent.iterdir()] == ["trs"]
+
+
+def test_the_card_tells_the_corpus_of_its_numbers(runs, tmp_path):
+    place = packing.pack(runs / "trs", tmp_path / "zoo" / "trs")
+    assert read_card(place, "trs", "test").about["data"] == "shipped"
 
 
 def test_what_ships_has_a_card_and_its_parts(runs, tmp_path):
@@ -77,6 +118,7 @@ def licence(place):
 
 def packed(made, folder):
     checkpoint.save(made, folder / "run" / "best")
+    evaluated(folder / "run")
     return packing.pack(folder / "run", folder / "zoo" / made.name)
 
 

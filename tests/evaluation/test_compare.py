@@ -282,11 +282,11 @@ def test_a_name_cannot_break_the_markdown(tmp_path: Path):
 def test_the_command_takes_many_runs_and_writes_three_files(runs, tmp_path: Path, capsys):
     out = tmp_path / "results"
     out.mkdir()
-    (out / "mine.txt").write_text("kept", encoding="utf-8")
-    cli.main(["compare", *runs, "--published", "mime/2", "--published", "dual-emp/1", "--out", str(out)])
+    for _ in range(2):  # into an empty folder, and in place of what it wrote itself
+        cli.main(["compare", *runs, "--published", "mime/2", "--published", "dual-emp/1", "--out", str(out)])
     said = capsys.readouterr()
     assert all(name in said.out for name in ("plain", "hears", "endpoint", "Dual-Emp-Paired", "Against plain"))
-    assert sorted(file.name for file in out.iterdir()) == ["compare.html", "compare.json", "compare.md", "mine.txt"]
+    assert sorted(file.name for file in out.iterdir()) == ["compare.html", "compare.json", "compare.md"]
     assert json.loads((out / "compare.json").read_text(encoding="utf-8"))["baseline"] == "plain"
 
 
@@ -307,3 +307,15 @@ def test_comparing_brings_up_no_tensors():
     code = "import sys; from listenwell.evaluation import evaluated, markdown, page; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_the_scores_on_cards_are_headed_by_their_corpus(capsys):
+    cli.main(["compare", "multi-trs", "mime", "--scores", "bleu-4"])
+    assert capsys.readouterr().out.startswith("empathetic-dialogues, test split, 5,257 items")
+
+
+def test_a_record_that_is_cut_off_is_told_with_its_column(runs):
+    replies = next(Path(runs[0]).rglob("replies.jsonl"))
+    replies.write_text(replies.read_text().splitlines()[0] + '\n{"id": "2", "rep\n')
+    with pytest.raises(ValueError, match=r"replies\.jsonl line 2: no JSON \(cut off at column 17\)"):
+        read_all(runs)

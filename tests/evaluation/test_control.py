@@ -133,3 +133,11 @@ def test_the_command_measures_with_the_system_s_own_classifier_or_another(run, t
     main([*words, "--labeller", str(run / "other"), "--out", str(run / "out")])
     assert "control-mean" in capsys.readouterr().out
     assert fingerprint(other)[:8] in (run / "out" / "scores.json").read_text()
+
+
+def test_a_system_that_takes_no_intent_is_told_so_before_a_classifier_is_asked_for(
+    tiny_model, tokenizer, small_corpus, tmp_path
+):
+    checkpoint.save(checkpoint.Checkpoint("multi-trs", tiny_model(), tokenizer), tmp_path / "run" / "best")
+    with pytest.raises(SystemExit, match="multi-trs cannot be asked for an intent"):
+        main(["control", str(tmp_path / "run"), "--data", str(small_corpus), "--split", "valid", "--limit", "2"])

@@ -134,8 +134,17 @@ def test_an_evaluation_without_candidates_says_which_have_them(tmp_path):
 def test_the_command_prints_a_row_for_each_choice(folder, capsys):
     cli.main(["rerank", str(folder), "--ses", "false"])
     told = capsys.readouterr().out
+    assert "valid, valid: 2 items" in told
     for name in ("all", "without plan", "plan alone", "any candidate", "Distinct-2", "sorry %"):
         assert name in told
     cli.main(["rerank", str(folder), "--weights.plan", "1", "--ses", "false", "--json", "true"])
     first = json.loads(capsys.readouterr().out)[0]
     assert (first["choice"], first["weights"]["plan"], first["weights"]["likelihood"]) == ("all", 1.0, 0.0)
+
+
+def test_the_title_names_the_split_that_the_folder_holds(folder, capsys):
+    scores = json.loads((folder / "scores.json").read_text())
+    scores["about"]["split"] = "test"
+    (folder / "scores.json").write_text(json.dumps(scores))
+    cli.main(["rerank", str(folder), "--ses", "false"])
+    assert "valid, test: 2 items" in capsys.readouterr().out

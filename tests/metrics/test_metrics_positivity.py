@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from listenwell.label_maps import POLARITIES
-from listenwell.metrics import leaning, positivity, vader, vader_version
+from listenwell.metrics import leaning, positivity, readable, vader, vader_version
+from listenwell.metrics.language import is_language
+from listenwell.sources import shipped
 
 
 def test_a_classifier_leans_by_positive_minus_negative():
@@ -37,3 +39,36 @@ def test_vader_reads_each_text_once_and_tells_of_all():
     assert found[2] == found[3] == 0
     assert sum(told) == 5
     assert vader_version() == "vader3.3.2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["it it it , and the", "A a a", "You you you", "and the and the and the", "happy, happy, happy, happy", "!!!!", "",
+     "42", "asdf qwer zxcv", "xkqz vbnt wrtp jjkl mnbv"],
+)  # fmt: skip
+def test_repeated_words_and_random_letters_are_no_language(text):
+    assert not is_language(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Wow!", "Oh no.", "That is really, really great!", "oh boy oh boy oh boy where are you going??", "LOL",
+     "我很难过。", "Je suis désolé pour toi.", "omg thats awesom, congrats!"],
+)  # fmt: skip
+def test_short_sloppy_and_foreign_replies_are_language(text):
+    assert is_language(text)
+
+
+def test_every_turn_of_the_shipped_corpora_is_language():
+    for language in shipped.languages():
+        assert all(is_language(turn.text) for dialogue in shipped.read(language=language) for turn in dialogue.turns)
+
+
+def test_gibberish_is_neutral_whatever_the_judge_says_of_it():
+    texts = ["You you you", "That is great news!"]
+    assert readable(texts).tolist() == [False, True]
+    score = positivity([0.55, 0.9], by="a judge", language=readable(texts), resamples=0)
+    assert score.items.tolist() == [0, 0.9]
+    assert score.signature["gibberish"] == "neutral"
+    gain = positivity([0.55, 0.9], by="a judge", before=[-0.5, -0.5], language=readable(texts), resamples=0)
+    assert gain.items.tolist() == [0, 1.4]

@@ -51,6 +51,8 @@ def test_what_is_written_is_read_again(tmp_path_factory, written, ending):
     ("line", "message"),
     [
         ("{not json", "my.jsonl line 2: Expecting property name enclosed in double quotes at column 2 in '{not json"),
+        ('{"id": "x", "turns": [{"speaker": "spea', 'my.jsonl line 2: cut off at column 40 in \'{"id"'),
+        ('{"id": "x", "turns": [', 'my.jsonl line 2: cut off at column 23 in \'{"id"'),
         ("[1]", "my.jsonl line 2: a dialogue is a JSON object, found list, expected a dialogue such as"),
         ('{"id": "x"}', "my.jsonl line 2: a dialogue has a non-empty list 'turns', expected"),
         (
@@ -175,3 +177,14 @@ def test_equal_dialogues_make_equal_compressed_bytes(tmp_path):
     for name in ("a.jsonl.gz", "deep/b.jsonl.gz"):
         jsonl.write([Dialogue.from_texts(["Hello", "Hi"])], tmp_path / name)
     assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "deep/b.jsonl.gz").read_bytes()
+
+
+def test_emotions_and_labels_are_known_in_any_case_and_an_unknown_one_is_noted_with_the_near_name(tmp_path):
+    labelled = {"speaker": "speaker", "text": "I passed!", "label": " Joyful"}
+    lines = [record(emotion="Proud", turns=[labelled]), record(emotion="joyfull"), record(emotion="Xyz")]
+    report = Report()
+    first, second, third = jsonl.read(file_of(tmp_path, *lines), report=report)
+    assert (first.emotion.name, first.turns[0].label.name) == ("proud", "joyful")
+    assert (second.emotion.name, third.emotion.name) == ("joyfull", "Xyz")
+    assert report.noted[dirt.UNKNOWN_EMOTION] == 2
+    assert [place.excerpt for place in report.places[dirt.UNKNOWN_EMOTION]] == ["joyfull (joyful?)", "Xyz"]

@@ -13,7 +13,7 @@ import pytest
 import torch
 import yaml
 
-from listenwell import checkpoint
+from listenwell import checkpoint, outputs
 from listenwell.checkpoint import CheckpointError
 from listenwell.configuration import ConfigError
 from listenwell.decoding import Decoding
@@ -152,7 +152,7 @@ def at_rename(patched, number):
         done.append(target)
         rename(source, target)
 
-    patched.setattr(checkpoint.os, "rename", stopping)
+    patched.setattr(outputs.os, "rename", stopping)
 
 
 @pytest.mark.parametrize("number", [0, 2, 3, 6, 11])

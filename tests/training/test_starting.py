@@ -206,3 +206,21 @@ def test_a_recipe_without_these_keys_is_the_recipe_it_was(tiny_recipe):
     assert '"parts": {}' in said
     assert tiny_recipe().fingerprint() == tiny_recipe(start="", parts={}, vocabulary="").fingerprint()
     assert tiny_recipe().fingerprint() != tiny_recipe(start="x").fingerprint()
+
+
+def test_emotions_that_are_not_learned_are_counted_with_the_near_name(
+    tiny_recipe, small_corpus, tmp_path, capsys, monkeypatch
+):
+    path = tmp_path / "mine.jsonl"
+    text = small_corpus.read_text(encoding="utf-8")
+    records = [json.loads(line) for line in text.splitlines()]
+    for record in records[:2]:
+        record["emotion"] = "joyfull"
+    records[2]["emotion"] = "Joyful"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    monkeypatch.setattr(Trainer, "run", lambda self, source: self.journal.close())
+    run.train(tiny_recipe(data={"source": str(path)}), tmp_path / "run", quiet=True)
+    replies = sum(turn["speaker"] == "listener" for record in records[:2] for turn in record["turns"])
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"{replies} examples have an emotion that is none of the 32" in said
+    assert f"{replies} of joyfull (joyful?)" in said

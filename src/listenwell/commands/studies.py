@@ -68,7 +68,7 @@ def tell(study: str, found: Measured, out: Path | None, json: bool) -> None:
         out.parent.mkdir(parents=True, exist_ok=True)
         write(found, out, STUDIES[study])
     if json:
-        print(encoder.dumps(found.to_json()))
+        print(encoder.dumps({"command": study, **found.to_json()}))
         return
     title = "{system} on {items:,} contexts of {data}, {split}; {decoding}".format_map(about)
     console = report()

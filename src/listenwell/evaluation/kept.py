@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -19,7 +18,6 @@ from listenwell.reply import Candidate, Reply
 from listenwell.system import Likelihoods
 
 REPLIES, LIKELIHOODS = "replies.jsonl", "likelihoods.npz"
-MARK = re.compile("[0-9a-f]{16}")
 
 
 def mark(items: Sequence[Example], *rest: object) -> str:
@@ -69,7 +67,7 @@ class Kept:
         discard(self.folder, self._own_names())
 
     def _own_names(self) -> set[str]:
-        marks = {path.name for path in self.folder.glob("*") if MARK.fullmatch(path.name)}
+        marks = {path.name for path in self.folder.glob("*") if path.is_file() and not path.stat().st_size}
         return {REPLIES, LIKELIHOODS, *marks}
 
     def _read(self) -> None:

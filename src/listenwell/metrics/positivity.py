@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 from listenwell.label_maps import POLARITIES
 from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
 from listenwell.metrics.extras import need
-from listenwell.metrics.language import is_language
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Array, Statistics
 
@@ -35,6 +34,8 @@ def leaning(chances: ArrayLike) -> Array:
 
 def readable(texts: Sequence[str]) -> np.ndarray:
     """Which texts are language, so that what a judge says of them means something: (texts,) booleans."""
+    from listenwell.metrics.language import is_language  # which reads words, and so brings up the tokenizers
+
     known = {text: is_language(text) for text in set(texts)}
     return np.array([known[text] for text in texts], dtype=bool)
 
@@ -70,12 +71,12 @@ def positivity(
     the judge. With `language`, which replies are: those that are not count as neutral, 0, in the gain too.
     """
     found = np.asarray(values, dtype=np.float64)
-    of, by_language = "reply", dict[str, str]()
+    of, how = "reply", {"by": by}
     if before is not None:
         same_length(replies=found, before=np.asarray(before))
         found, name, of = found - np.asarray(before, dtype=np.float64), f"{name}-gain", "reply-turn"
-    statistics = Statistics(np.stack([found, np.ones(len(found))], axis=1), "ratio")
     if language is not None:
-        found, by_language = np.where(language, found, 0.0), {"gibberish": "neutral"}
-    signature = Signature.of("positivity", of=of, by=by, **by_language)
+        found, how["gibberish"] = np.where(language, found, 0.0), "neutral"
+    statistics = Statistics(np.stack([found, np.ones(len(found))], axis=1), "ratio")
+    signature = Signature.of("positivity", of=of, **how)
     return measured(name, statistics, signature, "higher", resamples=resamples, seed=seed)
