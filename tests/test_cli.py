@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ def run(*words: str, stdin: str = "", **environment: str) -> subprocess.Complete
         input=stdin,
         capture_output=True,
         text=True,
+        encoding="utf-8",
         env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", **environment},
         timeout=300,
         check=False,
@@ -63,8 +65,86 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
 
 def test_a_mistyped_command_suggests_the_near_one():
     done = run("evalute")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "did you mean 'evaluate'?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (
+            "rerank house --weights.plann 1",
+            "unknown option '--weights.plann'; did you mean '--weights.plan'? (known: --w",
+        ),
+        (
+            "evaluate multi-trs --decoding.method bean",
+            "--decoding.method is 'bean', expected one of greedy, sample, beam",
+        ),
+        ("evaluate multi-trs --decoding.method bean", "did you mean 'beam'?"),
+        ("evaluate multi-trs --decoding '{methd: beam}'", "--decoding: unknown key 'methd'; did you mean 'method'?"),
+        ("generate x --decoding.rerank.plann 3", "did you mean '--decoding.rerank.plan'?"),
+        ("generate x --decoding.method.kind 3", "--decoding.method holds one value"),
+        (
+            "train tiny --set stages.0.epoch=3",
+            "stages.0: unknown key 'epoch'; did you mean 'epochs'? (known: name, epochs",
+        ),
+        ("train tiny --set stages.0.optimizers.main.betas=[1]", "main.betas is [1], expected 2 of them"),
+        ("train tny", "did you mean 'tiny'?"),
+        ("train tiny --save-evry 3", "unknown option '--save-evry'; did you mean '--save-every'?"),
+        ("train --recipe tiny", "RECIPE is given without a flag: leave --recipe out"),
+        ("train tiny --threads two", "--threads is 'two', expected an integer"),
+        ("train tiny --threads", "--threads needs a value: an integer"),
+        ("chat --mode fast", "--mode is 'fast', expected one of rerank, stream"),
+        ("chat --positivity much", "--positivity is 'much', expected a number"),
+        ("evaluate", "needs SYSTEM: a trained system by name"),
+        ("models all", "unexpected argument 'all'"),
+        ("--model house", "a command comes first, before '--model': chat, train"),
+        ("bogus", "unknown command 'bogus'; known: chat, train"),
+    ],
+)
+def test_a_slip_is_told_in_one_line_with_the_choices_and_exit_code_2(
+    words: str, expected: str, capsys: pytest.CaptureFixture[str]
+):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(shlex.split(words))
+    said = capsys.readouterr()
+    assert ended.value.code == 2
+    assert expected in said.err
+    assert said.err.count("\n") == 1
+    assert not said.out
+    assert not any(word in said.err for word in ("Parser key", "usage:", "class_path", "typing."))
+
+
+def test_the_words_of_a_nested_option_may_be_joined_by_hyphens(trained: Path, capsys: pytest.CaptureFixture[str]):
+    cli.main(["generate", str(trained), "shipped", "--limit", "1", "--decoding.max-length", "1"])
+    assert len(json.loads(capsys.readouterr().out)["text"].split()) <= 1
+
+
+def test_help_for_a_command_may_be_asked_for_first(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["help", "models"])
+    assert ended.value.code == 0
+    assert "listenwell models" in capsys.readouterr().out
+
+
+ASCII = {"PYTHONIOENCODING": "ascii", "LANG": "C", "LC_ALL": "C", "TERM": "dumb"}
+
+
+@pytest.mark.parametrize(
+    "words", [["models"], ["data"], ["data", "shipped"], ["compare", "house", "multi-trs"], ["evaluate", "--help"]]
+)
+def test_a_terminal_that_knows_ascii_alone_gets_plain_symbols(words: list[str]):
+    done = run(*words, **ASCII)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+    assert "Traceback" not in done.stderr
+
+
+def test_json_for_an_ascii_terminal_loses_no_letter(trained: Path):
+    said = "caf\u00e9 \u4f60\u597d \u2026 \U0001f600"
+    done = run("generate", str(trained), stdin=said + "\n", **ASCII)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["context"] == [said]
 
 
 @pytest.mark.parametrize(

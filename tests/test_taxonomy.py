@@ -50,7 +50,12 @@ def test_a_mistyped_name_is_told_the_near_one():
         polarity("joyfull")
     with pytest.raises(ValueError, match="unknown label 'Sympathising'; did you mean 'sympathizing'\\?"):
         label_id("Sympathising")
-    assert unknown_name("model", "multi_trs2", ["trs", "multi-trs"]).endswith("did you mean 'multi-trs'?")
+    told = unknown_name("model", "multi_trs2", ["trs", "multi-trs"])
+    assert told.endswith("did you mean 'multi-trs'? (known: trs, multi-trs)")
+    assert unknown_name("option", "Max-Lenght", ["max_length"]).endswith(
+        "did you mean 'max_length'? (known: max_length)"
+    )
+    assert "(known" not in unknown_name("name", "n1", [f"n{number}" for number in range(10, 40)])
 
 
 def test_a_name_like_no_other_is_told_all():

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from listenwell.layers.machine import keep_freed_memory, keep_made_kernels
 from listenwell.notices import plain_warnings
@@ -50,7 +50,12 @@ def help_text() -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    words = sys.argv[1:] if arguments is None else arguments
+    from listenwell.commands.terminal import make_streams_robust
+
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    make_streams_robust()
+    if words[:1] == ["help"] and len(words) > 1:
+        words = [words[1], "--help"]
     if not words or words[0] in ("-h", "--help", "help"):
         print(help_text(), end="")
         return
@@ -61,12 +66,25 @@ def main(arguments: list[str] | None = None) -> None:
         return
     name = words[0].replace("_", "-")
     if name not in COMMANDS:
-        from listenwell.taxonomy import unknown_name
+        _give_up(f"listenwell: {_no_command(words[0])}", code=2)
+    _run(name, words[1:])
 
-        raise SystemExit(f"listenwell: {unknown_name('command', words[0], COMMANDS)} (listenwell --help)")
+
+def _no_command(word: str) -> str:
+    from listenwell.taxonomy import unknown_name
+
+    if word.startswith("-"):
+        return f"a command comes first, before {word!r}: {', '.join(COMMANDS)} (listenwell --help)"
+    return f"{unknown_name('command', word, COMMANDS)} (listenwell --help)"
+
+
+def _run(name: str, words: list[str]) -> None:
+    """The command; what goes wrong is one line, and exit code 2 where it was typed wrong."""
+    from listenwell.commands.errors import describe
+
     try:
         with plain_warnings():
-            _call(name, words[1:])
+            _call(name, words)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except BrokenPipeError:
@@ -74,9 +92,16 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None
     except (ValueError, OSError, RuntimeError, ImportError) as problem:
+        from listenwell.configuration import OptionError
+
         if os.environ.get("LISTENWELL_DEBUG"):
             raise
-        raise SystemExit(f"listenwell {name}: {problem}") from problem
+        _give_up(f"listenwell {name}: {describe(problem)}", code=2 if isinstance(problem, OptionError) else 1)
+
+
+def _give_up(message: str, code: int) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise SystemExit(code)
 
 
 def _call(name: str, words: list[str]) -> None:
@@ -84,7 +109,10 @@ def _call(name: str, words: list[str]) -> None:
         from listenwell.commands.doctor import doctor
 
         return doctor(json="--json" in words, imports="--imports" in words)
-    from jsonargparse import ArgumentParser, set_parsing_settings
+    from jsonargparse import ArgumentError, ArgumentParser, set_parsing_settings
+
+    from listenwell.commands.options import check_options, told_by_parser
+    from listenwell.configuration import OptionError
 
     keep_freed_memory()
     keep_made_kernels()
@@ -92,12 +120,22 @@ def _call(name: str, words: list[str]) -> None:
     function = getattr(import_module(module), function_name)
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     parser = ArgumentParser(
-        prog=f"listenwell {name}", description=_description(function.__doc__), formatter_class=_formatter(function)
+        prog=f"listenwell {name}",
+        description=_description(function.__doc__),
+        formatter_class=_formatter(function),
+        exit_on_error=False,
     )
     parser.add_function_arguments(function, as_positional=True, skip={*_add_lists(parser, function)})
-    plain = list(_plain(function, _named(function, words)))
-    parsed = parser.parse_args(plain)
-    changes = _changes(function, parser.parse_args(plain, defaults=False))
+    named = _named(function, words)
+    plain = list(_plain(function, named))
+    try:
+        if not {"-h", "--help"} & {*named}:
+            check_options(function, named)
+        parsed = parser.parse_args(plain)
+        changes = _changes(function, parser.parse_args(plain, defaults=False))
+    except (OptionError, ArgumentError) as problem:
+        told = str(problem) if isinstance(problem, OptionError) else told_by_parser(str(problem), function)
+        raise OptionError(f"{told} (listenwell {name} --help)") from problem
     for parameter in changes:
         parsed[parameter] = None
     chosen = parser.instantiate(parsed)
@@ -176,6 +214,9 @@ def _plain(function: Callable[..., None], words: list[str]) -> Iterator[str]:
     for position, word in enumerate(words):
         flag, equals, value = word.partition("=")
         name = flag[2:].replace("-", "_")
+        if flag.startswith("--") and name.split(".")[0] in parameters and "." in name:
+            yield f"--{name}{equals}{value}"
+            continue
         if not flag.startswith("--") or name not in parameters:
             yield word
             continue

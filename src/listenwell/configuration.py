@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar, get_args, get_type_hints
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from listenwell.taxonomy import near_name, unknown_name
 
 T = TypeVar("T")
 
@@ -13,33 +17,125 @@ class ConfigError(ValueError):
     """A configuration that cannot be used; the message says where and what would do."""
 
 
+class OptionError(ConfigError):
+    """An option, a key or a value that was typed wrong: the command line ends with exit code 2."""
+
+
 def instantiate(cls: type[T], data: Mapping[str, Any], where: str) -> T:
     """A dataclass from a mapping: types checked, nested ones too, unknown keys named."""
     from jsonargparse import ArgumentError, ArgumentParser
 
-    from listenwell.taxonomy import unknown_name
-
-    known = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
-    for key in data:
-        if key not in known:
-            raise ConfigError(f"{where}: {unknown_name('key', str(key), known)}")
-    hints = get_type_hints(cls)
-    for key, value in data.items():
-        if value is None and not _may_be_none(hints[key]):
-            raise ConfigError(f"{where}: {key} has no value; leave the key out for the default")
+    for mistake in mistakes(cls, data):
+        raise OptionError(f"{where}: {mistake}")
     parser = ArgumentParser(exit_on_error=False)
     parser.add_class_arguments(cls, None)
     try:
         made = cls(**vars(parser.instantiate(parser.parse_object(dict(data)))))
     except (ArgumentError, TypeError, ValueError) as problem:  # a wrong type, or what __post_init__ refuses
-        raise ConfigError(f"{where}: {problem}") from problem
+        raise OptionError(f"{where}: {problem}") from problem
     for path in _empty(made):
-        raise ConfigError(f"{where}: {path} has no value; leave the key out for the default")
+        raise OptionError(f"{where}: {path}{NO_VALUE}")
     return made
 
 
+NO_VALUE = " has no value; leave the key out for the default"
+
+EXPECTED: dict[Any, str] = {
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    Path: "a path",
+    list: "a list",
+    dict: "keys with values",
+    tuple: "a list",
+}
+
+
+def mistakes(hint: Any, value: Any, place: str = "") -> Iterator[str]:
+    """What is wrong with plain data for a type, in words, each with its place.
+
+    Only what is surely wrong: the parser has the last word, but its own messages speak of its classes.
+    """
+    kind = get_origin(hint) or hint
+    if value is None:
+        if not _may_be_none(hint):
+            yield f"{place}{NO_VALUE}"
+    elif kind in (Union, UnionType):
+        yield from _mistakes_in_union([one for one in get_args(hint) if one is not NoneType], value, place)
+    elif kind is Literal:
+        if value not in get_args(hint):
+            yield f"{place} is {value!r}, {one_of(value, get_args(hint))}"
+    elif dataclasses.is_dataclass(kind):
+        yield from _mistakes_in_fields(kind, value, place)
+    elif kind in (list, dict, tuple):
+        yield from _mistakes_in_items(hint, kind, value, place)
+    elif not _fits(kind, value):
+        yield f"{place} is {value!r}, expected {EXPECTED[kind]}"
+
+
+def _mistakes_in_union(hints: list[Any], value: Any, place: str) -> Iterator[str]:
+    found = [next(mistakes(hint, value, place), None) for hint in hints]
+    if None not in found:
+        yield str(found[0])
+
+
+def _mistakes_in_fields(cls: Any, value: Any, place: str) -> Iterator[str]:
+    known = [f.name for f in dataclasses.fields(cls)]
+    if isinstance(value, cls):
+        return
+    if not isinstance(value, Mapping):
+        yield f"{place} is {value!r}, expected keys with values: {', '.join(known)}"
+        return
+    hints = get_type_hints(cls)
+    for key, item in value.items():
+        if key not in known:
+            yield f"{place}: {unknown_name('key', str(key), known)}".removeprefix(": ")
+        else:
+            yield from mistakes(hints[key], item, f"{place}.{key}".lstrip("."))
+    for f in dataclasses.fields(cls):
+        if f.name not in value and f.default is f.default_factory is dataclasses.MISSING:
+            yield f"{place}: the key {f.name!r} is missing".removeprefix(": ")
+
+
+def _mistakes_in_items(hint: Any, kind: type, value: Any, place: str) -> Iterator[str]:
+    if not isinstance(value, Mapping if kind is dict else list | tuple):
+        yield f"{place} is {value!r}, expected {EXPECTED[kind]}"
+    elif kind is tuple and len(value) != len(get_args(hint)):
+        yield f"{place} is {value!r}, expected {len(get_args(hint))} of them"
+    elif get_args(hint):
+        entries = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, item in entries:
+            yield from mistakes(get_args(hint)[-1], item, f"{place}.{key}".lstrip("."))
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether a value may be of a plain type. YAML reads 8e-4 as a text, so a text may be a number."""
+    if kind not in EXPECTED:
+        return True
+    if kind is str:
+        return isinstance(value, str)
+    if kind is Path:
+        return isinstance(value, str | Path)
+    if kind is bool:
+        return isinstance(value, bool) or str(value).lower() in ("true", "false", "yes", "no")
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return False
+    try:
+        return float(value).is_integer() or kind is float
+    except ValueError:
+        return False
+
+
+def one_of(value: Any, choices: Any) -> str:
+    """What to write instead of a value: one of the choices, and the one it is near to."""
+    names = [str(choice) for choice in choices if choice != ""]
+    near = near_name(str(value), names)
+    return f"expected one of {', '.join(names)}" + (f"; did you mean {near!r}?" if near else "")
+
+
 def _may_be_none(hint: Any) -> bool:
-    return hint is Any or type(None) in get_args(hint)
+    return hint is Any or NoneType in get_args(hint)
 
 
 def _empty(made: Any, path: str = "") -> Iterator[str]:

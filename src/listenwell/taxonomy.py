@@ -67,18 +67,25 @@ def label_id(name: str) -> int:
     return LABEL_ID[name]
 
 
+FEW = 16
+"""So many names are read at a glance."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """The sentence for a name that is not known: it suggests the near one, else lists them all."""
+    """The sentence for a name that is not known: the near one, and all where they are few or none is near."""
     known = list(known)
     near = near_name(name, known)
-    hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known)}"
-    return f"unknown {kind} {name!r}; {hint}"
+    if near is None:
+        return f"unknown {kind} {name!r}; known: {', '.join(known)}"
+    others = f" (known: {', '.join(known)})" if len(known) <= FEW else ""
+    return f"unknown {kind} {name!r}; did you mean {near!r}?{others}"
 
 
 def near_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is spelled most like this one, if any is."""
-    near = get_close_matches(name.strip().lower().replace("_", "-"), list(known), n=1, cutoff=0.6)
-    return near[0] if near else None
+    """The known name that was probably meant; capitals, and _ for -, do not count."""
+    spelled = {one.lower().replace("_", "-"): one for one in known}
+    near = get_close_matches(name.strip().lower().replace("_", "-"), spelled, n=1, cutoff=0.6)
+    return spelled[near[0]] if near else None
 
 
 def with_near_name(name: str, known: Iterable[str]) -> str:

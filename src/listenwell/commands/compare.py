@@ -47,6 +47,7 @@ def compare(
 
     from listenwell.commands.display import tracked
     from listenwell.commands.numbers import at_least
+    from listenwell.commands.terminal import shows_all
     from listenwell.evaluation.compare import compare as put_together
     from listenwell.evaluation.evaluated import read_all
     from listenwell.evaluation.markdown import markdown
@@ -68,6 +69,8 @@ def compare(
     }
     if format == "text":
         print_text(found, Console(width=None if Console().is_terminal else 160))
+    elif format == "json":
+        print(json.dumps(found.to_json(), indent=1, ensure_ascii=not shows_all()))
     else:
         sys.stdout.write(forms[format]())
     if out is not None:

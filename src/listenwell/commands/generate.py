@@ -44,6 +44,7 @@ def generate(
     from listenwell.asking import asked
     from listenwell.commands.display import tracked
     from listenwell.commands.numbers import at_least
+    from listenwell.commands.terminal import shows_all
     from listenwell.dialogue import Dialogue, examples
     from listenwell.finding import load
     from listenwell.outputs import check_file
@@ -78,7 +79,7 @@ def generate(
     )
     if out is None:
         for record in whole:
-            print(json.dumps(record, ensure_ascii=False))
+            print(json.dumps(record, ensure_ascii=not shows_all()))
     else:
         write_lines(whole, out)
         print(f"{len(replies):,} replies written to {out}", file=sys.stderr)

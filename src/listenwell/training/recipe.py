@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from listenwell.batching import EncodingConfig
-from listenwell.configuration import ConfigError, instantiate
+from listenwell.configuration import ConfigError, OptionError, instantiate
 from listenwell.decoding import Decoding
 from listenwell.dialogue import Role, Side
 from listenwell.label_maps import LabelSet
@@ -279,19 +279,19 @@ def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
     path = Path(name_or_path)
     if path.suffix in (".yaml", ".yml"):
         if not path.is_file():
-            raise ConfigError(f"{path}: no such recipe file")
+            raise OptionError(f"{path}: no such recipe file")
         text = path.read_text(encoding="utf-8")
     else:
         shipped, name = recipe_texts(), name_or_path.replace("_", "-")
         if name not in shipped:
-            raise ConfigError(unknown_name("recipe", name_or_path, shipped) + ", or a path to a .yaml file")
+            raise OptionError(unknown_name("recipe", name_or_path, shipped) + ", or a path to a .yaml file")
         text = shipped[name]
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as problem:
-        raise ConfigError(f"{name_or_path}: not YAML: {problem}") from problem
+        raise OptionError(f"{name_or_path}: not YAML: {problem}") from problem
     if not isinstance(data, Mapping):
-        raise ConfigError(f"{name_or_path}: a recipe is a mapping, found {type(data).__name__}")
+        raise OptionError(f"{name_or_path}: a recipe is a mapping, found {type(data).__name__}")
     data = dict(data)
     for change in changes:
         _apply(data, change)
@@ -304,21 +304,21 @@ def _apply(data: dict[str, Any], change: str) -> None:
 
     path, separator, value = change.partition("=")
     if not separator:
-        raise ConfigError(f"a change reads key.key=value, found {change!r}")
+        raise OptionError(f"a change reads key.key=value, found {change!r}")
     *parents, last = path.split(".")
     place: Any = data
     for key in parents:
         try:
             place = place[int(key)] if isinstance(place, list) else place.setdefault(key, {})
         except (ValueError, IndexError) as problem:
-            raise ConfigError(f"--set {change}: {key!r} is not one of the {len(place)} items there") from problem
+            raise OptionError(f"--set {change}: {key!r} is not one of the {len(place)} items there") from problem
         if not isinstance(place, dict | list):
-            raise ConfigError(f"--set {change}: {key!r} holds a single value, nothing below it can be set")
+            raise OptionError(f"--set {change}: {key!r} holds a single value, nothing below it can be set")
     try:
         found = yaml.safe_load(value)
     except yaml.YAMLError as problem:
-        raise ConfigError(f"--set {change}: {value!r} is no YAML value") from problem
+        raise OptionError(f"--set {change}: {value!r} is no YAML value") from problem
     try:
         place[int(last) if isinstance(place, list) else last] = found
     except (ValueError, IndexError) as problem:
-        raise ConfigError(f"--set {change}: {last!r} is not one of the {len(place)} items there") from problem
+        raise OptionError(f"--set {change}: {last!r} is not one of the {len(place)} items there") from problem
