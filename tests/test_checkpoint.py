@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import re
 import resource
 from contextlib import contextmanager
 
@@ -355,7 +356,60 @@ def test_a_broken_tokenizer_is_named(saved):
         checkpoint.load(saved)
 
 
+def told(folder):
+    with pytest.raises(CheckpointError) as problem:
+        checkpoint.load(folder)
+    said = str(problem.value)
+    assert said.count("\n") == 0
+    assert not any(word in said for word in ("size mismatch", "state_dict", "Errno"))
+    return said
+
+
 def test_weights_of_another_size_are_told(saved):
     change(saved / "config.json", lambda record: record["model"].update(width=32))
-    with pytest.raises(CheckpointError, match=r"best/model\.safetensors: its weights do not fit the model"):
-        checkpoint.load(saved)
+    assert "best/model.safetensors: its weights do not fit the model in config.json: " in told(saved)
+    assert re.search(
+        r"\S+ is [\d ×]+, expected [\d ×]+ \(and \d+ more\); are the files of one checkpoint\?", told(saved)
+    )
+
+
+def test_weights_of_another_model_are_told(saved):
+    change(saved / "config.json", lambda record: record["model"].update(name="trs"))
+    assert re.search(r"do not fit the model in config\.json: \S+ is not of it \(and \d+ more\)", told(saved))
+
+
+def test_a_tokenizer_of_another_vocabulary_is_told(saved, tokenizer):
+    from listenwell.text import TextConfig, train_tokenizer
+
+    other = train_tokenizer(["a few other words"], TextConfig())
+    other.save(saved / "tokenizer.json")
+    said = told(saved)
+    assert "its weights do not fit tokenizer.json: " in said
+    assert f"is for {len(tokenizer):,} tokens, and the tokenizer has {len(other):,}" in said
+
+
+def test_a_tokenizer_of_another_kind_is_named(saved, tiny_backbone):
+    (saved / "tokenizer.json").write_bytes((tiny_backbone / "tokenizer.json").read_bytes())
+    assert "best/tokenizer.json: this tokenizer has no <pad> token" in told(saved)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_a_missing_and_a_cut_file_are_told_apart(saved, name):
+    path = saved / name
+    path.write_bytes(path.read_bytes()[:100])
+    assert re.search(rf"best/{name}: .*cut short or damaged", told(saved))
+    path.unlink()
+    assert f"best/{name}: is missing" in told(saved)
+
+
+def test_a_config_of_a_newer_version_says_so(saved):
+    change(saved / "config.json", lambda record: record.update(format=2))
+    assert "config.json: its format is 2, expected at most 1: it was written by a newer listenwell" in told(saved)
+    change(saved / "config.json", lambda record: record.update(format=1))
+    change(saved / "config.json", lambda record: record["decoding"].update(mirostat=1))
+    assert re.search(r"config\.json: decoding: unknown key 'mirostat'.*newer listenwell", told(saved))
+
+
+def test_a_config_from_before_formats_were_numbered_is_read(saved):
+    change(saved / "config.json", lambda record: record.pop("format"))
+    assert checkpoint.load(saved).name == "multi-trs"

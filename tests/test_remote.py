@@ -239,6 +239,22 @@ def test_decoding_says_how_it_speaks(protocol: Protocol):
     ]
 
 
+def test_one_reply_can_be_written_another_way_and_what_was_learned_of_the_server_stays(protocol: Protocol):
+    bot, _ = made(protocol)
+    protocol.faults = [fail(400, "Unsupported parameter: max_tokens; use max_completion_tokens")]
+    bot.reply("hi", temperature=1.3, max_length=9)
+    bot.replies(["hi"], seed=7)
+    assert bot.decoding == SPOKEN
+    options = [{k: v for k, v in body.items() if k not in ("model", "messages")} for body in protocol.bodies]
+    assert options == [
+        {"max_tokens": 9, "temperature": 1.3, "top_p": 0.95},
+        {"max_completion_tokens": 9, "temperature": 1.3, "top_p": 0.95},
+        {"max_completion_tokens": 120, "temperature": 0.7, "top_p": 0.95, "seed": 7},
+    ]
+    with pytest.raises(ValueError, match="the protocol has no word"):
+        bot.reply("hi", top_k=5)
+
+
 @pytest.mark.parametrize(
     "option", [{"method": "beam"}, {"top_k": 5}, {"min_length": 4}, {"block_ngrams": 3}, {"guidance": 1.0}]
 )

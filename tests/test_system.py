@@ -136,6 +136,108 @@ def test_a_situation_that_is_told_is_the_speaker_s_first_words():
     assert bot.reply(corpus) == bot.reply("i lost my job")
 
 
+def test_turns_with_roles_are_the_turns_of_a_dialogue():
+    turns = (Turn("speaker", "hello"), Turn("listener", "oh no"), Turn("speaker", "i lost my job"))
+    chat_model = [{"role": "user" if t.speaker == "speaker" else "assistant", "content": t.text} for t in turns]
+    own = [turn.to_json() for turn in turns]
+    for talk in (chat_model, own, list(turns), (turn.text for turn in turns), (turn for turn in chat_model)):
+        assert as_context(talk) == turns
+    bot = made_bot()
+    assert bot.reply(chat_model) == bot.reply(["hello", "oh no", "i lost my job"]) == bot.replies([own])[0]
+    assert [*bot.stream(chat_model)][-1] == bot.reply(chat_model).text
+    # Two turns of one person in a row stay two: no role is guessed.
+    assert [turn.speaker for turn in as_context([*chat_model, chat_model[0]])][-2:] == ["speaker", "speaker"]
+
+
+@pytest.mark.parametrize(
+    ("talk", "error", "message"),
+    [
+        (b"hello", TypeError, r"a conversation is a text, a list of turns.*found bytes \(b'hello'\)"),
+        (None, TypeError, "a conversation is a text.*found NoneType"),
+        (5, TypeError, r"found int \(5\)"),
+        ({"role": "user", "content": "hi"}, TypeError, "a list of turns.*found dict"),
+        (["hello", None, "hi"], TypeError, "turn 2 of 3 is NoneType, expected a text, or"),
+        ([b"hi"], TypeError, "turn 1 of 1 is bytes"),
+        (["hi", {"role": "user", "content": "hi"}], TypeError, "turn 1 of 2 is a text among turns with roles"),
+        ([{"role": "user", "content": 7}], TypeError, r"turn 1 of 1: its content is int \(7\), expected a text"),
+        ([{"role": "usr", "content": "hi"}], ValueError, "turn 1 of 1 has the role 'usr', expected one of user, assis"),
+        ([{"content": "hi"}], ValueError, "has the role None"),
+        ([{"role": "system", "content": "be kind"}], ValueError, "turn 1 of 1 has the role 'system'.*situation="),
+        ([{"role": "assistant", "content": "hi"}], ValueError, "listener's own"),
+        (iter(()), ValueError, "at least one text"),
+    ],
+)
+def test_turns_that_are_none_are_named_with_their_place(talk, error, message):
+    with pytest.raises(error, match=message):
+        made_bot().reply(talk)
+
+
+@pytest.mark.parametrize(
+    ("talks", "error", "message"),
+    [
+        ("hello", TypeError, r"replies\(\) takes a list of conversations, found str; reply\(\) takes one"),
+        ([{"role": "user", "content": "hi"}], TypeError, "conversation 1 is a single turn"),
+        (["hello", ["hi", None]], TypeError, "conversation 2: turn 2 of 2 is NoneType"),
+        (["hello", []], ValueError, "conversation 2: .*at least one text"),
+    ],
+)
+def test_of_many_conversations_the_one_that_is_none_is_named(talks, error, message):
+    for bot in (made_bot(), Cared(made_bot())):
+        with pytest.raises(error, match=message):
+            bot.replies(talks)
+
+
+def test_how_one_reply_is_written_can_be_said_by_name_and_the_system_stays_as_it_is():
+    bot = made_bot(max_length=20)
+    before = bot.decoding
+    sampled = made_bot(max_length=20, method="sample", seed=3, temperature=2.0)
+    for system in (bot, Cared(bot)):
+        wanted = {"method": "sample", "seed": 3, "temperature": 2.0}
+        assert system.reply("i lost my job", **wanted).text == sampled.reply("i lost my job").text
+        talks = ["i lost my job", "the office"]
+        several = [reply.text for reply in sampled.replies(talks)]
+        assert [reply.text for reply in system.replies(talks, **wanted)] == several
+        assert [*system.stream("i lost my job", **wanted)][-1] == sampled.reply("i lost my job").text
+        assert len(system.reply("hello", method="beam", beams=3, candidates=2).candidates) == 2
+    assert bot.decoding == before
+
+
+def test_an_option_of_one_method_alone_means_that_method():
+    bot = made_bot(max_length=20)
+    assert bot.reply("hello", temperature=3.0, seed=5) == bot.reply("hello", method="sample", temperature=3.0, seed=5)
+    assert len(bot.reply("hello", beams=3, candidates=3).candidates) == 3
+
+
+def test_the_names_that_a_reply_takes_are_those_of_its_decoding():
+    from dataclasses import fields
+
+    from listenwell.asking import Written
+
+    assert [*Written.__annotations__] == [field.name for field in fields(Decoding)]
+
+
+@pytest.mark.parametrize(
+    ("named", "error", "message"),
+    [
+        ({"temprature": 1}, TypeError, "unknown option of a reply 'temprature'; did you mean 'temperature'"),
+        ({"temperature": "hot"}, ValueError, "temperature is 'hot', expected a finite number above 0"),
+        ({"rerank": {"plann": 1}}, TypeError, "unknown option of rerank 'plann'; did you mean 'plan'"),
+        ({"candidates": 3}, ValueError, r"candidates is 3, expected 1 for method greedy \(for more: sample or beam\)"),
+        ({"intent": "consolling"}, ValueError, "unknown label 'consolling'; did you mean 'consoling'"),
+        ({"intent": 3}, TypeError, "intent is 3, expected the name of a label"),
+        ({"positivity": "much"}, ValueError, "positivity is a number from 0 to 1, found 'much'"),
+        ({"situation": 3}, TypeError, "situation is 3, expected a text"),
+        ({"controls": "consoling"}, TypeError, "controls are 'consoling', expected Controls; or ask by name"),
+    ],
+)
+def test_what_cannot_be_asked_of_a_reply_is_told_at_once(named, error, message):
+    bot = made_bot()
+    for system in (bot, Cared(bot)):
+        for ask in (system.reply, system.stream, lambda talk, system=system, **named: system.replies([talk], **named)):
+            with pytest.raises(error, match=message):
+                ask("hello", **named)
+
+
 @pytest.mark.parametrize(("talk", "message"), [([], "at least one text"), (["  "], "every turn is empty")])
 def test_nothing_to_reply_to_is_an_error(talk: list[str], message: str):
     with pytest.raises(ValueError, match=message):

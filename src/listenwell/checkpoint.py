@@ -23,6 +23,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from listenwell import __version__
 from listenwell.batching import EncodingConfig
 from listenwell.configuration import instantiate
 from listenwell.decoding import Decoding
@@ -32,6 +33,9 @@ from listenwell.outputs import Owner, write_folder
 from listenwell.sources import TOGETHER
 from listenwell.text import Tokenizer
 
+FORMAT = 1
+"""Of config.json; a later form of it that this version cannot read has a higher number."""
+FILES = "config.json, tokenizer.json and model.safetensors"
 SCALE = ".8bit-scale"
 PARTS = "parts"
 BESIDE = "beside"
@@ -128,6 +132,7 @@ def _fill(checkpoint: Checkpoint, place: Path, eight_bit: bool) -> None:
     write_tensors(place / "model.safetensors", to_eight_bit(weights) if eight_bit else weights)
     checkpoint.tokenizer.save(place / "tokenizer.json")
     config = {
+        "format": FORMAT,
         "model": {"name": checkpoint.name, **asdict(checkpoint.model.config)},
         "text": {"kind": checkpoint.tokenizer.kind, "rare_from": checkpoint.tokenizer.rare_from},
         "encoding": asdict(checkpoint.encoding),
@@ -145,7 +150,7 @@ def load(folder: Path) -> Checkpoint:
     """Reads a checkpoint; every problem names the file."""
     if not (folder / "config.json").is_file():
         raise CheckpointError(f"{folder}: no checkpoint there (config.json is missing)")
-    config = read_json(folder / "config.json")
+    config = read_config(folder)
     try:
         kind, rare_from = config["text"]["kind"], config["text"].get("rare_from")
         model_config = {**config["model"]}
@@ -155,7 +160,7 @@ def load(folder: Path) -> Checkpoint:
     except KeyError as problem:
         raise CheckpointError(f"{folder}/config.json: the key {problem} is missing") from problem
     except (AttributeError, TypeError, ValueError) as problem:
-        raise CheckpointError(f"{folder}/config.json: {problem}") from problem
+        raise _misread(folder, problem) from problem
     try:
         tokenizer = Tokenizer.load(folder / "tokenizer.json", kind, rare_from)
     except ValueError as problem:  # it names the file
@@ -163,7 +168,7 @@ def load(folder: Path) -> Checkpoint:
     try:
         model = build(name, model_config, tokenizer.vocabulary)
     except (AttributeError, ValueError) as problem:
-        raise CheckpointError(f"{folder}/config.json: {problem}") from problem
+        raise _misread(folder, problem) from problem
     load_weights(model, folder / "model.safetensors")
     model.borrow()
     meta = read_json(folder / "meta.json") if (folder / "meta.json").is_file() else {}
@@ -192,11 +197,28 @@ def set_decoding(folder: Path, decoding: Decoding) -> bool:
 
 def load_decoding(folder: Path) -> Decoding:
     """How the system of a checkpoint speaks, without the system itself."""
-    config = read_json(folder / "config.json")
+    config = read_config(folder)
     try:
         return instantiate(Decoding, config.get("decoding", {}), "decoding")
     except (AttributeError, TypeError, ValueError) as problem:
-        raise CheckpointError(f"{folder}/config.json: {problem}") from problem
+        raise _misread(folder, problem) from problem
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The config.json of a checkpoint, if it is of a form that is known here."""
+    config = read_json(folder / "config.json")
+    form = config.get("format", FORMAT)
+    if not isinstance(form, int) or form > FORMAT:
+        raise CheckpointError(
+            f"{folder}/config.json: its format is {form!r}, expected at most {FORMAT}: it was written by a newer "
+            f"listenwell than {__version__}; update (pip install -U listenwell)"
+        )
+    return config
+
+
+def _misread(folder: Path, problem: Exception) -> CheckpointError:
+    newer = f"; was it written by a newer listenwell than {__version__}?" if "unknown" in str(problem) else ""
+    return CheckpointError(f"{folder}/config.json: {problem}{newer}")
 
 
 def load_parts(folder: Path) -> dict[str, Checkpoint]:
@@ -243,7 +265,29 @@ def load_weights(model: Model, path: Path) -> None:
     try:
         put_weights(model, weights)
     except RuntimeError as problem:
-        raise CheckpointError(f"{path}: its weights do not fit the model in config.json: {problem}") from problem
+        told = f"{path}: its weights do not fit {_misfit(model, weights)}; are the files of one checkpoint?"
+        raise CheckpointError(told) from problem
+
+
+def _misfit(model: Model, weights: Mapping[str, Tensor]) -> str:
+    """What the weights do not fit, and the first of them that does not."""
+    expected = {name: weight for name, weight in model.state_dict().items() if name not in model.borrowed()}
+    other = [name for name in expected if name in weights and weights[name].shape != expected[name].shape]
+    words = model.vocabulary.size
+    for name in other:
+        found, wanted = weights[name].shape, expected[name].shape
+        if wanted[:1] == (words,) and found[1:] == wanted[1:]:
+            return f"tokenizer.json: {name} is for {found[0]:,} tokens, and the tokenizer has {words:,}"
+    lacking = [name for name in expected if name not in weights]
+    beyond = [name for name in weights if name not in model.state_dict()]
+    told = [f"{name} is {_size(weights[name])}, expected {_size(expected[name])}" for name in other]
+    told += [f"{name} is missing" for name in lacking] + [f"{name} is not of it" for name in beyond]
+    more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+    return f"the model in config.json: {told[0]}{more}"
+
+
+def _size(weight: Tensor) -> str:
+    return " × ".join(map(str, weight.shape)) or "one number"
 
 
 def put_weights(model: Model, weights: dict[str, Tensor]) -> None:
@@ -253,10 +297,13 @@ def put_weights(model: Model, weights: dict[str, Tensor]) -> None:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
+    if not path.is_file():
+        raise CheckpointError(f"{path}: is missing; a checkpoint has {FILES}")
     try:
         return load_file(path)
     except (SafetensorError, OSError) as problem:
-        raise CheckpointError(f"{path}: cannot be read as safetensors: {problem}") from problem
+        way_out = f"it has {path.stat().st_size:,} bytes and is cut short or damaged; copy it again"
+        raise CheckpointError(f"{path}: cannot be read as safetensors ({problem}): {way_out}") from problem
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
@@ -270,8 +317,12 @@ def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise CheckpointError(f"{path}: cannot be read as JSON: {problem}") from problem
+    except FileNotFoundError as problem:
+        raise CheckpointError(f"{path}: is missing") from problem
+    except OSError as problem:
+        raise CheckpointError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
+    except ValueError as problem:
+        raise CheckpointError(f"{path}: cannot be read as JSON ({problem}): it is cut short or damaged") from problem
     if not isinstance(found, dict):
         raise CheckpointError(f"{path}: a JSON object expected, found {type(found).__name__}")
     return found

@@ -100,6 +100,8 @@ def _run(name: str, words: list[str]) -> None:
 
 
 def _give_up(message: str, code: int) -> NoReturn:
+    if code == 1:
+        raise SystemExit(message)
     print(message, file=sys.stderr)
     raise SystemExit(code)
 

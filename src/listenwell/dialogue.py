@@ -145,6 +145,61 @@ class Dialogue:
         roles = [ROLES[(len(texts) - 1 - index) % 2] for index in range(len(texts))]
         return cls(id, tuple(Turn(role, text) for role, text in zip(roles, texts, strict=True)))
 
+    @classmethod
+    def from_talk(cls, talk: Talk) -> Dialogue:
+        """The conversation that one text, turns as texts, or turns with their roles stand for."""
+        if isinstance(talk, Dialogue):
+            return talk
+        if isinstance(talk, str):
+            return cls.from_texts([talk])
+        if isinstance(talk, bytes | bytearray | Mapping | Turn) or not isinstance(talk, Iterable):
+            raise TypeError(f"a conversation is {TALK}; found {_named(talk)}")
+        said = list(talk)
+        for number, turn in enumerate(said, 1):
+            if not isinstance(turn, str | Mapping | Turn):
+                raise TypeError(f"turn {number} of {len(said)} is {_named(turn)}, expected {TURN}")
+        texts = [turn for turn in said if isinstance(turn, str)]
+        if len(texts) == len(said):
+            return cls.from_texts(texts)
+        if texts:
+            number = next(number for number, turn in enumerate(said, 1) if isinstance(turn, str))
+            raise TypeError(f"turn {number} of {len(said)} is a text among turns with roles; give all of them alike")
+        return cls("chat", tuple(_with_role(turn, f"turn {n} of {len(said)}") for n, turn in enumerate(said, 1)))
+
+
+Talk = Dialogue | Iterable[str | Mapping[str, Any] | Turn] | str
+"""What can be replied to: a dialogue; its turns, as plain texts (the last one is the speaker's) or each with its role;
+or one text."""
+
+TURN = 'a text, or {"role": "user" or "assistant", "content": "…"}'
+TALK = f"a text, a list of turns, or a Dialogue, where each turn is {TURN}"
+
+SPEAKERS: dict[str, Role] = {"user": "speaker", "assistant": "listener", "speaker": "speaker", "listener": "listener"}
+"""What a turn's role may be called: as chat models have it, or as here."""
+
+
+def _with_role(turn: Any, place: str) -> Turn:
+    """A turn of a record such as {"role": "user", "content": "…"}, or {"speaker": "listener", "text": "…"}."""
+    if isinstance(turn, Turn):
+        return turn
+    role, text = turn.get("role", turn.get("speaker")), turn.get("content", turn.get("text"))
+    if role in ("system", "developer"):
+        raise ValueError(
+            f"{place} has the role {role!r}, which no system here is given: what happened before goes in situation=…, "
+            "what a reply should do in intent=…"
+        )
+    if role not in SPEAKERS:
+        raise ValueError(f"{place} has the role {role!r}, expected one of {', '.join(SPEAKERS)}")
+    if not isinstance(text, str):
+        raise TypeError(f"{place}: its content is {_named(text)}, expected a text")
+    return Turn(SPEAKERS[role], text)
+
+
+def _named(value: Any) -> str:
+    """A value as a message names it: its type, and what it is, if that is short."""
+    shown = repr(value)
+    return type(value).__name__ + (f" ({shown})" if value is not None and len(shown) <= 40 else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Example:

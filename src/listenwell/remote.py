@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, dropwhile, groupby
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
+from listenwell.asking import Asked, for_this_call
 from listenwell.decoding import Decoding
 from listenwell.dialogue import Example, Turn
 from listenwell.finding import REMOTE
 from listenwell.models.contract import Controls
 from listenwell.reply import Candidate, Reply
-from listenwell.system import Likelihoods, Talk, as_context
+from listenwell.system import Likelihoods, Talk, as_context, as_contexts
 from listenwell.taxonomy import label_id
 from listenwell.wire import KEYS, Clock, Patience, RemoteError, Server, clean
 
@@ -36,6 +37,16 @@ HISTORY = 8_000
 """Characters of a conversation that are sent, about 2,000 tokens: what a model reads is paid for and has an end."""
 
 Result = TypeVar("Result")
+
+
+@dataclass
+class Habits:
+    """What was learned of a server by asking it; copies of an endpoint that speak another way share it."""
+
+    limit: str = "max_tokens"
+    """Its name for the length of a reply."""
+    gives_several: bool = True
+    """Whether one request can have several candidates."""
 
 
 class Endpoint:
@@ -60,8 +71,7 @@ class Endpoint:
         self.prompt = prompt
         self.decoding = decoding
         self.history = history
-        self._limit = "max_tokens"
-        self._gives_several = True
+        self._habits = Habits()
 
     def __repr__(self) -> str:
         return f"Endpoint({self.model_name!r}, {self.server!r})"
@@ -92,8 +102,9 @@ class Endpoint:
         other.decoding = replace(self.decoding, **changes)
         return other
 
-    def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
-        return self._reply(as_context(talk, controls), controls)
+    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
+        bot, controls = for_this_call(self, controls, named)
+        return bot._reply(as_context(talk, controls), controls)
 
     def replies(
         self,
@@ -101,13 +112,21 @@ class Endpoint:
         controls: Controls | None = None,
         done: Callable[[int], None] | None = None,
         first: int = 0,
+        **named: Unpack[Asked],
     ) -> list[Reply]:
-        contexts = [as_context(talk, controls) for talk in talks]
-        return self.server.together([partial(self._reply, context, controls) for context in contexts], done)
+        bot, controls = for_this_call(self, controls, named)
+        contexts = as_contexts(talks, controls)
+        return bot.server.together([partial(bot._reply, context, controls) for context in contexts], done)
 
-    def stream(self, talk: Talk, controls: Controls | None = None) -> Generator[str, None, Reply]:
+    def stream(
+        self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
+    ) -> Generator[str, None, Reply]:
         """The reply as it grows: each item is the whole text so far. What is returned at the end is the reply."""
-        messages = self._messages(as_context(talk, controls), _plan(controls))
+        bot, controls = for_this_call(self, controls, named)
+        return bot._stream(as_context(talk, controls), controls)
+
+    def _stream(self, context: Sequence[Turn], controls: Controls | None) -> Generator[str, None, Reply]:
+        messages = self._messages(context, _plan(controls))
         ends = self.server.deadline()
 
         def begin() -> Iterator[str]:
@@ -141,7 +160,7 @@ class Endpoint:
         messages, ends = self._messages(context, plan), self.server.deadline()
         texts: list[str] = []
         problem: RemoteError | None = None
-        if count > 1 and self._gives_several:
+        if count > 1 and self._habits.gives_several:
             try:
                 texts = self._texts(messages, ends, count)
             except RemoteError as error:
@@ -151,7 +170,7 @@ class Endpoint:
         one_each = [partial(self._texts, messages, ends, number=number) for number in range(len(texts), count)]
         texts += chain.from_iterable(self.server.together(one_each))
         if count > 1 and (problem is not None or len(one_each) >= count - 1):
-            self._gives_several = False
+            self._habits.gives_several = False
         found = [Candidate(text, 0.0) for text in texts[:count] if text]
         if not found:
             raise self._nothing()
@@ -189,7 +208,7 @@ class Endpoint:
         A seed of 0 is not sent: some servers refuse to be given any.
         """
         options = self.decoding
-        body: dict[str, Any] = {"model": self.model_name, "messages": messages, self._limit: options.max_length}
+        body: dict[str, Any] = {"model": self.model_name, "messages": messages, self._habits.limit: options.max_length}
         body["temperature"] = options.temperature if options.method == "sample" else 0
         if options.method == "sample" and options.top_p < 1:
             body["top_p"] = options.top_p
@@ -220,7 +239,7 @@ class Endpoint:
         except RemoteError as problem:
             if problem.status != 400 or "max_completion_tokens" not in str(problem):
                 raise
-        self._limit = "max_completion_tokens"
+        self._habits.limit = "max_completion_tokens"
         return self.server.persist(attempt, ends)
 
     def _nothing(self) -> RemoteError:

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar, Unpack
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from listenwell.asking import Asked, for_this_call
 from listenwell.batching import EncodingConfig, collate, encode, ordered_batches
 from listenwell.checkpoint import Checkpoint, HasCheckpoint
 from listenwell.decoding import Decoding, Guided, Hypothesis, decode, paired, stream
-from listenwell.dialogue import Dialogue, Example, Turn, readable
+from listenwell.dialogue import Dialogue, Example, Talk, Turn, readable
 from listenwell.hearing import LABELLER, Labels, Remembered, label_contexts, load_labeller
 from listenwell.models.contract import Batch, Controls, Model, State, Steps
 from listenwell.reply import Candidate, Reply
 from listenwell.taxonomy import EMOTIONS, LABELS
 from listenwell.text import Tokenizer, words
 
-Talk = Dialogue | Sequence[str] | str
-"""What can be replied to: a dialogue, its turns as plain texts (the last one is the speaker's), or one text."""
+Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
@@ -74,9 +74,7 @@ def as_context(talk: Talk, controls: Controls | None = None) -> tuple[Turn, ...]
     A situation that the user tells beforehand is the speaker's first words. That of a dialogue is not read: a corpus
     has it, and no listener heard it.
     """
-    if isinstance(talk, str):
-        talk = [talk]
-    dialogue = talk if isinstance(talk, Dialogue) else Dialogue.from_texts(talk)
+    dialogue = Dialogue.from_talk(talk)
     if dialogue.turns[-1].speaker != "speaker":
         raise ValueError("the last turn is the listener's own; a reply answers a turn of the speaker")
     if not any(turn.text.strip() for turn in dialogue.turns):
@@ -84,6 +82,30 @@ def as_context(talk: Talk, controls: Controls | None = None) -> tuple[Turn, ...]
     turns = tuple(replace(turn, text=readable(turn.text)) for turn in dialogue.turns)
     told = "" if controls is None or controls.situation is None else readable(controls.situation).strip()
     return _begun_with(told, turns) if told else turns
+
+
+def as_contexts(talks: Iterable[Talk], controls: Controls | None = None) -> list[tuple[Turn, ...]]:
+    """The turns to reply to, of each conversation."""
+    return _each(talks, lambda talk: as_context(talk, controls))
+
+
+def as_dialogues(talks: Iterable[Talk]) -> list[Dialogue]:
+    return _each(talks, Dialogue.from_talk)
+
+
+def _each(talks: Iterable[Talk], read: Callable[[Talk], Result]) -> list[Result]:
+    """Each conversation, read; what is wrong with one names its place, and one alone is not taken for many."""
+    if isinstance(talks, str | bytes | Dialogue | Mapping) or not isinstance(talks, Iterable):
+        raise TypeError(f"replies() takes a list of conversations, found {type(talks).__name__}; reply() takes one")
+    found = []
+    for number, talk in enumerate(talks, 1):
+        if isinstance(talk, Mapping | Turn):
+            raise TypeError(f"conversation {number} is a single turn; replies() takes a list of lists of turns")
+        try:
+            found.append(read(talk))
+        except (TypeError, ValueError) as problem:
+            raise type(problem)(f"conversation {number}: {problem}") from problem
+    return found
 
 
 def _begun_with(told: str, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
@@ -141,9 +163,10 @@ class Bot(HasCheckpoint):
         other.decoding = replace(self.decoding, **changes)  # type: ignore[arg-type]
         return other
 
-    def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
+    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
+        bot, controls = for_this_call(self, controls, named)
         context = as_context(talk, controls)
-        return self._replies([context], controls, [draw_number(context)])[0]
+        return bot._replies([context], controls, [draw_number(context)])[0]
 
     def replies(
         self,
@@ -151,9 +174,11 @@ class Bot(HasCheckpoint):
         controls: Controls | None = None,
         done: Callable[[int], None] | None = None,
         first: int = 0,
+        **named: Unpack[Asked],
     ) -> list[Reply]:
-        numbers = range(first, first + len(talks))
-        return self._replies([as_context(talk, controls) for talk in talks], controls, numbers, done)
+        bot, controls = for_this_call(self, controls, named)
+        contexts = as_contexts(talks, controls)
+        return bot._replies(contexts, controls, range(first, first + len(contexts)), done)
 
     def _replies(
         self,
@@ -176,12 +201,18 @@ class Bot(HasCheckpoint):
                 done(len(batch))
         return [found[index] for index in range(len(items))]
 
-    def stream(self, talk: Talk, controls: Controls | None = None) -> Generator[str, None, Reply]:
+    def stream(
+        self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
+    ) -> Generator[str, None, Reply]:
         """The reply as it grows: each item is the whole text so far, since words join as more come.
 
         What the generator returns at its end is the reply, explained; without candidates, as no other was considered.
         """
-        (item,) = self._heard([Example("0", as_context(talk, controls))])
+        bot, controls = for_this_call(self, controls, named)
+        return bot._stream(as_context(talk, controls), controls)
+
+    def _stream(self, context: tuple[Turn, ...], controls: Controls | None) -> Generator[str, None, Reply]:
+        (item,) = self._heard([Example("0", context)])
         (batch,) = self._batches([item])
         number = draw_number(item.context)
         options = self.decoding.streamed()

@@ -232,6 +232,23 @@ def test_what_is_asked_of_a_reply_can_be_said_by_name():
         cared.reply("hello there", Controls(emotion="sad"), intent="consoling")
 
 
+def test_turns_that_can_be_read_once_alone_are_heard_and_answered():
+    echo = Echo()
+    assert Cared(echo).reply(text for text in ["hello", "hi", "it rained"]).text == "it rained"
+    assert is_care(Cared(echo).reply({"role": "user", "content": text} for text in (SIGN,)).text)
+    talks = (iter([text]) for text in ("hello", SIGN))
+    assert [is_care(reply.text) for reply in Cared(echo).replies(talks)] == [False, True]
+    assert [*Cared(echo).stream(iter(["hello"]))] == ["hello"]
+    assert SIGN not in echo.seen
+
+
+def test_a_system_that_writes_in_one_way_alone_says_so():
+    echo = Echo()
+    echo.decoding = None
+    with pytest.raises(ValueError, match="echo writes in one way alone and cannot be given temperature"):
+        Cared(echo).reply("hello", temperature=1.0)
+
+
 def test_given_resources_are_named():
     reply = Cared(Echo(), load_resources(region="gb")).reply(SIGN)
     assert "116 123" in reply.text

@@ -100,6 +100,19 @@ def test_an_intent_and_a_positivity_may_be_asked_for(house):
     assert house.with_decoding(lean=Lean(positivity=0.75)).reply(TALKS[0]).reasons["positivity"] == 0.75
 
 
+def test_one_reply_can_be_written_another_way_by_the_same_engine(house):
+    before = house.decoding
+    one = house.reply(TALKS[0], method="greedy", candidates=1)
+    assert one.text == house.with_decoding(method="greedy", candidates=1).reply(TALKS[0]).text
+    assert len(one.candidates) == 1
+    assert set(house.reply(TALKS[0], rerank={"fresh": 2.0}).candidates[0].terms) >= {"fresh", "plan"}
+    assert house.reply([{"role": "user", "content": TALKS[0][0]}], intent="wishing", seed=3).label == "wishing"
+    assert [*house.stream(TALKS[0], max_length=1)]
+    assert house.decoding == before
+    # Made at the first reply, though that was a copy's: the weights are not merged anew for every call.
+    assert house.with_decoding(seed=4).writer._lean() is house.writer._lean() is not None
+
+
 def test_guidance_is_refused_where_the_plan_is_told_in_words(house):
     with pytest.raises(ValueError, match=r"decoding.guidance is 1.5, expected 0: every plan is told in words"):
         house.with_decoding(guidance=1.5).reply(TALKS[0])

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Unpack
 
-from listenwell.asking import Asked, asked
+from listenwell.asking import Asked, for_this_call
 from listenwell.care.replies import care_reply, is_care
 from listenwell.care.resources import Resources, load_resources
 from listenwell.care.signs import Sign, detect, follows
 from listenwell.care.status import warn_where_rules_serve_alone
-from listenwell.dialogue import Example, Turn
+from listenwell.dialogue import Dialogue, Example, Talk, Turn
 from listenwell.models.contract import Controls
 from listenwell.reply import Reply
-from listenwell.system import Likelihoods, System, Talk, as_context
+from listenwell.system import Likelihoods, System, as_context, as_dialogues
 
 LATELY = 3
 """How many earlier messages of the speaker may keep a conversation in care."""
@@ -74,24 +74,29 @@ class Cared:
         """What is asked of it comes as controls, or by name.
 
         `intent`, one of the 41 labels, is what it should do or express; `positivity`, from 0 to 1, how far it leans
-        to a good mood; `situation` what to know beforehand.
+        to a good mood; `situation` what to know beforehand. An option of `Decoding`, such as `temperature` or `seed`,
+        is for this reply alone.
         """
-        controls = self._controls(controls, named)
-        return self.care(talk, controls) or self.system.reply(talk, controls)
+        system, controls = for_this_call(self.system, controls, named)
+        talk = Dialogue.from_talk(talk)  # which may be read only once
+        return self.care(talk, controls) or system.reply(talk, controls)
 
     def replies(
         self,
-        talks: Sequence[Talk],
+        talks: Iterable[Talk],
         controls: Controls | None = None,
         done: Callable[[int], None] | None = None,
         first: int = 0,
+        **named: Unpack[Asked],
     ) -> list[Reply]:
-        found = [self.care(talk, controls) for talk in talks]
+        system, controls = for_this_call(self.system, controls, named)
+        dialogues = as_dialogues(talks)
+        found = [self.care(dialogue, controls) for dialogue in dialogues]
         rest = [index for index, reply in enumerate(found) if reply is None]
         if done is not None and len(rest) < len(found):
             done(len(found) - len(rest))
         if rest:  # the system sees only these
-            answers = self.system.replies([talks[index] for index in rest], controls, done, first)
+            answers = system.replies([dialogues[index] for index in rest], controls, done, first)
             for index, answer in zip(rest, answers, strict=True):
                 found[index] = answer
         return [reply for reply in found if reply is not None]
@@ -100,21 +105,18 @@ class Cared:
         """The system's own: care changes what is said, not what is measured."""
         return self.system.likelihoods(items, done)
 
-    def _controls(self, controls: Controls | None, named: Asked) -> Controls | None:
-        found = asked(self.system, **named)
-        if found is not None and controls is not None:
-            raise ValueError(f"{', '.join(named)}: ask by name or by controls, not both")
-        return found or controls
-
     def _stream(
         self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
     ) -> Generator[str, None, Reply]:
-        controls = self._controls(controls, named)
+        system, controls = for_this_call(self.system, controls, named)
+        return self._streamed(system, Dialogue.from_talk(talk), controls)
+
+    def _streamed(self, system: Any, talk: Dialogue, controls: Controls | None) -> Generator[str, None, Reply]:
         reply = self.care(talk, controls)
         if reply is not None:
             yield reply.text
             return reply
-        return (yield from self.system.stream(talk, controls))  # type: ignore[attr-defined]
+        return (yield from system.stream(talk, controls))
 
     def __getattr__(self, name: str) -> Any:
         # Only what Cared itself lacks comes here. A copy being made has no system yet.

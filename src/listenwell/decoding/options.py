@@ -73,7 +73,7 @@ class Lean:
 def check_positivity(value: float) -> float:
     """The value itself, if it is a share."""
     if not _is_number(value) or not 0 <= value <= 1:
-        raise ValueError(f"positivity is a number from 0 to 1, found {value}")
+        raise ValueError(f"positivity is a number from 0 to 1, found {value!r}")
     return value
 
 

@@ -10,11 +10,12 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import torch
 
+from listenwell.asking import Asked, for_this_call
 from listenwell.checkpoint import Checkpoint
 from listenwell.decoding import Decoding
 from listenwell.dialogue import Dialogue, Example, Turn
@@ -27,7 +28,7 @@ from listenwell.labelling import Labeller
 from listenwell.metrics.positivity import leaning
 from listenwell.models.contract import Controls
 from listenwell.reply import Candidate, Reply
-from listenwell.system import Likelihoods, Precision, Talk, as_context, draw_number
+from listenwell.system import Likelihoods, Precision, Talk, as_context, as_contexts, draw_number
 from listenwell.taxonomy import LABEL_ID
 
 if TYPE_CHECKING:
@@ -110,7 +111,9 @@ class House:
 
     def plan(self, talks: Sequence[Talk], controls: Controls | None = None, to_answer: bool = False) -> list[Planned]:
         """What is heard in each dialogue, and what is to be done; with `to_answer`, by who then does it."""
-        contexts = [as_context(talk, controls) for talk in talks]
+        return self._plan(as_contexts(talks, controls), controls, to_answer)
+
+    def _plan(self, contexts: Sequence[tuple[Turn, ...]], controls: Controls | None, to_answer: bool) -> list[Planned]:
         said = self._turn_labels.label([turn.text for context in contexts for turn in context])
         ends = accumulate((len(context) for context in contexts), initial=0)
         labels = [tuple(label.name for label in said[begin:end]) for begin, end in pairwise(ends)]
@@ -135,9 +138,10 @@ class House:
 
     # Reply
 
-    def reply(self, talk: Talk, controls: Controls | None = None) -> Reply:
-        planned = self.plan([talk], controls, to_answer=True)
-        return self._replies(planned, [draw_number(one.context) for one in planned])[0]
+    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
+        house, controls = for_this_call(self, controls, named)
+        planned = house._plan([as_context(talk, controls)], controls, to_answer=True)
+        return house._replies(planned, [draw_number(one.context) for one in planned])[0]
 
     def replies(
         self,
@@ -145,9 +149,11 @@ class House:
         controls: Controls | None = None,
         done: Callable[[int], None] | None = None,
         first: int = 0,
+        **named: Unpack[Asked],
     ) -> list[Reply]:
-        planned = self.plan(talks, controls, to_answer=True)
-        return self._replies(planned, range(first, first + len(talks)), done)
+        house, controls = for_this_call(self, controls, named)
+        planned = house.plan(talks, controls, to_answer=True)
+        return house._replies(planned, range(first, first + len(planned)), done)
 
     def _replies(
         self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None = None
@@ -156,9 +162,15 @@ class House:
         ranked = self.rerank(planned, self._write(planned, numbers, done))
         return [self._explain(one, candidates) for one, candidates in zip(planned, ranked, strict=True)]
 
-    def stream(self, talk: Talk, controls: Controls | None = None) -> Generator[str, None, Reply]:
+    def stream(
+        self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
+    ) -> Generator[str, None, Reply]:
         """One candidate as it grows: sooner there, and not the best of several."""
-        (one,) = self.plan([talk], controls, to_answer=True)
+        house, controls = for_this_call(self, controls, named)
+        return house._stream(as_context(talk, controls), controls)
+
+    def _stream(self, context: tuple[Turn, ...], controls: Controls | None) -> Generator[str, None, Reply]:
+        (one,) = self._plan([context], controls, to_answer=True)
         text = ""
         growing = (
             self.writer.say(_item(0, one), _plans([one]), draw_number(one.context))

@@ -25,7 +25,7 @@ from listenwell.models.contract import Sequence as Tokens
 from listenwell.models.joined_text import REPLY, Text
 from listenwell.models.writer import AT_ONCE, Writer
 from listenwell.reply import Candidate
-from listenwell.system import Bot, Likelihoods
+from listenwell.system import Bot, Likelihoods, Precision
 from listenwell.taxonomy import EMOTIONS
 
 TABLES = ("model.embed_tokens.weight", "lm_head.weight")
@@ -97,8 +97,9 @@ class Voice(Bot):
         if not isinstance(made.model, Writer):
             raise ValueError(f"{made.name} does not write by a plan; house-writer does")
         super().__init__(replace(made, parts={}))
-        self._engine: LeanLlama | None = None
-        self._engine_failed = False
+        self._engines: dict[Precision, LeanLlama | None] = {}
+        """The engine of the precision last used; None in it where the backbone is of another kind. A copy that speaks
+        another way shares it."""
         self._begun: dict[tuple[int, ...], Begun] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -272,14 +273,16 @@ class Voice(Bot):
 
     def _lean(self) -> LeanLlama | None:
         """The engine, made at the first reply in a precision; None where the backbone is of another kind."""
-        product = brain if self.precision == "bf16" else half
-        if self._engine_failed or (self._engine is not None and self._engine.product is product):
-            return self._engine
+        if self.precision not in self._engines:
+            self._engines.clear()  # each is as large as the model
+            self._engines[self.precision] = self._new_engine()
+        return self._engines[self.precision]
+
+    def _new_engine(self) -> LeanLlama | None:
         # A backbone may have more rows than it has words, which take no part.
         words = self.model.vocabulary.size
         weights = {name: w[:words] if name in TABLES else w for name, w in self.model.merged().items()}
         try:
-            self._engine = LeanLlama(self.model.config.architecture, weights, product)
+            return LeanLlama(self.model.config.architecture, weights, brain if self.precision == "bf16" else half)
         except ValueError:
-            self._engine_failed = True
-        return self._engine
+            return None

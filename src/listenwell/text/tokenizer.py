@@ -130,11 +130,16 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path, kind: str, rare_from: int | None = None) -> Tokenizer:
+        if not path.is_file():
+            raise ValueError(f"{path}: is missing")
         try:
             backend = Backend.from_file(str(path))
         except Exception as problem:  # the backend raises bare Exception
-            raise ValueError(f"{path}: not a tokenizer.json ({problem})") from problem
-        return cls(backend, kind, rare_from)
+            raise ValueError(f"{path}: not a tokenizer.json, or cut short or damaged ({problem})") from problem
+        try:
+            return cls(backend, kind, rare_from)
+        except ValueError as problem:
+            raise ValueError(f"{path}: {problem}") from problem
 
 
 def word_backend() -> Backend:
