@@ -373,9 +373,10 @@ def test_weights_of_another_size_are_told(saved):
     )
 
 
-def test_weights_of_another_model_are_told(saved):
-    change(saved / "config.json", lambda record: record["model"].update(name="trs"))
-    assert re.search(r"do not fit the model in config\.json: \S+ is not of it \(and \d+ more\)", told(saved))
+@pytest.mark.parametrize(("layers", "expected"), [(1, "is not of it"), (3, "is missing")])
+def test_weights_of_another_depth_are_told(saved, layers, expected):
+    change(saved / "config.json", lambda record: record["model"].update(encoder_layers=layers))
+    assert re.search(rf"do not fit the model in config\.json: \S+ {expected} \(and \d+ more\)", told(saved))
 
 
 def test_a_tokenizer_of_another_vocabulary_is_told(saved, tokenizer):

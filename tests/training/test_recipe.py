@@ -159,7 +159,7 @@ def test_a_change_that_cannot_be_made_names_its_place(change, message):
         ),
         ("- a\n- b\n", r"\S+mine.yaml: a recipe is a mapping, found list"),
         ("", r"\S+mine.yaml: a recipe is a mapping, found NoneType"),
-        ("name: [\n", r"\S+mine.yaml: not YAML"),
+        ("name: [\n", r"\S+mine.yaml line 2: not YAML"),
     ],
 )
 def test_a_recipe_that_makes_no_sense_names_the_place(written, text, message):

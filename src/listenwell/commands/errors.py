@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+
+UNFINISHED = re.compile(r"(?<=/)?\.([^/]+?)(?:\.[0-9a-f]+\.tmp|\.writing|\.old)(?=/|$)")
+"""What is written under another name until it is whole: messages speak of the name that was asked for."""
 
 FILE_PROBLEMS: dict[int, str] = {
     errno.EACCES: "no permission to read or write there; change the permissions, or name another place",
@@ -35,9 +39,13 @@ def describe(problem: BaseException) -> str:
 
 def _of_file(problem: OSError) -> str:
     said = FILE_PROBLEMS.get(problem.errno or 0, problem.strerror or "cannot be read or written")
-    names = [os.fspath(name) if isinstance(name, str) else name for name in (problem.filename, problem.filename2)]
-    places = " → ".join(name if isinstance(name, str) else repr(name) for name in names if name is not None)
-    return f"{places}: {said}" if places else said
+    name = problem.filename if problem.filename2 is None else problem.filename2  # of a move, where to
+    if name is None or isinstance(name, int):
+        return said
+    place = UNFINISHED.sub(r"\1", os.fsdecode(name))
+    if problem.errno == errno.EEXIST and os.path.isfile(place):
+        said = "is a file, where a folder is expected; name another place"
+    return f"{place}: {said}"
 
 
 def _not_text(problem: UnicodeDecodeError) -> str:

@@ -100,6 +100,10 @@ def source_name(name: str) -> str:
         return TOGETHER.join(source_name(part) for part in name.split(TOGETHER))
     plain = name.strip().lower().replace("_", "-")
     if plain not in SOURCES:
+        if Path(name).is_file():
+            raise ValueError(
+                f"{name}: expected a file of dialogues that ends in .jsonl or .jsonl.gz, one JSON object a line"
+            )
         raise ValueError(unknown_name("source", name, SOURCES) + ". Your own dialogues: a path that ends in .jsonl")
     return plain
 

@@ -276,26 +276,37 @@ def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
     """A shipped recipe by name or a YAML file, with changes such as "stages.0.epochs=2" applied."""
     import yaml
 
-    path = Path(name_or_path)
-    if path.suffix in (".yaml", ".yml"):
-        if not path.is_file():
-            raise OptionError(f"{path}: no such recipe file")
-        text = path.read_text(encoding="utf-8")
-    else:
-        shipped, name = recipe_texts(), name_or_path.replace("_", "-")
-        if name not in shipped:
-            raise OptionError(unknown_name("recipe", name_or_path, shipped) + ", or a path to a .yaml file")
-        text = shipped[name]
     try:
-        data = yaml.safe_load(text)
+        data = yaml.safe_load(_recipe_text(name_or_path))
     except yaml.YAMLError as problem:
-        raise OptionError(f"{name_or_path}: not YAML: {problem}") from problem
+        mark = getattr(problem, "problem_mark", None)
+        line = f" line {mark.line + 1}" if mark else ""
+        told = getattr(problem, "problem", None) or str(problem).splitlines()[0]
+        raise OptionError(f"{name_or_path}{line}: not YAML: {told}") from problem
     if not isinstance(data, Mapping):
         raise OptionError(f"{name_or_path}: a recipe is a mapping, found {type(data).__name__}")
     data = dict(data)
     for change in changes:
         _apply(data, change)
     return instantiate(Recipe, data, f"recipe {name_or_path}")
+
+
+def _recipe_text(name_or_path: str) -> str:
+    path = Path(name_or_path)
+    if path.suffix in (".yaml", ".yml"):
+        if not path.is_file():
+            raise OptionError(f"{path}: {'is a folder' if path.is_dir() else 'no such recipe file'}")
+        try:
+            return path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as problem:
+            found = f"the byte 0x{problem.object[problem.start]:02x} at position {problem.start + 1}"
+            raise OptionError(f"{path}: {found}, expected UTF-8; save the file as UTF-8") from problem
+    shipped, name = recipe_texts(), name_or_path.replace("_", "-")
+    if name in shipped:
+        return shipped[name]
+    if path.is_file():
+        raise OptionError(f"{path}: expected a recipe file that ends in .yaml")
+    raise OptionError(unknown_name("recipe", name_or_path, shipped) + ", or a path to a .yaml file")
 
 
 def _apply(data: dict[str, Any], change: str) -> None:
