@@ -20,10 +20,11 @@ from rich.console import Console
 
 from listenwell import checkpoint, cli
 from listenwell.care import Cared
-from listenwell.commands import display, history
+from listenwell.commands import history
 from listenwell.commands.chat_session import Session
 from listenwell.commands.prompt import CommandCompleter
 from listenwell.commands.slash_commands import COMMANDS, Command, run_command
+from listenwell.commands.terminal import make_streams_robust
 from listenwell.commands.why import why
 from listenwell.conversation import Conversation, Exchange
 from listenwell.dialogue import Label
@@ -343,7 +344,7 @@ def test_a_pipe_of_ascii_is_answered_line_by_line(tmp_path: Path):
 def test_a_symbol_that_the_terminal_lacks_becomes_one_like_it(monkeypatch):
     written = BytesIO()
     monkeypatch.setattr(sys, "stdout", TextIOWrapper(written, encoding="ascii"))
-    display.degrade_symbols()
+    make_streams_robust()
     print("heard · 50 % █ … ’é 你 \udcff", flush=True)
     assert written.getvalue().decode() == "heard - 50 % # ... 'e ? ?\n"
 

@@ -50,7 +50,6 @@ def chat(
     from rich.console import Console
 
     from listenwell.commands.chat_session import Session
-    from listenwell.commands.display import degrade_symbols
     from listenwell.conversation import Conversation, default_labeller
     from listenwell.finding import default_system, is_remote, load
 
@@ -64,7 +63,6 @@ def chat(
             bot.decoding = bot.decoding.streamed()
         return bot
 
-    degrade_symbols()
     console = Console(highlight=False)
     interactive = sys.stdin.isatty()
     _warn_of_weaker_care(console if interactive else Console(stderr=True, highlight=False))

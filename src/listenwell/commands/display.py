@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -16,29 +13,6 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from listenwell.metrics import Score
-
-PLAIN = {"…": "...", "·": "-", "█": "#", "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "→": "->"}
-"""What stands for a symbol where the terminal has only ASCII."""
-
-
-def degrade_symbols() -> None:
-    """From now on, what the terminal's encoding lacks is printed as something like it, and never an error."""
-    codecs.register_error("listenwell.plain", _plain)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="listenwell.plain")
-
-
-def _plain(problem: UnicodeError) -> tuple[str, int]:
-    if not isinstance(problem, UnicodeEncodeError):
-        raise problem
-    lacking = problem.object[problem.start : problem.end]
-    return "".join(map(_like, lacking)), problem.end
-
-
-def _like(symbol: str) -> str:
-    letters = unicodedata.normalize("NFKD", symbol).encode("ascii", "ignore").decode()
-    return PLAIN.get(symbol) or letters or "?"
 
 
 @contextmanager
