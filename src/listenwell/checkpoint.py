@@ -35,7 +35,7 @@ from listenwell.text import Tokenizer
 
 FORMAT = 1
 """Of config.json; a later form of it that this version cannot read has a higher number."""
-FILES = "config.json, tokenizer.json and model.safetensors"
+NEEDED = "config.json, tokenizer.json and model.safetensors"
 SCALE = ".8bit-scale"
 PARTS = "parts"
 BESIDE = "beside"
@@ -298,7 +298,7 @@ def put_weights(model: Model, weights: dict[str, Tensor]) -> None:
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     if not path.is_file():
-        raise CheckpointError(f"{path}: is missing; a checkpoint has {FILES}")
+        raise CheckpointError(f"{path}: is missing; a checkpoint has {NEEDED}")
     try:
         return load_file(path)
     except (SafetensorError, OSError) as problem:

@@ -208,3 +208,13 @@ def test_a_fingerprint_tells_what_was_said_and_not_the_defaults(tiny_recipe):
     recipe.stages[0].optimizers["main"].rate = 1e-9
     assert recipe.fingerprint() != before
     assert "floor" not in str(_said(recipe))
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["stages.0.epochs=-1", "stages.0.examples=-5", "stages.0.validate_every=0", "stages.0.patience=-1", "seed=-1"],
+)
+def test_a_budget_below_zero_is_refused(change):
+    name, _, number = change.rpartition("=")
+    with pytest.raises(ConfigError, match=f"{name.rpartition('.')[2]} is {number}"):
+        load_recipe("tiny", [change])

@@ -184,6 +184,11 @@ class Stage:
                 raise ConfigError(f"stage {self.name}: {unknown_name('optimizer', move.optimizer, self.optimizers)}")
         if not self.moves:
             raise ConfigError(f"stage {self.name} has no moves")
+        for budget in ("epochs", "examples", "patience"):
+            if not getattr(self, budget) >= 0:
+                raise ConfigError(f"stage {self.name}: {budget} is {getattr(self, budget)}, expected 0 or more")
+        if not self.validate_every > 0:
+            raise ConfigError(f"stage {self.name}: validate_every is {self.validate_every}, expected more than 0")
         if not 0 <= self.average <= 1:
             raise ConfigError(f"stage {self.name}: average is a share from 0 to 1, found {self.average}")
         if self.average and (self.keep != "last" or self.patience):
@@ -240,6 +245,10 @@ class Recipe:
     """How the trained system speaks, and how it is scored."""
     seed: int = 1
     """Of weights, batches and dropout."""
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise ConfigError(f"recipe {self.name}: seed is {self.seed}, expected 0 or more")
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
