@@ -13,12 +13,12 @@ from itertools import islice
 
 import torch
 
-from listenwell import sources
-from listenwell.batching import Batch, collate, encode, epoch_batches
-from listenwell.dialogue import examples
-from listenwell.layers.machine import keep_freed_memory
+from listenwell.contract import Model, Moment, WordPrior
+from listenwell.data import sources
+from listenwell.data.batching import Batch, collate, encode, epoch_batches
+from listenwell.data.dialogue import examples
+from listenwell.layers.cpu import keep_freed_memory
 from listenwell.models import build
-from listenwell.models.contract import Model, Moment, WordPrior
 from listenwell.text import backbone_tokenizer
 from listenwell.training import load_recipe
 

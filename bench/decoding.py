@@ -14,16 +14,17 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from listenwell import sources
-from listenwell.batching import EncodingConfig, collate, encode
 from listenwell.checkpoint import Checkpoint
+from listenwell.contract import State
+from listenwell.data import sources
+from listenwell.data.batching import EncodingConfig, collate, encode
+from listenwell.data.dialogue import Dialogue, examples
 from listenwell.decoding import Decoding, decode
-from listenwell.dialogue import Dialogue, examples
-from listenwell.finding import load, shipped
-from listenwell.models.contract import State
+from listenwell.loading import load
 from listenwell.models.trs import LISTENER, Trs, TrsConfig
-from listenwell.system import Bot
+from listenwell.systems.bot import Bot
 from listenwell.text import TextConfig, train_tokenizer
+from listenwell.weights import shipped
 
 
 class Uncached:
@@ -109,7 +110,7 @@ def rounds(bot: Bot, talks: list[Dialogue]) -> tuple[float, float]:
 
 
 def as_examples(talks: list[Dialogue]):
-    from listenwell.dialogue import Example
+    from listenwell.data.dialogue import Example
 
     return [Example(talk.id, talk.turns) for talk in talks]
 

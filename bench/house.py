@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from listenwell.commands.studies import some_items
-from listenwell.dialogue import Dialogue
-from listenwell.finding import load
-from listenwell.house.system import House
-from listenwell.house.voice import Voice
+from listenwell.commands.experiment import some_items
+from listenwell.data.dialogue import Dialogue
+from listenwell.loading import load
+from listenwell.systems.house.system import House
+from listenwell.systems.house.writer import Voice
 
 Clock = Callable[[], float]
 

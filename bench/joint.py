@@ -21,14 +21,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from listenwell import sources
-from listenwell.batching import Batch, collate, encode, epoch_batches
-from listenwell.dialogue import Dialogue, examples
+from listenwell.contract import Model, Moment, WordPrior
+from listenwell.data import sources
+from listenwell.data.batching import Batch, collate, encode, epoch_batches
+from listenwell.data.dialogue import Dialogue, examples
+from listenwell.layers.cpu import keep_freed_memory
 from listenwell.layers.loss import packed_cross_entropy
-from listenwell.layers.machine import keep_freed_memory
 from listenwell.models import build
 from listenwell.models.bert_joint import BertJoint
-from listenwell.models.contract import Model, Moment, WordPrior
 from listenwell.text import train_tokenizer, words
 from listenwell.training import load_recipe
 from listenwell.training.optimizers import Learners

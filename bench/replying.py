@@ -24,10 +24,10 @@ import psutil
 import torch
 from torch import Tensor
 
-from listenwell import sources
-from listenwell.backbones.engine import LeanLlama, Product, brain, half, single
-from listenwell.backbones.finding import SHORT, packed
 from listenwell.backbones.language_model import load_language_model
+from listenwell.backbones.llama_engine import LeanLlama, Product, brain, half, single
+from listenwell.backbones.locate import SHORT, packed
+from listenwell.data import sources
 from listenwell.text import Tokenizer, backbone_tokenizer
 
 PROMPT, CONTINUATION, STREAMED = 90, 30, 20

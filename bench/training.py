@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from listenwell import sources
-from listenwell.batching import Batch, EncodingConfig, collate, encode, epoch_batches
-from listenwell.dialogue import examples
-from listenwell.layers.machine import keep_freed_memory
-from listenwell.models.contract import Moment, Vocabulary
+from listenwell.contract import Moment, Vocabulary
+from listenwell.data import sources
+from listenwell.data.batching import Batch, EncodingConfig, collate, encode, epoch_batches
+from listenwell.data.dialogue import examples
+from listenwell.layers.cpu import keep_freed_memory
 from listenwell.models.trs import Trs, TrsConfig
 from listenwell.text import TextConfig, train_tokenizer
 

@@ -13,13 +13,13 @@ import torch
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
 
-from listenwell.batching import Encoded, EncodingConfig, encode
 from listenwell.checkpoint import Checkpoint
+from listenwell.contract import Model, WordPrior
+from listenwell.data.batching import Encoded, EncodingConfig, encode
+from listenwell.data.dialogue import examples
+from listenwell.data.sources import jsonl, shipped
 from listenwell.decoding import Decoding
-from listenwell.dialogue import examples
 from listenwell.models import build
-from listenwell.models.contract import Model, WordPrior
-from listenwell.sources import jsonl, shipped
 from listenwell.text import TextConfig, Tokenizer, backbone_tokenizer, train_tokenizer
 from listenwell.training.recipe import DataConfig, Move, Optimizer, Recipe, Stage, Stream, Validation
 

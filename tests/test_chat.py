@@ -17,24 +17,24 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from rich.console import Console
+from test_conversation import SIGN, Scripted, Streaming
 
 from listenwell import checkpoint, cli
-from listenwell.care import Cared
 from listenwell.commands import history
 from listenwell.commands.chat_session import Session
+from listenwell.commands.explain import why
 from listenwell.commands.prompt import CommandCompleter
 from listenwell.commands.slash_commands import COMMANDS, Command, run_command
 from listenwell.commands.terminal import make_streams_robust
-from listenwell.commands.why import why
-from listenwell.conversation import Conversation, Exchange
-from listenwell.dialogue import Label
-from listenwell.finding import load, talking
-from listenwell.models.contract import Controls
-from listenwell.remote import Endpoint, Server
-from listenwell.reply import Candidate, Reply
-from listenwell.sources import jsonl
-from listenwell.taxonomy import INTENT_MEANINGS
-from test_conversation import SIGN, Scripted, Streaming
+from listenwell.contract import Controls
+from listenwell.data.dialogue import Label
+from listenwell.data.sources import jsonl
+from listenwell.labels.taxonomy import INTENT_MEANINGS
+from listenwell.loading import load, talking
+from listenwell.systems.conversation import Conversation, Exchange
+from listenwell.systems.remote.endpoint import Endpoint, Server
+from listenwell.systems.reply import Candidate, Reply
+from listenwell.systems.safety import Cared
 from test_remote import SAID, Protocol, fail, stream
 from test_system import made_bot
 
@@ -43,7 +43,7 @@ PASTE_ON, PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
 WAITING = """
 import sys
 from listenwell import cli, finding
-from listenwell.reply import Reply
+from listenwell.systems.reply import Reply
 
 
 class Waiting:

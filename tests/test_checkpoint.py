@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import load_file
 
 from listenwell import checkpoint, outputs
-from listenwell.batching import EncodingConfig, collate
 from listenwell.checkpoint import Checkpoint, CheckpointError
+from listenwell.data.batching import EncodingConfig, collate
 from listenwell.decoding import Decoding
 
 

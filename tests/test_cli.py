@@ -217,7 +217,7 @@ def test_a_run_is_not_overwritten_but_goes_on(trained: Path):
 
 def test_a_run_that_is_stopped_says_how_to_go_on_just_so(monkeypatch, capsys):
     from listenwell.training import run as training
-    from listenwell.training.stopping import Interrupted
+    from listenwell.training.signals import Interrupted
 
     def stop(*_: object, **__: object) -> None:
         raise Interrupted

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from listenwell.sources import shipped
-from listenwell.taxonomy import EMOTIONS, INTENTS
+from listenwell.data.sources import shipped
+from listenwell.labels.taxonomy import EMOTIONS, INTENTS
 from listenwell.text import words
 
 SIX = {"train": 4, "valid": 1, "test": 1}

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from listenwell import cli, diagnosis
-from listenwell.backbones import finding as backbones
-from listenwell.care import status
+from listenwell.backbones import locate as backbones
 from listenwell.diagnosis import diagnose
-from listenwell.finding import zoo_folder
+from listenwell.systems.safety import status
+from listenwell.weights import zoo_folder
 
 REQUIRED = ["torch>=2.6", 'peft>=0.18; extra == "house"', 'listenwell-weights-house; extra == "weights"']
 
@@ -168,7 +168,7 @@ def test_a_damaged_system_is_named_with_the_package_to_install_again(monkeypatch
 
 
 def test_a_broken_file_of_crisis_resources_weakens_care(monkeypatch, tmp_path: Path):
-    from listenwell.care.resources import FILE
+    from listenwell.systems.safety.resources import FILE
 
     monkeypatch.setenv(FILE, str(tmp_path / "none.yaml"))
     found = finding("places to turn to")

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from listenwell.backbones.finding import SHORT, carried
+from listenwell.backbones.locate import SHORT, carried
 
 
 @pytest.mark.skipif("LISTENWELL_INSTALLED" not in os.environ, reason="only make test says that all is installed")

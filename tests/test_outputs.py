@@ -14,7 +14,7 @@ import pytest
 
 from listenwell import checkpoint, cli, outputs
 from listenwell.checkpoint import Checkpoint
-from listenwell.evaluation.kept import Kept
+from listenwell.evaluation.partial import Kept
 from listenwell.outputs import COMPARE, CONTROL, EVALUATE, VARIETY, OutputError
 
 

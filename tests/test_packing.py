@@ -7,7 +7,7 @@ import pytest
 
 from listenwell import checkpoint, packing
 from listenwell.checkpoint import Checkpoint
-from listenwell.evaluation.evaluated import read_card
+from listenwell.evaluation.store import read_card
 
 MADE = {"recipe": {"name": "small"}, "seed": 3, "data": {"source": "shipped"}, "begun": "then", "commit": "abc"}
 

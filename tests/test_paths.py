@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from listenwell import notices, paths
-from listenwell.backbones import unpacking
+from listenwell.classifiers.label_cache import remembered
 from listenwell.commands import history
-from listenwell.hearing import remembered
 from listenwell.notices import CacheWarning
 
 
@@ -134,10 +133,10 @@ def test_a_language_model_is_unpacked_into_the_fallback(no_home: Path, monkeypat
 
     def unpack(_: Path, folder: Path) -> None:
         (folder / "config.json").write_text("{}")
-        (folder / unpacking.SIZES).write_text('{"config.json": 2}')
+        (folder / unpack.SIZES).write_text('{"config.json": 2}')
 
-    monkeypatch.setattr(unpacking, "unpack", unpack)
-    folder = unpacking.unpacked(packed, "some/model")
+    monkeypatch.setattr(unpack, "unpack", unpack)
+    folder = unpack.unpacked(packed, "some/model")
     assert folder.is_relative_to(tmp_path / "tmp")
-    monkeypatch.setattr(unpacking, "unpack", lambda *_: pytest.fail("it was unpacked before"))
-    assert unpacking.unpacked(packed, "some/model") == folder
+    monkeypatch.setattr(unpack, "unpack", lambda *_: pytest.fail("it was unpacked before"))
+    assert unpack.unpacked(packed, "some/model") == folder

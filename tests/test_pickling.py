@@ -13,10 +13,10 @@ import pytest
 
 import listenwell
 from listenwell import checkpoint
-from listenwell.care import Cared
 from listenwell.decoding import Decoding
-from listenwell.finding import zoo_folder
-from listenwell.house.system import House
+from listenwell.systems.house.system import House
+from listenwell.systems.safety import Cared
+from listenwell.weights import zoo_folder
 from test_system import made_bot
 
 TALK = ["I lost my job today"]
@@ -85,7 +85,7 @@ def test_another_process_can_go_on_with_it(tmp_path: Path):
 
 @pytest.mark.parametrize("care", [True, False])
 def test_an_endpoint_says_that_it_is_to_be_loaded_in_the_other_process(care: bool, monkeypatch):
-    monkeypatch.setattr("listenwell.finding.shipped", dict)
+    monkeypatch.setattr("listenwell.loading.shipped", dict)
     system = listenwell.load("openai:some", care, base_url="http://localhost:1/v1")  # type: ignore[call-overload]
     with pytest.raises(TypeError, match=r"holds its key: load the system in the other process"):
         pickle.dumps(system)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from listenwell import cli
-from listenwell.sources import jsonl, shipped
+from listenwell.data.sources import jsonl, shipped
 from listenwell.training import run
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")

@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 import listenwell
-from listenwell import cli, finding
-from listenwell.care import Cared, is_care
+from listenwell import cli, loading
+from listenwell.contract import Controls
+from listenwell.data.dialogue import Dialogue, Example, Turn
 from listenwell.decoding import Decoding
-from listenwell.dialogue import Dialogue, Example, Turn
-from listenwell.finding import find
-from listenwell.models.contract import Controls
-from listenwell.remote import PROMPT, SPOKEN, Clock, Endpoint, Patience, RemoteError, Server, endpoint
+from listenwell.systems.remote.endpoint import PROMPT, SPOKEN, Clock, Endpoint, Patience, RemoteError, Server, endpoint
+from listenwell.systems.safety import Cared, is_care
+from listenwell.weights import find
 
 KEY = "sk-a-secret-1234567890"
 WORDS = ["That ", "sounds ", "hard", "."]
@@ -171,8 +171,8 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _no_house(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here an endpoint is by itself, also where the house system is at hand."""
-    at_hand = finding.shipped
-    monkeypatch.setattr(finding, "shipped", lambda: {name: p for name, p in at_hand().items() if name != finding.HOUSE})
+    at_hand = loading.shipped
+    monkeypatch.setattr(loading, "shipped", lambda: {name: p for name, p in at_hand().items() if name != loading.HOUSE})
 
 
 @pytest.fixture

@@ -10,18 +10,18 @@ import pytest
 import torch
 
 import listenwell
-from listenwell import checkpoint, finding
-from listenwell.backbones import finding as backbones
-from listenwell.care import Cared
+from listenwell import checkpoint, loading
+from listenwell.backbones import locate as backbones
+from listenwell.contract import Controls
+from listenwell.data.dialogue import Dialogue, Example, Label, Turn
 from listenwell.decoding import Decoding
-from listenwell.dialogue import Dialogue, Example, Label, Turn
-from listenwell.finding import find
+from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.models import build
-from listenwell.models.contract import Controls
-from listenwell.remote import Endpoint
-from listenwell.system import Bot, as_context
-from listenwell.taxonomy import EMOTIONS
+from listenwell.systems.bot import Bot, as_context
+from listenwell.systems.remote.endpoint import Endpoint
+from listenwell.systems.safety import Cared
 from listenwell.text import TextConfig, train_tokenizer
+from listenwell.weights import find
 
 TEXTS = ["i lost my job today", "oh no , what happened ?", "they closed the office", "that must be hard for you ."]
 
@@ -211,7 +211,7 @@ def test_an_option_of_one_method_alone_means_that_method():
 def test_the_names_that_a_reply_takes_are_those_of_its_decoding():
     from dataclasses import fields
 
-    from listenwell.asking import Written
+    from listenwell.systems.controls import Written
 
     assert [*Written.__annotations__] == [field.name for field in fields(Decoding)]
 
@@ -330,22 +330,22 @@ def test_who_names_no_system_talks_to_the_house_where_it_is_at_hand(monkeypatch)
     pytest.importorskip("peft")
     pytest.importorskip("transformers")
     names = {"multi-trs": Path("zoo/multi-trs"), "trs": Path("zoo/trs")}
-    monkeypatch.setattr(finding, "shipped", lambda: names)
-    assert finding.default_system() == "multi-trs"
+    monkeypatch.setattr(loading, "shipped", lambda: names)
+    assert loading.default_system() == "multi-trs"
     names["house"] = Path("zoo/house")
     monkeypatch.setattr(backbones, "at_hand", lambda name: True)
-    assert finding.default_system() == "house"
+    assert loading.default_system() == "house"
     # What cannot be run is no default: no language model, no encoder, no library.
     for lacking in ("smollm2", "minilm"):
         monkeypatch.setattr(backbones, "at_hand", lambda name, lacking=lacking: name != lacking)
-        assert finding.default_system() == "multi-trs"
+        assert loading.default_system() == "multi-trs"
     monkeypatch.setattr(backbones, "at_hand", lambda name: True)
-    monkeypatch.setattr(finding, "find_spec", lambda name: None)
-    assert finding.default_system() == "multi-trs"
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
+    assert loading.default_system() == "multi-trs"
 
 
 def test_an_endpoint_is_alone_where_the_house_cannot_hear(monkeypatch):
-    monkeypatch.setattr(finding, "find_spec", lambda name: None)
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
     bare = listenwell.load("openai:some", care=False, base_url="http://localhost:1/v1")
     assert isinstance(bare, Endpoint)
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import listenwell
-from listenwell import checkpoint, finding, weights
+from listenwell import checkpoint, loading, weights
 from listenwell.checkpoint import CheckpointError
 from listenwell.packing import LICENCES
 from listenwell.weights import DISTRIBUTIONS
@@ -53,7 +53,13 @@ def test_the_core_wheel_has_the_code_and_care_but_no_trained_systems(core: Path)
         names = wheel.namelist()
     assert not [name for name in names if "/zoo/" in name]
     inside = {name.removeprefix("listenwell/") for name in names}
-    assert {"__init__.py", "py.typed", "care/ear.safetensors", "care/english.yaml", "corpus/en.jsonl"} <= inside
+    assert {
+        "__init__.py",
+        "py.typed",
+        "systems/safety/ear.safetensors",
+        "systems/safety/english.yaml",
+        "corpus/en.jsonl",
+    } <= inside
     assert {"recipes/tiny.yaml", "commands/doctor.py"} <= inside
     assert core.stat().st_size < 20_000_000
 
@@ -210,7 +216,7 @@ def test_a_distribution_whose_files_are_gone_is_passed_over(install):
     (package / "__init__.py").unlink()
     package.rmdir()
     assert weights.shipped() == {}
-    assert finding.default_system() == "multi-trs"
+    assert loading.default_system() == "multi-trs"
 
 
 # The real thing

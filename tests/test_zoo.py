@@ -7,13 +7,14 @@ from itertools import pairwise
 import pytest
 
 from listenwell import checkpoint
-from listenwell.backbones.finding import SHORT, carried
-from listenwell.dialogue import Dialogue
-from listenwell.finding import default_system, load, zoo_folder
-from listenwell.house.listening import Listening
-from listenwell.models.contract import Controls
+from listenwell.backbones.locate import SHORT, carried
+from listenwell.classifiers.listener import Listening
+from listenwell.contract import Controls
+from listenwell.data.dialogue import Dialogue
+from listenwell.labels.taxonomy import EMOTIONS, polarity
+from listenwell.loading import default_system, load
 from listenwell.packing import MOST_BYTES
-from listenwell.taxonomy import EMOTIONS, polarity
+from listenwell.weights import zoo_folder
 
 SHIPPED = sorted(place.parent.name for place in zoo_folder().glob("*/config.json"))
 TALK = ["I lost my job today and I do not know how to tell my family.", "Oh no, what happened?", "They let us all go."]

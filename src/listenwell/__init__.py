@@ -11,25 +11,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from listenwell.care import Cared
-    from listenwell.dialogue import Dialogue, Turn
-    from listenwell.finding import load
-    from listenwell.models.contract import Controls
-    from listenwell.reply import Reply
-    from listenwell.system import Bot
+    from listenwell.contract import Controls
+    from listenwell.data.dialogue import Dialogue, Turn
+    from listenwell.loading import load
+    from listenwell.systems.bot import Bot
+    from listenwell.systems.reply import Reply
+    from listenwell.systems.safety import Cared
 
 __version__ = "0.1.0"
 __all__ = ["Bot", "Cared", "Controls", "Dialogue", "Reply", "Turn", "load"]
 
 # Imported when first asked for: `import listenwell` alone takes no second to bring up tensors.
 _HOMES = {
-    "Bot": "listenwell.system",
-    "Cared": "listenwell.care",
-    "Controls": "listenwell.models.contract",
-    "Dialogue": "listenwell.dialogue",
-    "Reply": "listenwell.reply",
-    "Turn": "listenwell.dialogue",
-    "load": "listenwell.finding",
+    "Bot": "listenwell.systems.bot",
+    "Cared": "listenwell.systems.safety",
+    "Controls": "listenwell.contract",
+    "Dialogue": "listenwell.data.dialogue",
+    "Reply": "listenwell.systems.reply",
+    "Turn": "listenwell.data.dialogue",
+    "load": "listenwell.loading",
 }
 
 

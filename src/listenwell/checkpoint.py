@@ -24,13 +24,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from listenwell import __version__
-from listenwell.batching import EncodingConfig
 from listenwell.configuration import instantiate
+from listenwell.contract import Model
+from listenwell.data.batching import EncodingConfig
+from listenwell.data.sources import TOGETHER
 from listenwell.decoding import Decoding
 from listenwell.models import build
-from listenwell.models.contract import Model
 from listenwell.outputs import Owner, write_folder
-from listenwell.sources import TOGETHER
 from listenwell.text import Tokenizer
 
 FORMAT = 1

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, NoReturn
 
-from listenwell.layers.machine import keep_freed_memory, keep_made_kernels
+from listenwell.layers.cpu import keep_freed_memory, keep_made_kernels
 from listenwell.notices import plain_warnings
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _no_command(word: str) -> str:
-    from listenwell.taxonomy import unknown_name
+    from listenwell.labels.taxonomy import unknown_name
 
     if word.startswith("-"):
         return f"a command comes first, before {word!r}: {', '.join(COMMANDS)} (listenwell --help)"

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from listenwell.taxonomy import near_name, unknown_name
+from listenwell.labels.taxonomy import near_name, unknown_name
 
 T = TypeVar("T")
 

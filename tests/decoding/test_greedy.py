@@ -4,8 +4,8 @@ import pytest
 import torch
 from toy_models import END, START, Markov, Recurrent, logprobs_after
 
+from listenwell.contract import State
 from listenwell.decoding import Decoding, decode, stream
-from listenwell.models.contract import State
 
 
 def chain(*path: int, vocabulary: int = 6) -> torch.Tensor:

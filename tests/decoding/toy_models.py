@@ -7,7 +7,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from listenwell.models.contract import State
+from listenwell.contract import State
 
 START, END = 0, 1
 """In every toy vocabulary; the other ids are words."""

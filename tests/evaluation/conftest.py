@@ -8,7 +8,7 @@ import pytest
 from test_evaluate import MIXED, SAID, STOCK, FakeSystem, parrot, written
 
 from listenwell.evaluation.compare import Comparison, compare
-from listenwell.evaluation.evaluated import read_all
+from listenwell.evaluation.store import read_all
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import pytest
 from test_evaluate import STOCK, FakeSystem, made_items, measured, parrot, written
 
 from listenwell import cli
-from listenwell.dialogue import Example
-from listenwell.evaluation import page as pages
+from listenwell.data.dialogue import Example
+from listenwell.evaluation import html_report as pages
 from listenwell.evaluation.compare import Comparison, compare, holm
-from listenwell.evaluation.evaluated import read, read_all
 from listenwell.evaluation.markdown import markdown
+from listenwell.evaluation.store import read, read_all
 from listenwell.metrics import paired_bootstrap, paired_t_test
 
 

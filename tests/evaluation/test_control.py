@@ -10,16 +10,16 @@ import torch
 from test_evaluate import made_items, parrot, quiet
 
 from listenwell import checkpoint
-from listenwell.batching import EncodingConfig
+from listenwell.classifiers.label_cache import fingerprint
 from listenwell.cli import main
+from listenwell.data.batching import EncodingConfig
+from listenwell.data.dialogue import Label
 from listenwell.decoding import Decoding, Rerank
-from listenwell.dialogue import Label
 from listenwell.evaluation.control import control
-from listenwell.evaluation.measured import write
-from listenwell.hearing import fingerprint
+from listenwell.evaluation.experiment import write
+from listenwell.labels.taxonomy import INTENTS
 from listenwell.outputs import CONTROL
-from listenwell.reply import Reply
-from listenwell.taxonomy import INTENTS
+from listenwell.systems.reply import Reply
 
 
 class Obedient:

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from listenwell.dialogue import Dialogue, Example, Label, Turn
+from listenwell.data.dialogue import Dialogue, Example, Label, Turn
 from listenwell.evaluation.evaluate import Evaluation, evaluate, write
-from listenwell.evaluation.evaluated import read_folder
-from listenwell.reply import Reply
-from listenwell.system import Likelihoods
-from listenwell.taxonomy import EMOTIONS
+from listenwell.evaluation.store import read_folder
+from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.systems.bot import Likelihoods
+from listenwell.systems.reply import Reply
 
 SAID = [
     ("I lost my keys again", "oh no , where did you look ?", "annoyed"),

@@ -5,10 +5,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from listenwell.cli import main
-from listenwell.dialogue import Dialogue, Label, Turn
+from listenwell.data.dialogue import Dialogue, Label, Turn
+from listenwell.data.sources import jsonl
 from listenwell.evaluation.pictures import draw_confusion, draw_distributions
-from listenwell.sources import jsonl
-from listenwell.taxonomy import LABELS
+from listenwell.labels.taxonomy import LABELS
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from decimal import Decimal
 import pytest
 
 from listenwell import metrics
-from listenwell.dialogue import Example, Label, Turn
+from listenwell.data.dialogue import Example, Label, Turn
 from listenwell.evaluation import published
 from listenwell.evaluation.evaluate import label_scores
 from listenwell.evaluation.published import MEANINGS, MEANINGS_IN, NOTES, load, meaning, named, rows
-from listenwell.reply import Reply
+from listenwell.systems.reply import Reply
 
 NOT_OURS = {
     "ab_loss", "ab_tie", "ab_win", "accuracy", "emb_average", "emb_extrema", "emb_greedy", "empathy_neg",

@@ -10,17 +10,17 @@ import pytest
 from test_evaluate import SAID, STOCK, Chooser, FakeSystem, made_items, parrot, quiet, written
 
 from listenwell import checkpoint
+from listenwell.classifiers.label_cache import fingerprint
+from listenwell.classifiers.labeller import Labeller
+from listenwell.classifiers.sentence_encoder import SentenceEncoder
 from listenwell.cli import main
-from listenwell.dialogue import Example, Turn
+from listenwell.data.dialogue import Example, Turn
+from listenwell.data.sources import jsonl
 from listenwell.evaluation import evaluate as module
 from listenwell.evaluation.compare import compare, digits
 from listenwell.evaluation.evaluate import drawn, evaluate, write
-from listenwell.evaluation.evaluated import folder_name, read, read_all
-from listenwell.hearing import fingerprint
-from listenwell.labelling import Labeller
-from listenwell.sentences import SentenceEncoder
-from listenwell.sources import jsonl
-from listenwell.taxonomy import EMOTIONS
+from listenwell.evaluation.store import folder_name, read, read_all
+from listenwell.labels.taxonomy import EMOTIONS
 
 
 @pytest.fixture(autouse=True)
@@ -217,7 +217,7 @@ def test_the_command_reads_with_what_is_shipped(runs, small_corpus, tiny_classif
 def test_where_no_classifier_is_at_hand_the_command_reads_with_the_system_s_own(
     small_corpus, tiny_model, tokenizer, tiny_classifier, tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr("listenwell.finding.shipped", dict)
+    monkeypatch.setattr("listenwell.loading.shipped", dict)
     part = tiny_classifier()
     made = checkpoint.Checkpoint("meed2", tiny_model("meed2", predictor_layers=1), tokenizer, parts={"labeller": part})
     made.decoding = replace(made.decoding, max_length=4)

@@ -10,7 +10,7 @@ from test_evaluate import made_items, quiet
 from listenwell.commands.variety import variety as command
 from listenwell.decoding import Decoding
 from listenwell.evaluation.variety import variety, variety_scores
-from listenwell.reply import Reply
+from listenwell.systems.reply import Reply
 
 
 class Moody:

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from listenwell.layers.words import WordEmbedding
+from listenwell.layers.embedding import WordEmbedding
 
 
 def cosines(vectors):

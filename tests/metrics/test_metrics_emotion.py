@@ -103,7 +103,7 @@ def test_items_without_gold_are_left_out_and_counted():
 
 
 def test_absent_is_what_the_models_call_absent():
-    from listenwell.models import contract
+    from listenwell import contract
 
     assert contract.ABSENT == ABSENT
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from listenwell.label_maps import POLARITIES
+from listenwell.data.sources import shipped
+from listenwell.labels.polarity import POLARITIES
 from listenwell.metrics import leaning, positivity, readable, vader, vader_version
 from listenwell.metrics.language import is_language
-from listenwell.sources import shipped
 
 
 def test_a_classifier_leans_by_positive_minus_negative():

@@ -9,15 +9,15 @@ from torch.nn import functional as F
 
 import listenwell
 from listenwell import checkpoint
-from listenwell.batching import EncodingConfig, collate, encode
+from listenwell.classifiers.labeller import Labeller
 from listenwell.configuration import ConfigError
-from listenwell.dialogue import Example, Label, Turn
-from listenwell.labelling import Labeller
+from listenwell.contract import ABSENT, Moment, Vocabulary
+from listenwell.data.batching import EncodingConfig, collate, encode
+from listenwell.data.dialogue import Example, Label, Turn
+from listenwell.data.sources import jsonl
+from listenwell.labels.taxonomy import EMOTION_ID, LABEL_ID
 from listenwell.models import build
-from listenwell.models.contract import ABSENT, Moment, Vocabulary
 from listenwell.packing import pack
-from listenwell.sources import jsonl
-from listenwell.taxonomy import EMOTION_ID, LABEL_ID
 from listenwell.text import TextConfig
 from listenwell.training import run
 

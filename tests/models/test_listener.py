@@ -9,16 +9,16 @@ from torch.nn import functional as F
 
 import listenwell
 from listenwell import checkpoint
-from listenwell.batching import collate, encode
+from listenwell.classifiers.listener import Listening
 from listenwell.configuration import ConfigError
-from listenwell.dialogue import Example, Label, Turn, examples
-from listenwell.house.listening import Listening
+from listenwell.contract import ABSENT, Moment, Sequence, Vocabulary
+from listenwell.data.batching import collate, encode
+from listenwell.data.dialogue import Example, Label, Turn, examples
+from listenwell.data.sources import jsonl
+from listenwell.labels.taxonomy import EMOTION_ID, LABEL_ID
 from listenwell.models import build
-from listenwell.models.contract import ABSENT, Moment, Sequence, Vocabulary
 from listenwell.models.listener import latest
 from listenwell.packing import pack
-from listenwell.sources import jsonl
-from listenwell.taxonomy import EMOTION_ID, LABEL_ID
 from listenwell.text import TextConfig
 from listenwell.training import run
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from listenwell.batching import EncodingConfig, collate, encode
+from listenwell.contract import ABSENT, Controls, Moment, State, WordPrior
+from listenwell.data.batching import EncodingConfig, collate, encode
+from listenwell.data.dialogue import ROLES, Example, Label, Turn
 from listenwell.decoding import Decoding, decode
-from listenwell.dialogue import ROLES, Example, Label, Turn
-from listenwell.models.contract import ABSENT, Controls, Moment, State, WordPrior
-from listenwell.taxonomy import EMOTIONS
+from listenwell.labels.taxonomy import EMOTIONS
 
 SHAPES = {
     "trs": {"name": "trs"},

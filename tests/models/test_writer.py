@@ -13,16 +13,16 @@ from tokenizers import AddedToken, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
 
 from listenwell import checkpoint
-from listenwell.batching import Encoded, EncodingConfig, collate, encode
 from listenwell.checkpoint import Checkpoint
 from listenwell.configuration import ConfigError
+from listenwell.contract import ABSENT, Batch, Controls, Moment, Vocabulary, WordPrior
+from listenwell.data.batching import Encoded, EncodingConfig, collate, encode
+from listenwell.data.dialogue import Example, Label, Turn, examples
+from listenwell.data.sources import jsonl
 from listenwell.decoding import Decoding, decode
-from listenwell.dialogue import Example, Label, Turn, examples
+from listenwell.labels.taxonomy import LABELS, label_id
 from listenwell.models import build
-from listenwell.models.contract import ABSENT, Batch, Controls, Moment, Vocabulary, WordPrior
 from listenwell.models.writer import PLAIN, Writer
-from listenwell.sources import jsonl
-from listenwell.taxonomy import LABELS, label_id
 from listenwell.text import TextConfig, Tokenizer, backbone_tokenizer
 from listenwell.training.optimizers import learned
 from listenwell.training.recipe import Optimizer, Stream, load_recipe

@@ -10,16 +10,16 @@ from torch.nn import functional as F
 import listenwell
 from listenwell import checkpoint
 from listenwell.backbones import BackboneError, encoder
-from listenwell.batching import EncodingConfig, collate, encode
 from listenwell.checkpoint import Checkpoint
 from listenwell.configuration import ConfigError
+from listenwell.contract import ABSENT, Moment, State, Vocabulary, WordPrior
+from listenwell.data.batching import EncodingConfig, collate, encode
+from listenwell.data.dialogue import ROLES, Example, Turn, examples
+from listenwell.data.sources import jsonl
 from listenwell.decoding import Decoding, decode
-from listenwell.dialogue import ROLES, Example, Turn, examples
 from listenwell.layers.transformer import sinusoids
 from listenwell.models import build
-from listenwell.models.contract import ABSENT, Moment, State, Vocabulary, WordPrior
 from listenwell.packing import MOST_BYTES
-from listenwell.sources import jsonl
 from listenwell.text import TextConfig, backbone_tokenizer
 from listenwell.training import load_recipe, run
 from listenwell.training.optimizers import Learners, learned

@@ -7,20 +7,20 @@ import pytest
 import torch
 
 from listenwell import checkpoint
-from listenwell.batching import EncodingConfig, collate, encode
 from listenwell.checkpoint import Checkpoint
 from listenwell.configuration import ConfigError
-from listenwell.dialogue import Example, Turn, examples
+from listenwell.contract import Controls, Moment, Sequence, WordPrior
+from listenwell.data.batching import EncodingConfig, collate, encode
+from listenwell.data.dialogue import Example, Turn, examples
+from listenwell.data.sources import jsonl
+from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.models import build
-from listenwell.models.contract import Controls, Moment, Sequence, WordPrior
 from listenwell.models.empdg import JUDGES, LONGEST, Heard, soft_draw, to_the_left
-from listenwell.sources import jsonl
-from listenwell.system import Bot
-from listenwell.taxonomy import EMOTIONS
+from listenwell.systems.bot import Bot
 from listenwell.training import load_recipe, run, trainer
 from listenwell.training.display import read_journal
 from listenwell.training.optimizers import learned
-from listenwell.training.resuming import read_place
+from listenwell.training.resume import read_place
 from listenwell.training.trainer import Trainer
 
 SIZES = {

@@ -8,17 +8,17 @@ import torch
 from torch.nn import functional as F
 
 from listenwell import checkpoint
-from listenwell.batching import EncodingConfig, collate, encode
 from listenwell.checkpoint import Checkpoint
+from listenwell.classifiers.label_cache import label_contexts
 from listenwell.configuration import ConfigError
+from listenwell.contract import ABSENT, Controls, Moment
+from listenwell.data.batching import EncodingConfig, collate, encode
+from listenwell.data.dialogue import Label, examples
+from listenwell.data.sources import jsonl
 from listenwell.decoding import Decoding, decode
-from listenwell.dialogue import Label, examples
-from listenwell.hearing import label_contexts
+from listenwell.labels.taxonomy import INTENTS, LABEL_ID, LABELS
 from listenwell.models import build
-from listenwell.models.contract import ABSENT, Controls, Moment
 from listenwell.models.meed2 import likeliest
-from listenwell.sources import jsonl
-from listenwell.taxonomy import INTENTS, LABEL_ID, LABELS
 
 SEPARATED = EncodingConfig(separators=True)
 SHAPES = {

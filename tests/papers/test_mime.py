@@ -7,15 +7,15 @@ import pytest
 import torch
 
 from listenwell import checkpoint
-from listenwell.batching import EncodingConfig, collate, encode
 from listenwell.checkpoint import Checkpoint
+from listenwell.contract import ABSENT, Controls, Moment, Vocabulary
+from listenwell.data.batching import EncodingConfig, collate, encode
+from listenwell.data.dialogue import Example, Turn
 from listenwell.decoding import Decoding
-from listenwell.dialogue import Example, Turn
+from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, NEGATIVE, POSITIVE
 from listenwell.models import MODELS, mime
-from listenwell.models.contract import ABSENT, Controls, Moment, Vocabulary
 from listenwell.models.mime import Mime, MimeConfig
-from listenwell.system import Bot
-from listenwell.taxonomy import EMOTION_ID, EMOTIONS, NEGATIVE, POSITIVE
+from listenwell.systems.bot import Bot
 
 NAMES = [name for name in MODELS if name.startswith("mime")]
 NOISY = [name for name in NAMES if name != "mime-no-stochasticity"]

@@ -8,14 +8,14 @@ import torch
 from torch.nn import functional as F
 
 from listenwell import checkpoint
-from listenwell.batching import EncodingConfig, collate
 from listenwell.checkpoint import Checkpoint
 from listenwell.configuration import ConfigError
+from listenwell.contract import ABSENT, Moment
+from listenwell.data.batching import EncodingConfig, collate
 from listenwell.decoding import Decoding, decode
+from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.models import build
-from listenwell.models.contract import ABSENT, Moment
 from listenwell.models.moel import SHARED, likeliest, with_gold
-from listenwell.taxonomy import EMOTIONS
 
 SIZES = {"listener_width": 6, "listener_heads": 2, "listener_feed_forward": 10}
 SHAPES = {

@@ -4,7 +4,7 @@ import pytest
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 
-from listenwell.backbones import BackboneError, find_backbone, finding
+from listenwell.backbones import BackboneError, find_backbone, locate
 from listenwell.text import TextConfig, Tokenizer, backbone_tokenizer, train_tokenizer, words
 from listenwell.training import run
 
@@ -141,14 +141,14 @@ def test_an_installed_package_is_found_by_the_model_s_name(tmp_path, monkeypatch
     (package / "__init__.py").write_text("raise ImportError('must not be imported')")
     backbone("bert").rename(package / "weights")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setitem(finding.CARRIERS, "some/model", (("carrier_of_a_model", "weights"),))
+    monkeypatch.setitem(locate.CARRIERS, "some/model", (("carrier_of_a_model", "weights"),))
     assert find_backbone("some/model") == package / "weights"
-    monkeypatch.setitem(finding.SHORT, "some", "some/model")
+    monkeypatch.setitem(locate.SHORT, "some", "some/model")
     assert find_backbone("some") == package / "weights"
 
 
 def test_minilm_from_an_installed_package():
-    if not finding.carried(finding.SHORT["minilm"]):
+    if not locate.carried(locate.SHORT["minilm"]):
         pytest.skip("no installed package carries MiniLM")
     tokenizer = backbone_tokenizer("minilm")
     assert len(tokenizer) == 30_522

@@ -8,7 +8,7 @@ from listenwell.configuration import ConfigError
 from listenwell.training import run
 from listenwell.training.display import read_journal
 from listenwell.training.recipe import Stage
-from listenwell.training.resuming import read_mean, read_place
+from listenwell.training.resume import read_mean, read_place
 from listenwell.training.trainer import Trainer
 
 

@@ -15,14 +15,14 @@ from accelerate.utils import DistributedType
 from safetensors.torch import load_file
 
 from listenwell import checkpoint
-from listenwell.batching import collate
 from listenwell.configuration import ConfigError
-from listenwell.models.contract import Term
+from listenwell.contract import Term
+from listenwell.data.batching import collate
 from listenwell.training import load_recipe, run
 from listenwell.training.display import read_journal
 from listenwell.training.processes import Processes, TrainingError
-from listenwell.training.resuming import read_place
-from listenwell.training.stopping import stop_on_signal
+from listenwell.training.resume import read_place
+from listenwell.training.signals import stop_on_signal
 
 RECIPE = {
     "name": "shared",

@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from listenwell import sources
 from listenwell.configuration import ConfigError
+from listenwell.contract import Vocabulary
+from listenwell.data import sources
 from listenwell.models import build
-from listenwell.models.contract import Vocabulary
 from listenwell.training import load_recipe, recipe_texts
 from listenwell.training.optimizers import learned
 from listenwell.training.recipe import Stage, Stream, _said

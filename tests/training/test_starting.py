@@ -8,14 +8,15 @@ from typing import ClassVar
 import pytest
 import torch
 
-from listenwell import checkpoint, hearing
-from listenwell.batching import EncodingConfig
+from listenwell import checkpoint
 from listenwell.checkpoint import Checkpoint
+from listenwell.classifiers import label_cache
+from listenwell.classifiers.label_cache import LABELLER
 from listenwell.configuration import ConfigError
-from listenwell.dialogue import Label, examples
-from listenwell.hearing import LABELLER
-from listenwell.sources import jsonl, shipped
-from listenwell.taxonomy import LABELS
+from listenwell.data.batching import EncodingConfig
+from listenwell.data.dialogue import Label, examples
+from listenwell.data.sources import jsonl, shipped
+from listenwell.labels.taxonomy import LABELS
 from listenwell.text import TextConfig
 from listenwell.training import data, run
 from listenwell.training.display import read_journal
@@ -41,7 +42,7 @@ class Counting:
 def quickly(monkeypatch, tmp_path):
     monkeypatch.setattr(run, "draw", lambda folder: None)
     monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setitem(sys.modules, "listenwell.labelling", SimpleNamespace(Labeller=Counting))
+    monkeypatch.setitem(sys.modules, "listenwell.classifiers.labeller", SimpleNamespace(Labeller=Counting))
     monkeypatch.setattr(Counting, "given", [])
 
 
@@ -92,9 +93,9 @@ def test_turns_are_labelled_once_and_the_classifier_becomes_a_part(meed2, small_
     ]
     assert sorted(Counting.given) == sorted(set(known))  # every reply of this corpus has a label of its own
     part = checkpoint.load(best).parts[LABELLER]
-    assert hearing.fingerprint(part) == hearing.fingerprint(checkpoint.load(checkpoint.Path(classifier)))
+    assert label_cache.fingerprint(part) == label_cache.fingerprint(checkpoint.load(checkpoint.Path(classifier)))
     kept = list((tmp_path / "cache" / "labels").iterdir())
-    assert [file.stem for file in kept] == [hearing.fingerprint(part)]
+    assert [file.stem for file in kept] == [label_cache.fingerprint(part)]
     Counting.given = []
     run.train(meed2(), tmp_path / "again", quiet=True)
     assert Counting.given == []
@@ -163,7 +164,7 @@ def test_a_recipe_starts_from_the_run_of_that_name_beside_it(meed2, tiny_stage, 
     made = checkpoint.load(second)
     assert made.tokenizer.backend.to_str() == checkpoint.load(first).tokenizer.backend.to_str()
     assert set(made.parts) == {LABELLER}  # what the first heard with
-    mark = hearing.fingerprint(checkpoint.load(first))
+    mark = label_cache.fingerprint(checkpoint.load(first))
     assert made.meta["start"] == {"name": "first", "hash": mark, "data": [str(small_corpus)]}
     elsewhere = meed2(start=str(tmp_path / "first"), stages=[none])
     assert same(weights(first), weights(run.train(elsewhere, tmp_path / "other" / "run", quiet=True)))

@@ -10,13 +10,13 @@ from safetensors.torch import load_file
 
 from listenwell import checkpoint
 from listenwell.configuration import ConfigError
+from listenwell.data.sources import jsonl, shipped
 from listenwell.models.trs import Trs
-from listenwell.sources import jsonl, shipped
 from listenwell.training import run, trainer
 from listenwell.training.display import read_journal
 from listenwell.training.optimizers import Learners
 from listenwell.training.recipe import Optimizer
-from listenwell.training.resuming import read_place
+from listenwell.training.resume import read_place
 from listenwell.training.schedule import rate
 from listenwell.training.trainer import Trainer, TrainingError
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from listenwell.batching import EncodingConfig, collate, encode
 from listenwell.configuration import ConfigError
-from listenwell.dialogue import examples
-from listenwell.sources import jsonl, shipped
+from listenwell.data.batching import EncodingConfig, collate, encode
+from listenwell.data.dialogue import examples
+from listenwell.data.sources import jsonl, shipped
 from listenwell.text import TextConfig, train_tokenizer
 from listenwell.training import data
 from listenwell.training.recipe import DataConfig, Stream, load_recipe
@@ -231,8 +231,8 @@ def test_a_stream_without_a_source_reads_all_of_the_recipe_s_corpus(tiny_recipe)
 @pytest.mark.data
 @pytest.mark.parametrize("unseen", ["edos", "empathetic-dialogues"])
 def test_the_recipes_of_everyday_talk_hold_no_dialogue_of_what_is_to_be_unseen(unseen):
-    from listenwell import sources
-    from listenwell.sources.dirt import fingerprint
+    from listenwell.data import sources
+    from listenwell.data.sources.quality import fingerprint
 
     try:
         for name in (unseen, "xdailydialog", "emotionlines"):

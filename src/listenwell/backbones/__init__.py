@@ -1,5 +1,5 @@
 """Pretrained encoders and language models, by name or path."""
 
-from listenwell.backbones.finding import BackboneError, find_backbone
+from listenwell.backbones.locate import BackboneError, find_backbone
 
 __all__ = ["BackboneError", "find_backbone"]

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from listenwell.backbones.finding import BackboneError, find_backbone
+from listenwell.backbones.locate import BackboneError, find_backbone
 
 UNTOLD = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version")
 """What a config.json says beside the architecture: where it came from, and in which precision it was saved."""

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from listenwell.backbones.encoder import without_bars
-from listenwell.backbones.finding import BackboneError, find_backbone
+from listenwell.backbones.locate import BackboneError, find_backbone
 
 
 def find_language_model(name: str) -> Path:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from listenwell.calibration import Calibration, Choice
+    from listenwell.classifiers.calibration import Calibration, Choice
 
 Shown = tuple[tuple[str, str, str], list[tuple[str, str, str]]]
 """The heads of a table, and its rows."""
@@ -35,14 +35,16 @@ def calibrate(
 
     from rich.console import Console
 
-    from listenwell import checkpoint, sources
-    from listenwell.calibration import Choice, calibrate_choice, calibrate_listener, calibrate_writer
-    from listenwell.calibration import calibrate as fit
+    from listenwell import checkpoint
+    from listenwell.classifiers.calibration import Choice, calibrate_choice, calibrate_listener
+    from listenwell.classifiers.calibration import calibrate as fit
+    from listenwell.classifiers.listener import listens
     from listenwell.commands.display import table, tracked
-    from listenwell.dialogue import examples
-    from listenwell.finding import find
-    from listenwell.house.listening import listens
+    from listenwell.data import sources
+    from listenwell.data.dialogue import examples
     from listenwell.outputs import check_parent
+    from listenwell.systems.house.calibration import calibrate_writer
+    from listenwell.weights import find
 
     if not system.is_dir():
         raise ValueError(f"{system}: no such folder; a run's own checkpoint is calibrated, before it is packed")

@@ -9,7 +9,7 @@ from listenwell.decoding import Decoding
 if TYPE_CHECKING:
     from listenwell.commands.chat_session import Session
     from listenwell.commands.history import History
-    from listenwell.conversation import Conversation
+    from listenwell.systems.conversation import Conversation
 
 
 def chat(
@@ -50,8 +50,9 @@ def chat(
     from rich.console import Console
 
     from listenwell.commands.chat_session import Session
-    from listenwell.conversation import Conversation, default_labeller
-    from listenwell.finding import default_system, is_remote, load
+    from listenwell.loading import default_system, load
+    from listenwell.systems.conversation import Conversation, default_labeller
+    from listenwell.weights import is_remote
 
     first = model or default_system()
 
@@ -79,8 +80,8 @@ def chat(
 
 def _warn_of_weaker_care(console: Any) -> None:
     """Where whoever talks sees it: in the conversation, or beside the piped replies."""
-    from listenwell.care.status import classifier_status
     from listenwell.notices import CareWarning, already_said
+    from listenwell.systems.safety.status import classifier_status
 
     status = classifier_status()
     if not status.active:

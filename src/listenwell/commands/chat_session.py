@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.status import Status
 from rich.text import Text
 
-from listenwell.conversation import Conversation, summary
+from listenwell.systems.conversation import Conversation, summary
 
 PROBLEMS = (ValueError, OSError, RuntimeError, ImportError)
 """What goes wrong with a system or a file: shown, and the conversation goes on."""

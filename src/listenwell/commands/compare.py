@@ -49,9 +49,9 @@ def compare(
     from listenwell.commands.numbers import at_least
     from listenwell.commands.terminal import shows_all
     from listenwell.evaluation.compare import compare as put_together
-    from listenwell.evaluation.evaluated import read_all
+    from listenwell.evaluation.html_report import page
     from listenwell.evaluation.markdown import markdown
-    from listenwell.evaluation.page import page
+    from listenwell.evaluation.store import read_all
     from listenwell.outputs import COMPARE, check_folder, write_folder
 
     at_least(0, samples=samples)

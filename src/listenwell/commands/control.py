@@ -36,12 +36,12 @@ def control(
         json: Print scores.json instead of a table.
     """
     from listenwell import checkpoint
+    from listenwell.classifiers.label_cache import load_labeller
+    from listenwell.commands.experiment import study
     from listenwell.commands.numbers import at_least
-    from listenwell.commands.studies import study
     from listenwell.evaluation.control import check_takes_intent
     from listenwell.evaluation.control import control as controlled
-    from listenwell.finding import find
-    from listenwell.hearing import load_labeller
+    from listenwell.weights import find
 
     at_least(0, limit=limit, resamples=resamples)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from listenwell.sources.statistics import Statistics
+    from listenwell.data.sources.statistics import Statistics
 
 VERBS = ("list", "stats", "convert", "check", "label", "select")
 NO_REPLY = "no reply in it (a single turn)"
@@ -48,7 +48,7 @@ def data(
         json: Print JSON instead of tables.
     """
     from listenwell.commands.numbers import at_least
-    from listenwell.taxonomy import unknown_name
+    from listenwell.labels.taxonomy import unknown_name
 
     at_least(1, most_emotional=most_emotional)
     if verb not in VERBS and source is None:
@@ -72,7 +72,7 @@ def data(
 
 
 def _read(source: str, path: Path | None, split: str | None, options: dict[str, Any], report: Any) -> Any:
-    from listenwell import sources
+    from listenwell.data import sources
 
     return sources.read(source, path, split, report=report, **options)
 
@@ -80,8 +80,8 @@ def _read(source: str, path: Path | None, split: str | None, options: dict[str, 
 def _list() -> None:
     from rich.console import Console
 
-    from listenwell import sources
     from listenwell.commands.display import table
+    from listenwell.data import sources
 
     rows = [(name, *_where(name)) for name in sources.SOURCES]
     Console().print(table("Sources (listenwell data stats SOURCE)", ("name", "what it is", "where"), rows))
@@ -95,9 +95,9 @@ def _stats(
     from rich.console import Console
 
     from listenwell.commands.display import table
+    from listenwell.data.sources import Report
+    from listenwell.data.sources.statistics import describe
     from listenwell.outputs import check_picture
-    from listenwell.sources import Report
-    from listenwell.sources.statistics import describe
 
     if plot is not None:
         check_picture(plot, "data", "--plot")
@@ -116,9 +116,9 @@ def _stats(
 
 def _draw(found: Statistics, title: str, path: Path) -> None:
     """The shares of the 41 labels, as MEED2's Figure 2 has them; of other labels how often each is given."""
+    from listenwell.classifiers.label_cache import are_the_41
+    from listenwell.data.sources.plots import draw
     from listenwell.evaluation.pictures import draw_distributions
-    from listenwell.hearing import are_the_41
-    from listenwell.sources.picture import draw
 
     if not are_the_41(found.labels):
         return draw(found, title, path)
@@ -139,9 +139,9 @@ def _print_report(report: Any, console: Any) -> None:
 def _convert(source: str, split: str | None, path: Path | None, out: Path | None, options: dict[str, Any]) -> None:
     from rich.console import Console
 
+    from listenwell.data.sources import Report
+    from listenwell.data.sources.jsonl import write
     from listenwell.outputs import check_file
-    from listenwell.sources import Report
-    from listenwell.sources.jsonl import write
 
     if out is None:
         raise ValueError("data convert needs --out FILE.jsonl")
@@ -165,13 +165,13 @@ def _label(
     from rich.console import Console
 
     from listenwell import checkpoint
+    from listenwell.classifiers.label_cache import remembered
+    from listenwell.classifiers.labeller import has_gold, label_dialogues
     from listenwell.commands.display import tracked
-    from listenwell.finding import find
-    from listenwell.hearing import remembered
-    from listenwell.labelling import has_gold, label_dialogues
+    from listenwell.data.sources import Report
+    from listenwell.data.sources.jsonl import write
     from listenwell.outputs import check_file
-    from listenwell.sources import Report
-    from listenwell.sources.jsonl import write
+    from listenwell.weights import find
 
     if out is None:
         raise ValueError("data label needs --out FILE.jsonl")
@@ -201,12 +201,12 @@ def _select(
 ) -> None:
     from rich.console import Console
 
+    from listenwell.classifiers.emotionality import most_emotional
+    from listenwell.classifiers.labeller import Labeller
     from listenwell.commands.display import tracked
-    from listenwell.emotionality import most_emotional
-    from listenwell.labelling import Labeller
+    from listenwell.data.sources import Report
+    from listenwell.data.sources.jsonl import write
     from listenwell.outputs import check_file
-    from listenwell.sources import Report
-    from listenwell.sources.jsonl import write
 
     if out is None or most is None:
         raise ValueError("data select needs --most_emotional N and --out FILE.jsonl")
@@ -233,8 +233,8 @@ def _check(source: str, path: Path | None, options: dict[str, Any], json: bool) 
     from rich.console import Console
 
     from listenwell.commands.display import table
-    from listenwell.sources.leakage import LONG_REPLY, check
-    from listenwell.sources.splits import SPLITS
+    from listenwell.data.sources.leakage import LONG_REPLY, check
+    from listenwell.data.sources.splits import SPLITS
 
     found = check(SPLITS, lambda split: _read(source, path, split, options, None))
     if json:
@@ -254,7 +254,7 @@ def _check(source: str, path: Path | None, options: dict[str, Any], json: bool) 
 def _where(name: str) -> tuple[str, str]:
     from importlib import import_module
 
-    from listenwell import sources
+    from listenwell.data import sources
 
     module = import_module(sources.SOURCES[name])
     about = (module.__doc__ or "").strip().splitlines()[0]

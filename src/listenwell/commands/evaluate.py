@@ -63,23 +63,25 @@ def evaluate(
     import sys
     from itertools import islice
 
-    from listenwell import __version__, checkpoint, sources
-    from listenwell.asking import lean
+    from listenwell import __version__, checkpoint
+    from listenwell.classifiers.label_cache import LABELLER, fingerprint
+    from listenwell.classifiers.labeller import Labeller
+    from listenwell.classifiers.listener import listens
     from listenwell.commands.display import report, scores_table, tracked
-    from listenwell.commands.listening import evaluate_listener
+    from listenwell.commands.evaluate_listener import evaluate_listener
     from listenwell.commands.numbers import at_least
-    from listenwell.dialogue import examples
+    from listenwell.data import sources
+    from listenwell.data.dialogue import examples
     from listenwell.evaluation.evaluate import all_parts, check_judge, drawn, write
     from listenwell.evaluation.evaluate import evaluate as measure
-    from listenwell.evaluation.evaluated import folder_name
-    from listenwell.evaluation.kept import Kept, mark
-    from listenwell.finding import find, is_remote, load, made_to_talk
-    from listenwell.hearing import LABELLER, fingerprint
-    from listenwell.house.listening import listens
-    from listenwell.house.system import House
-    from listenwell.labelling import Labeller
+    from listenwell.evaluation.partial import Kept, mark
+    from listenwell.evaluation.store import folder_name
+    from listenwell.loading import load, made_to_talk
     from listenwell.outputs import EVALUATE, check_folder, resolved
-    from listenwell.system import Bot
+    from listenwell.systems.bot import Bot
+    from listenwell.systems.controls import lean
+    from listenwell.systems.house.system import House
+    from listenwell.weights import find, is_remote
 
     at_least(0, limit=limit, items=items, resamples=resamples)
     if items and limit:
@@ -182,8 +184,8 @@ def evaluate(
 
 def reading(named: str | None, usual: str, labels: Any = "emotion-intent") -> Any:
     """A classifier that reads replies: the one named, else the trained system that is usual, if there is one."""
-    from listenwell.finding import shipped
-    from listenwell.labelling import Labeller
+    from listenwell.classifiers.labeller import Labeller
+    from listenwell.weights import shipped
 
     if named is None and usual not in shipped():
         return None
@@ -196,9 +198,9 @@ def _labels(
     import json as encoder
     from dataclasses import asdict
 
+    from listenwell.classifiers.labeller import Labeller
     from listenwell.commands.display import report, scores_table, table, tracked
-    from listenwell.evaluation.labels import evaluate_labels, labelled_turns, write
-    from listenwell.labelling import Labeller
+    from listenwell.evaluation.classifier_scores import evaluate_labels, labelled_turns, write
 
     items = labelled_turns(dialogues)[: limit or None]
     with tracked() as progress:

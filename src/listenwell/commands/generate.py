@@ -40,15 +40,15 @@ def generate(
     """
     from itertools import islice
 
-    from listenwell import sources
-    from listenwell.asking import asked
     from listenwell.commands.display import tracked
     from listenwell.commands.numbers import at_least
     from listenwell.commands.terminal import shows_all
-    from listenwell.dialogue import Dialogue, examples
-    from listenwell.finding import load
+    from listenwell.data import sources
+    from listenwell.data.dialogue import Dialogue, examples
+    from listenwell.data.sources.jsonl import write_lines
+    from listenwell.loading import load
     from listenwell.outputs import check_file
-    from listenwell.sources.jsonl import write_lines
+    from listenwell.systems.controls import asked
 
     at_least(0, limit=limit)
     if out is not None:
@@ -86,7 +86,7 @@ def generate(
 
 
 def _talk(line: str, number: int):
-    from listenwell.dialogue import Dialogue
+    from listenwell.data.dialogue import Dialogue
 
     text = line.strip()
     if not text.startswith("["):

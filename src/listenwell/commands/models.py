@@ -17,11 +17,11 @@ def models(json: bool = False) -> None:
     import yaml
     from rich.console import Console
 
-    from listenwell.care.status import classifier_status
     from listenwell.commands.display import table
-    from listenwell.finding import card, shipped
     from listenwell.models import MODELS
+    from listenwell.systems.safety.status import classifier_status
     from listenwell.training.recipe import recipe_texts
+    from listenwell.weights import card, shipped
 
     trained, care = shipped(), classifier_status()
     recipes = {name: yaml.safe_load(text) for name, text in recipe_texts().items()}

@@ -10,7 +10,7 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from listenwell.configuration import EXPECTED, OptionError, mistakes, one_of
-from listenwell.taxonomy import FEW, near_name
+from listenwell.labels.taxonomy import FEW, near_name
 
 
 def check_options(function: Callable[..., None], words: Sequence[str]) -> None:

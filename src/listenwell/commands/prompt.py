@@ -15,7 +15,7 @@ from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.utils import is_dumb_terminal
 
 from listenwell.commands.history import History
-from listenwell.dialogue import readable
+from listenwell.data.dialogue import readable
 
 try:
     import termios

@@ -31,11 +31,11 @@ def rerank(
 
     from rich.console import Console
 
+    from listenwell.classifiers.sentence_encoder import sentence_encoder
     from listenwell.commands.display import table, tracked
     from listenwell.commands.evaluate import reading
-    from listenwell.evaluation.evaluated import read
-    from listenwell.evaluation.reranked import reranked
-    from listenwell.sentences import sentence_encoder
+    from listenwell.evaluation.rerank_ablation import reranked
+    from listenwell.evaluation.store import read
 
     evaluated = read(run, split)
     with tracked() as progress:

@@ -8,8 +8,8 @@ import os
 from datetime import datetime
 from pathlib import Path
 
-from listenwell.conversation import Conversation
-from listenwell.sources.jsonl import is_jsonl
+from listenwell.data.sources.jsonl import is_jsonl
+from listenwell.systems.conversation import Conversation
 
 MARKDOWN = (".md", ".markdown")
 

@@ -13,8 +13,9 @@ from rich.padding import Padding
 
 from listenwell.commands.chat_session import PROBLEMS, Leave, Session
 from listenwell.commands.display import grid
-from listenwell.finding import shipped, talking
-from listenwell.taxonomy import EMOTIONS, INTENT_MEANINGS, LABELS, NEUTRAL
+from listenwell.labels.taxonomy import EMOTIONS, INTENT_MEANINGS, LABELS, NEUTRAL
+from listenwell.loading import talking
+from listenwell.weights import shipped
 
 NOTHING_SAID = "nothing has been said yet"
 KEYS = (
@@ -48,7 +49,7 @@ def run_command(session: Session, text: str) -> None:
 
 
 def _why(session: Session, _: str) -> None:
-    from listenwell.commands.why import why
+    from listenwell.commands.explain import why
 
     if session.conversation.last is None:
         session.note(NOTHING_SAID)

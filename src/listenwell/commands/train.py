@@ -44,7 +44,7 @@ def train(
     from listenwell.training import load_recipe
     from listenwell.training.processes import is_main
     from listenwell.training.run import train as run
-    from listenwell.training.stopping import Interrupted
+    from listenwell.training.signals import Interrupted
 
     at_least(0, threads=threads, save_every=save_every)
     if threads:

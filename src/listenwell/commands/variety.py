@@ -36,8 +36,8 @@ def variety(
         resamples: Of the bootstrap that gives the intervals; 0 for none.
         json: Print scores.json instead of a table.
     """
+    from listenwell.commands.experiment import study
     from listenwell.commands.numbers import at_least
-    from listenwell.commands.studies import study
     from listenwell.evaluation.variety import variety as varied
 
     at_least(0, limit=limit, resamples=resamples)

@@ -15,10 +15,10 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from listenwell.contract import State, Steps, map_tensors
 from listenwell.decoding.hypotheses import Hypothesis, normalised
 from listenwell.decoding.options import Decoding
 from listenwell.decoding.rules import Rules
-from listenwell.models.contract import State, Steps, map_tensors
 
 Tree = TypeVar("Tree")
 

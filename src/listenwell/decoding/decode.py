@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from listenwell.contract import State, Steps, map_tensors
 from listenwell.decoding.beam import search
 from listenwell.decoding.hypotheses import Hypothesis
 from listenwell.decoding.options import Decoding
 from listenwell.decoding.rules import Rules
 from listenwell.decoding.sampling import Choose, drawn, likeliest
 from listenwell.decoding.walk import Page, walk
-from listenwell.models.contract import State, Steps, map_tensors
 
 
 @torch.inference_mode()

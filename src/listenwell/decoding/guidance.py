@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from listenwell.models.contract import State, Steps
+from listenwell.contract import State, Steps
 
 
 @dataclass(frozen=True, slots=True)

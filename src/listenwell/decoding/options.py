@@ -14,7 +14,7 @@ Method = Literal["greedy", "sample", "beam"]
 class Rerank:
     """How much each term counts in choosing among candidates; with all at 0 the decoder's own order stays.
 
-    What the terms are: listenwell.house.reranking.
+    What the terms are: listenwell.systems.house.reranking.
     """
 
     likelihood: float = 0.0
@@ -50,7 +50,7 @@ class Rerank:
 class Lean:
     """How far a system that plans its replies leans towards what lifts the mood; without it, it does as people do.
 
-    What is leaned to, and when: listenwell.house.planning.
+    What is leaned to, and when: listenwell.systems.house.planner.
     """
 
     positivity: float = 0.0

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from listenwell.contract import State, Steps
 from listenwell.decoding.hypotheses import Hypothesis, normalised
 from listenwell.decoding.rules import Rules
 from listenwell.decoding.sampling import Choose
-from listenwell.models.contract import State, Steps
 
 
 @dataclass(slots=True)

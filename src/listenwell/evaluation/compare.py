@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from listenwell.evaluation.evaluated import ABOUT, Evaluated, check_same_items, item_number
 from listenwell.evaluation.published import DATASETS, NOTES, Row, named
+from listenwell.evaluation.store import ABOUT, Evaluated, check_same_items, item_number
+from listenwell.labels.taxonomy import unknown_name
 from listenwell.metrics import Comparison as Paired
 from listenwell.metrics import Score, paired_bootstrap, paired_t_test
 from listenwell.metrics.bootstrap import RESAMPLES
 from listenwell.metrics.score import Better
-from listenwell.taxonomy import unknown_name
 
 ALPHA = 0.05
 

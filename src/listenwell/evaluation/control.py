@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from listenwell.classifiers.label_cache import Labels
+from listenwell.contract import Controls
+from listenwell.data.dialogue import Example
 from listenwell.decoding import Decoding
-from listenwell.dialogue import Example
 from listenwell.evaluation.evaluate import Progress, told
-from listenwell.evaluation.measured import Measured, contexts_of
-from listenwell.hearing import Labels
+from listenwell.evaluation.experiment import Measured, contexts_of
+from listenwell.labels.taxonomy import INTENTS, label_id
 from listenwell.metrics import Score, Signature
 from listenwell.metrics.bootstrap import measured
 from listenwell.metrics.sums import Statistics
-from listenwell.models.contract import Controls
-from listenwell.system import System
-from listenwell.taxonomy import INTENTS, label_id
+from listenwell.systems.bot import System
 
 
 def control(

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from listenwell.finding import load
+from listenwell.labels.taxonomy import EMOTIONS, POSITIVE
+from listenwell.loading import load
 from listenwell.metrics.extras import need
 from listenwell.outputs import save_picture
-from listenwell.taxonomy import EMOTIONS, POSITIVE
 
 IS_POSITIVE = np.array([name in POSITIVE for name in EMOTIONS])
 

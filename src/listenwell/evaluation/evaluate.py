@@ -16,17 +16,17 @@ import numpy as np
 
 from listenwell import metrics
 from listenwell.checkpoint import Checkpoint, same_training, write_json
-from listenwell.dialogue import Dialogue, Example, as_heard
-from listenwell.evaluation.kept import Kept
+from listenwell.classifiers.label_cache import Labels, fingerprint, is_labelled, labelled_as_here
+from listenwell.classifiers.labeller import Labeller
+from listenwell.classifiers.sentence_encoder import sentence_encoder
+from listenwell.data.dialogue import Dialogue, Example, as_heard
+from listenwell.evaluation.partial import Kept
 from listenwell.evaluation.pictures import draw_distributions
-from listenwell.hearing import Labels, fingerprint, is_labelled, labelled_as_here
-from listenwell.labelling import Labeller
+from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, LABEL_ID, LABELS
 from listenwell.metrics import Score
 from listenwell.outputs import EVALUATE, write_folder
-from listenwell.reply import Reply
-from listenwell.sentences import sentence_encoder
-from listenwell.system import Likelihoods, System
-from listenwell.taxonomy import EMOTION_ID, EMOTIONS, LABEL_ID, LABELS
+from listenwell.systems.bot import Likelihoods, System
+from listenwell.systems.reply import Reply
 from listenwell.text import words
 
 CHUNK = 512

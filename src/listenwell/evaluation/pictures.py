@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from listenwell.labels.taxonomy import EMOTIONS, INTENTS, LABELS
 from listenwell.metrics.extras import need
 from listenwell.outputs import save_picture
-from listenwell.taxonomy import EMOTIONS, INTENTS, LABELS
 
 COLOURS = ("#4878a8", "#c8773a", "#5b9a62", "#9a6fb0", "#7f7f7f")
 TOLD = 10

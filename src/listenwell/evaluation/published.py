@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import cache
 from importlib import resources
 
-from listenwell.taxonomy import unknown_name
+from listenwell.labels.taxonomy import unknown_name
 
 DATASETS = {"empathetic-dialogues": "ed", "edos": "edos", "opensubtitles": "os"}
 """What the papers' datasets are called among our sources."""

@@ -8,15 +8,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from listenwell.data.dialogue import Example
 from listenwell.decoding import Decoding
-from listenwell.dialogue import Example
 from listenwell.evaluation.evaluate import Progress
-from listenwell.evaluation.measured import Measured, contexts_of
+from listenwell.evaluation.experiment import Measured, contexts_of
 from listenwell.metrics import Score, Signature
 from listenwell.metrics.bootstrap import measured
 from listenwell.metrics.diversity import distinct, unique_replies
 from listenwell.metrics.sums import Statistics
-from listenwell.system import System
+from listenwell.systems.bot import System
 from listenwell.text import words
 
 

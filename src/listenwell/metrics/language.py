@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 from math import log
 
-from listenwell.sources import shipped
+from listenwell.data.sources import shipped
 from listenwell.text.words import words
 
 MOST_REPEATED = 0.34

@@ -17,7 +17,7 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import ArrayLike
 
-from listenwell.label_maps import POLARITIES
+from listenwell.labels.polarity import POLARITIES
 from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
 from listenwell.metrics.extras import need
 from listenwell.metrics.score import Score, Signature

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from listenwell.labels.taxonomy import EMOTIONS, LABELS
 from listenwell.metrics.bootstrap import RESAMPLES, SEED
 from listenwell.metrics.emotion import accuracy_at
 from listenwell.metrics.score import Score
-from listenwell.taxonomy import EMOTIONS, LABELS
 
 
 def reply_emotion_accuracy(

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from listenwell.taxonomy import unknown_name
+from listenwell.labels.taxonomy import unknown_name
 
 if TYPE_CHECKING:
-    from listenwell.models.contract import Model, Vocabulary
+    from listenwell.contract import Model, Vocabulary
 
 
 @dataclass(frozen=True, slots=True)

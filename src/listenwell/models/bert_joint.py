@@ -19,14 +19,14 @@ import torch
 from torch import Tensor, nn
 
 from listenwell.backbones.encoder import PretrainedEncoder, read_architecture
+from listenwell.contract import Batch, Controls, Model, Moment, Sequence, State, Term, Vocabulary, WordPrior
+from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.layers.dropout import Dropout
+from listenwell.layers.embedding import WordEmbedding
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.recurrent import AttentiveDecoder, RecurrentEncoder
-from listenwell.layers.words import WordEmbedding
-from listenwell.models.contract import Batch, Controls, Model, Moment, Sequence, State, Term, Vocabulary, WordPrior
 from listenwell.models.terms import classification_terms, sum_by_row
 from listenwell.models.trs import LISTENER
-from listenwell.taxonomy import EMOTIONS
 
 
 @dataclass

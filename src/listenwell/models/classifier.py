@@ -2,7 +2,7 @@
 
 A pretrained encoder with a linear layer on the mean of its positions (or on the start token), fine-tuned as a whole,
 as Welivita and Pu (2020) and MEED2 do with BERT and RoBERTa, or in its upper layers alone. It reads the utterance
-alone, which an example holds as its reply, and does not talk: `listenwell.labelling` is what uses it.
+alone, which an example holds as its reply, and does not talk: `listenwell.classifiers.labeller` is what uses it.
 
     p(label | utterance) = softmax(W h / temperature)
 
@@ -20,12 +20,12 @@ import torch
 from torch import Tensor, nn
 
 from listenwell.backbones.encoder import PretrainedEncoder, read_architecture
-from listenwell.label_maps import LABEL_SETS, LabelSet
+from listenwell.contract import Batch, Model, Moment, Term, Vocabulary, WordPrior
+from listenwell.labels.polarity import LABEL_SETS, LabelSet
+from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.layers.dropout import Dropout
 from listenwell.layers.transformer import mean_over
-from listenwell.models.contract import Batch, Model, Moment, Term, Vocabulary, WordPrior
 from listenwell.models.terms import classification_terms
-from listenwell.taxonomy import EMOTIONS
 
 
 @dataclass

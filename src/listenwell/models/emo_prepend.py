@@ -15,7 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from listenwell.dialogue import ROLES
+from listenwell.contract import Batch, Controls, State, Vocabulary, WordPrior
+from listenwell.data.dialogue import ROLES
+from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.layers.dropout import dropout
 from listenwell.layers.transformer import sinusoids
 from listenwell.models.bert_joint import (
@@ -25,9 +27,7 @@ from listenwell.models.bert_joint import (
     make_backbone,
     with_architecture,
 )
-from listenwell.models.contract import Batch, Controls, State, Vocabulary, WordPrior
 from listenwell.models.trs import Trs, TrsConfig
-from listenwell.taxonomy import EMOTIONS
 
 SPEAKER = ROLES.index("speaker")
 """Whose emotion it is."""

@@ -22,10 +22,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from listenwell.configuration import ConfigError
-from listenwell.decoding import Decoding, decode
-from listenwell.layers.loss import packed_cross_entropy
-from listenwell.layers.transformer import Encoder, mean_over, sinusoids
-from listenwell.models.contract import (
+from listenwell.contract import (
     Batch,
     Controls,
     Model,
@@ -36,9 +33,12 @@ from listenwell.models.contract import (
     Vocabulary,
     WordPrior,
 )
+from listenwell.decoding import Decoding, decode
+from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.layers.loss import packed_cross_entropy
+from listenwell.layers.transformer import Encoder, mean_over, sinusoids
 from listenwell.models.terms import classification_terms
 from listenwell.models.trs import LISTENER, Trs, TrsConfig
-from listenwell.taxonomy import EMOTIONS
 
 JUDGES = ("semantic", "emotional")
 LONGEST = 40

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from listenwell.models.contract import Sequence
+from listenwell.contract import Sequence
 
 READ, REPLY = range(2)
 """What a position is to the loss: only read, or a word of a reply."""

@@ -9,7 +9,7 @@ for in the last.
 
 The emotion is the dialogue's, one of 32; the label is what the next reply does, one of 41, learned from what people
 did. The temperatures are 1 while it learns; `listenwell calibrate` sets them on validation data, so that a system can
-sum over what was heard. It does not talk: `listenwell.house.listening` is what uses it.
+sum over what was heard. It does not talk: `listenwell.classifiers.listener` is what uses it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from listenwell.backbones.encoder import PretrainedEncoder, read_architecture
-from listenwell.dialogue import ROLES
-from listenwell.layers.head import Head
-from listenwell.models.contract import (
+from listenwell.contract import (
     Batch,
     Controls,
     Model,
@@ -36,8 +34,10 @@ from listenwell.models.contract import (
     WordPrior,
     map_tensors,
 )
+from listenwell.data.dialogue import ROLES
+from listenwell.labels.taxonomy import EMOTIONS, LABELS
+from listenwell.layers.head import Head
 from listenwell.models.terms import classification_terms
-from listenwell.taxonomy import EMOTIONS, LABELS
 
 HEADS: tuple[str, str] = ("emotion", "label")
 """What is heard in a dialogue: the names of the heads and of their beliefs."""

@@ -7,7 +7,8 @@ with that label in the embedding of each of its positions: another label, anothe
 
     label ~ p(l | x)     reply ~ p(y | x, l)     score: −log Σ p(l | x) p(y | x, l)
 
-The labels of the context's turns come from a classifier that is no part of this model: see listenwell.hearing.
+The labels of the context's turns come from a classifier that is no part of this model: see
+listenwell.classifiers.label_cache.
 `meed2-plain` is the same transformer without labels and without predictor, the paper's baseline.
 """
 
@@ -22,12 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from listenwell.dialogue import ROLES
-from listenwell.layers.dropout import Dropout
-from listenwell.layers.loss import packed_cross_entropy
-from listenwell.layers.transformer import Decoder, Encoder, Memory, sinusoids
-from listenwell.layers.words import WordEmbedding
-from listenwell.models.contract import (
+from listenwell.contract import (
     ABSENT,
     Batch,
     Controls,
@@ -40,8 +36,13 @@ from listenwell.models.contract import (
     WordPrior,
     chosen,
 )
+from listenwell.data.dialogue import ROLES
+from listenwell.labels.taxonomy import LABEL_ID, LABELS, NEUTRAL, label_id
+from listenwell.layers.dropout import Dropout
+from listenwell.layers.embedding import WordEmbedding
+from listenwell.layers.loss import packed_cross_entropy
+from listenwell.layers.transformer import Decoder, Encoder, Memory, sinusoids
 from listenwell.models.terms import classification_terms, sum_by_row
-from listenwell.taxonomy import LABEL_ID, LABELS, NEUTRAL, label_id
 
 LISTENER = ROLES.index("listener")
 """Who replies when the model talks."""

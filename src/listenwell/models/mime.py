@@ -18,15 +18,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from listenwell.contract import ABSENT, Batch, Controls, Moment, Sequence, State, Term, Vocabulary, map_tensors
+from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, NEGATIVE, POSITIVE
 from listenwell.layers.dropout import dropout
 from listenwell.layers.latent import Gaussian, GaussianLayer, bounded, row_noise
 from listenwell.layers.latent import anneal as annealed
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Encoder, mean_over
-from listenwell.models.contract import ABSENT, Batch, Controls, Moment, Sequence, State, Term, Vocabulary, map_tensors
 from listenwell.models.terms import classification_terms, sum_by_row
 from listenwell.models.trs import Trs, TrsConfig
-from listenwell.taxonomy import EMOTION_ID, EMOTIONS, NEGATIVE, POSITIVE
 
 SAMPLES = 10
 """Draws from the prior that score() averages over."""

@@ -19,15 +19,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from listenwell.contract import ABSENT, Batch, Controls, Moment, State, Term, Vocabulary
+from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.layers.attention import KeyValues, attend
 from listenwell.layers.dropout import Dropout
 from listenwell.layers.latent import anneal
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Decoder, Memory
-from listenwell.models.contract import ABSENT, Batch, Controls, Moment, State, Term, Vocabulary
 from listenwell.models.terms import classification_terms
 from listenwell.models.trs import Trs, TrsConfig
-from listenwell.taxonomy import EMOTIONS
 
 SHARED = 0
 """The place of the shared listener among all; the emotions' follow in the order of their ids."""

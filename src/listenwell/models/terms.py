@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from listenwell.models.contract import ABSENT, Term
+from listenwell.contract import ABSENT, Term
 
 
 def classification_terms(name: str, believed: Tensor, gold: Tensor, smoothing: float = 0.0) -> dict[str, Term]:

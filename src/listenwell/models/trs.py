@@ -14,14 +14,14 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from listenwell.dialogue import ROLES
+from listenwell.contract import Batch, Controls, Model, Moment, State, Term, Vocabulary, WordPrior
+from listenwell.data.dialogue import ROLES
+from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.layers.dropout import dropout
+from listenwell.layers.embedding import WordEmbedding
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Decoder, Encoder, mean_over, sinusoids
-from listenwell.layers.words import WordEmbedding
-from listenwell.models.contract import Batch, Controls, Model, Moment, State, Term, Vocabulary, WordPrior
 from listenwell.models.terms import classification_terms, sum_by_row
-from listenwell.taxonomy import EMOTIONS
 
 LISTENER = ROLES.index("listener")
 """Who replies when the model talks."""

@@ -34,7 +34,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from listenwell.backbones.adapted import (
+from listenwell.backbones.lora import (
     Layout,
     Memory,
     Reading,
@@ -44,11 +44,7 @@ from listenwell.backbones.adapted import (
     merged_weights,
     own_names,
 )
-from listenwell.dialogue import ROLES
-from listenwell.layers.head import Head
-from listenwell.layers.loss import packed_cross_entropy
-from listenwell.layers.places import Places
-from listenwell.models.contract import (
+from listenwell.contract import (
     ABSENT,
     Batch,
     Controls,
@@ -62,10 +58,14 @@ from listenwell.models.contract import (
     chosen,
     map_tensors,
 )
+from listenwell.data.dialogue import ROLES
+from listenwell.labels.taxonomy import EMOTIONS, LABELS, label_id
+from listenwell.layers.head import Head
+from listenwell.layers.loss import packed_cross_entropy
+from listenwell.layers.packing import Places
 from listenwell.models.joined_text import READ, REPLY, Text
 from listenwell.models.meed2 import check_summed, likeliest
 from listenwell.models.terms import classification_terms, sum_by_row
-from listenwell.taxonomy import EMOTIONS, LABELS, label_id
 from listenwell.text import backbone_tokenizer
 from listenwell.text.chatml import ANSWERED, LINE, LISTENER, chat_headers
 

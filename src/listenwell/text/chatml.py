@@ -12,7 +12,7 @@ for start and end take their places.
 
 from __future__ import annotations
 
-from listenwell.taxonomy import LABELS
+from listenwell.labels.taxonomy import LABELS
 from listenwell.text.tokenizer import Tokenizer
 
 SPEAKER, LISTENER, ANSWERED, LINE = "speaker", "listener", "answers", "line"

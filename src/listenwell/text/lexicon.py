@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from listenwell.configuration import ConfigError
-from listenwell.taxonomy import unknown_name
+from listenwell.labels.taxonomy import unknown_name
 from listenwell.text.words import words
 
 FEELINGS = frozenset({"anger", "anticipation", "disgust", "fear", "joy", "sadness", "surprise", "trust"})

@@ -17,7 +17,7 @@ from typing import Literal
 from tokenizers import AddedToken, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
 
-from listenwell.models.contract import Vocabulary
+from listenwell.contract import Vocabulary
 from listenwell.text.words import NORMAL_FORM, SPLIT, detokenize, words
 
 PAD, UNK, START, END, CTX = SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<ctx>")

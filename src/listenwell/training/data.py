@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from listenwell import sources
-from listenwell.batching import Encoded, collate, encode, epoch_batches
+from listenwell.classifiers.label_cache import Labels, label_all
 from listenwell.configuration import ConfigError
-from listenwell.dialogue import Dialogue, Example, examples
-from listenwell.hearing import Labels, label_all
-from listenwell.models.contract import Batch, WordPrior
-from listenwell.taxonomy import EMOTION_ID, EMOTIONS, with_near_name
+from listenwell.contract import Batch, WordPrior
+from listenwell.data import sources
+from listenwell.data.batching import Encoded, collate, encode, epoch_batches
+from listenwell.data.dialogue import Dialogue, Example, examples
+from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, with_near_name
 from listenwell.text import Tokenizer, train_tokenizer
 from listenwell.text.lexicon import emotional_words
 from listenwell.training.recipe import DataConfig, Recipe, Stage, Stream

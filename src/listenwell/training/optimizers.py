@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from listenwell.configuration import ConfigError
-from listenwell.models.contract import Model
+from listenwell.contract import Model
 from listenwell.training.recipe import Optimizer
 from listenwell.training.schedule import rate
 

@@ -17,8 +17,8 @@ from accelerate.utils import DistributedType, broadcast, broadcast_object_list, 
 from torch import Tensor, nn
 
 from listenwell.configuration import ConfigError
-from listenwell.models.contract import Batch, Term
-from listenwell.training.stopping import ignore_termination
+from listenwell.contract import Batch, Term
+from listenwell.training.signals import ignore_termination
 
 Precision = Literal["float32", "bf16"]
 

@@ -15,12 +15,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from listenwell.batching import EncodingConfig
 from listenwell.configuration import ConfigError, OptionError, instantiate
+from listenwell.data.batching import EncodingConfig
+from listenwell.data.dialogue import Role, Side
 from listenwell.decoding import Decoding
-from listenwell.dialogue import Role, Side
-from listenwell.label_maps import LabelSet
-from listenwell.taxonomy import unknown_name
+from listenwell.labels.polarity import LabelSet
+from listenwell.labels.taxonomy import unknown_name
 from listenwell.text import TextConfig
 
 

@@ -15,18 +15,18 @@ from rich.console import Console
 
 from listenwell import __version__, checkpoint, outputs
 from listenwell.checkpoint import Checkpoint, CheckpointError
+from listenwell.classifiers.label_cache import fingerprint
 from listenwell.configuration import ConfigError
-from listenwell.finding import find
-from listenwell.hearing import fingerprint
+from listenwell.contract import Model
 from listenwell.models import build
-from listenwell.models.contract import Model
 from listenwell.training.curves import draw
 from listenwell.training.data import encode_split, learn_tokenizer, mixed, training_hash, unknown_emotions, word_prior
 from listenwell.training.display import Display
 from listenwell.training.processes import Precision, Processes
 from listenwell.training.recipe import Recipe, recipe_texts
-from listenwell.training.resuming import Place, read_place, read_training
+from listenwell.training.resume import Place, read_place, read_training
 from listenwell.training.trainer import Trainer
+from listenwell.weights import find
 
 RECIPE_FILE = "recipe.yaml"
 WRITTEN_BY = "# Written by listenwell train: the recipe of this run, as it was trained."

@@ -14,20 +14,20 @@ import torch
 from torch import Tensor
 
 from listenwell import checkpoint
-from listenwell.batching import Encoded, collate, ordered_batches
 from listenwell.checkpoint import Checkpoint
+from listenwell.classifiers.label_cache import LABELLER, remembered
 from listenwell.configuration import ConfigError
-from listenwell.hearing import LABELLER, remembered
-from listenwell.models.contract import Batch, Moment, Term
-from listenwell.taxonomy import unknown_name
+from listenwell.contract import Batch, Moment, Term
+from listenwell.data.batching import Encoded, collate, ordered_batches
+from listenwell.labels.taxonomy import unknown_name
 from listenwell.training.averaging import Average
 from listenwell.training.data import Feed, encode_valid, feeds, with_corpus
 from listenwell.training.display import Display, Journal, describe
 from listenwell.training.optimizers import Learners, learned
 from listenwell.training.processes import Processes, TrainingError
 from listenwell.training.recipe import Move, Recipe, Stage, Stream
-from listenwell.training.resuming import Place, read_mean, read_state, write_state
-from listenwell.training.stopping import Interrupted, stop_on_signal
+from listenwell.training.resume import Place, read_mean, read_state, write_state
+from listenwell.training.signals import Interrupted, stop_on_signal
 
 SCORE = "score"
 """The criterion that asks the model's own score(): labels and latents summed out, as in evaluation."""

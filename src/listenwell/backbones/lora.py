@@ -1,0 +1,278 @@
+"""A causal language model of the transformers library with low-rank adapters: the model stays, the adapters learn.
+
+    y = W x + scale · B A x          W as pretrained, A and B learned, B zero at the start (Hu et al. 2022)
+
+The adapters are peft's, on every linear projection. What is different here is what a step costs on a CPU: texts of
+unlike length are read without padding but in the attention, the two products of an adapter add to the frozen one in
+place, a frozen norm takes three passes instead of ten, and a model that is to be filled from files is not made random
+first. In mixed precision a frozen weight is cast once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from listenwell.backbones.encoder import UNTOLD
+from listenwell.backbones.language_model import find_language_model, load_language_model, need_transformers
+from listenwell.backbones.locate import BackboneError
+from listenwell.layers.attention import attend
+from listenwell.layers.cpu import spare_rows
+from listenwell.layers.packing import Places
+
+ATTENTION = "listenwell"
+"""The name by which transformers knows the attention below."""
+
+ADAPTER = "default"
+"""What peft calls the one adapter of a projection."""
+
+Memory = list[tuple[Tensor, Tensor]]
+"""Keys and values of each layer, (batch, heads, time, width)."""
+
+
+def need_peft() -> Any:
+    try:
+        return import_module("peft")
+    except ImportError as problem:
+        raise ImportError("low-rank adapters need peft: pip install 'listenwell[house]'") from problem
+
+
+def language_architecture(name: str) -> dict[str, Any]:
+    """The sizes and choices of a causal language model; `name` as for `find_language_model`."""
+    path = find_language_model(name) / "config.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    if "model_type" not in told:
+        raise BackboneError(f"{path}: no model_type in it, which says how the pretrained model is built")
+    return {key: value for key, value in told.items() if key not in UNTOLD}
+
+
+class Layout:
+    """How texts that stand one after the other, without padding, lie in a padded batch.
+
+    Behind them stand a few positions that are nobody's, so that products of half precision come in few shapes.
+    """
+
+    def __init__(self, mask: Tensor) -> None:
+        """`mask` (batch, time) is True at real positions; every text begins at the first."""
+        self.places = Places(mask)
+        self.spare = spare_rows(self.places.count)
+
+    def padded(self, packed: Tensor) -> Tensor:
+        """(positions,) of the texts, with the spare ones behind them."""
+        return nn.functional.pad(packed, (0, self.spare))
+
+    def spread(self, packed: Tensor) -> Tensor:
+        """(1, heads, positions, width) to (batch, heads, time, width), zero where nothing is."""
+        return self.places.spread(packed[0].transpose(0, 1)[: self.places.count]).transpose(1, 2)
+
+    def pack(self, spread: Tensor) -> Tensor:
+        """(batch, heads, time, width) to (1, positions, heads, width), zero at the spare ones."""
+        return nn.functional.pad(self.places.pack(spread.transpose(1, 2)), (0, 0, 0, 0, 0, self.spare))[None]
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    layout: Layout | None = None,
+    scaling: float | None = None,
+    **options: Any,
+) -> tuple[Tensor, None]:
+    """Attention as transformers calls it. With a layout the texts are packed, and each reads itself alone."""
+    if layout is None:
+        forward = import_module("transformers.integrations.sdpa_attention").sdpa_attention_forward
+        return forward(module, query, key, value, attention_mask, scaling=scaling, **options)
+    # The rotation of queries and keys is in full precision also where their products are not.
+    query, key, value = (layout.spread(part.to(value.dtype)) for part in (query, key, value))
+    # Padding stands behind the text, where a causal text never looks: no mask is needed.
+    return layout.pack(attend(query, key, value, causal=True, scale=scaling)), None
+
+
+class _Adapted(torch.autograd.Function):
+    """W x + b + scale · B A x for a frozen W: no gradient for W, no copy of the sum.
+
+    Computed in the precision of W; the gradients of A and B are in theirs.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, down: Tensor, up: Tensor, scale: float
+    ) -> Tensor:
+        ctx.given, ctx.learned = x.dtype, down.dtype
+        down, up = down.to(weight.dtype), up.to(weight.dtype)
+        rows = x.reshape(-1, x.shape[-1]).to(weight.dtype)
+        low = rows @ down.T
+        y = rows @ weight.T if bias is None else torch.addmm(bias, rows, weight.T)
+        y.addmm_(low, up.T, alpha=scale)
+        ctx.save_for_backward(rows, low, weight, down, up)
+        ctx.scale, ctx.shape = scale, x.shape
+        return y.view(*x.shape[:-1], -1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        rows, low, weight, down, up = ctx.saved_tensors
+        grad = grads[0].reshape(-1, grads[0].shape[-1])
+        grad_low = (grad @ up).mul_(ctx.scale)
+        grad_down, grad_up = grad_low.T @ rows, (grad.T @ low).mul_(ctx.scale)
+        grad_x = None
+        if ctx.needs_input_grad[0]:
+            grad_x = (grad @ weight).addmm_(grad_low, down).view(ctx.shape).to(ctx.given)
+        return grad_x, None, None, grad_down.to(ctx.learned), grad_up.to(ctx.learned), None
+
+
+def _wanted(x: Tensor, weight: Tensor) -> torch.dtype:
+    """The precision that a product of both is to be computed in."""
+    kind = x.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
+
+
+def _in_precision(base: nn.Linear, wanted: torch.dtype) -> tuple[Tensor, Tensor | None]:
+    """A frozen projection's weight and bias, cast once and not at every product."""
+    if base.weight.dtype == wanted:
+        return base.weight, base.bias
+    held = base.__dict__.get("_cast")
+    if held is None or held[0] is not base.weight or held[1].dtype != wanted:
+        bias = None if base.bias is None else base.bias.detach().to(wanted)
+        held = base.__dict__["_cast"] = (base.weight, base.weight.detach().to(wanted), bias)
+    return held[1], held[2]
+
+
+def _adapted(layer: Any, slow: Any, x: Tensor) -> Tensor:
+    """A projection with its adapter; peft's own forward where the projection learns too."""
+    base = layer.base_layer
+    if base.weight.requires_grad:
+        return slow(x)
+    weight, bias = _in_precision(base, _wanted(x, base.weight))
+    down, up = layer.lora_A[ADAPTER].weight, layer.lora_B[ADAPTER].weight
+    with torch.autocast(x.device.type, enabled=False):
+        return _Adapted.apply(x, weight, bias, down, up, layer.scaling[ADAPTER])
+
+
+class _Norm(torch.autograd.Function):
+    """w · x / √(mean x² + smallest) for a frozen w, and as precise as what it feeds."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, smallest: float, wanted: torch.dtype) -> Tensor:
+        size = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+        inverse = size.square_().div_(x.shape[-1]).add_(smallest).rsqrt_()
+        ctx.save_for_backward(x, inverse, weight)
+        return (x * inverse).mul_(weight).to(wanted)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        x, inverse, weight = ctx.saved_tensors
+        grad = grads[0] * weight
+        along = torch.linalg.vecdot(grad, x)[..., None].div_(x.shape[-1]).mul_(inverse).mul_(inverse)
+        return grad.addcmul_(x, along, value=-1).mul_(inverse), None, None, None
+
+
+def _normed(layer: Any, slow: Any, x: Tensor) -> Tensor:
+    if layer.weight.requires_grad:
+        return slow(x)
+    wanted = _wanted(x, layer.weight)
+    with torch.autocast(x.device.type, enabled=False):
+        return _Norm.apply(x, layer.weight, layer.variance_epsilon, wanted)
+
+
+def _make_lean(model: nn.Module) -> None:
+    """The same numbers in fewer passes over memory, for layers that are of the usual kind."""
+    projection = need_peft().tuners.lora.Linear
+    for layer in model.modules():
+        if isinstance(layer, projection) and isinstance(layer.base_layer, nn.Linear):
+            layer.forward = partial(_adapted, layer, layer.forward)
+        # As Llama, Mistral and Qwen name it; others, such as Gemma's, compute something else.
+        elif type(layer).__name__.endswith("RMSNorm") and hasattr(layer, "variance_epsilon"):
+            layer.forward = partial(_normed, layer, layer.forward)
+
+
+def make_adapted(architecture: Mapping[str, Any], rank: int, scale: float) -> Any:
+    """A language model of this architecture with fresh adapters. Its own weights are not set: `fill` does that."""
+    transformers, peft = need_transformers(), need_peft()
+    without_random = import_module("transformers.initialization").no_init_weights
+    transformers.AttentionInterface.register(ATTENTION, _attend)
+    try:
+        config = transformers.AutoConfig.for_model(**architecture)
+        _check_attention(config, transformers.MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None))
+        with without_random():
+            model = transformers.AutoModelForCausalLM.from_config(
+                config, attn_implementation=ATTENTION, dtype=torch.float32
+            )
+    except (AttributeError, KeyError, TypeError, ValueError) as problem:
+        raise ValueError(f"no language model can be made of this architecture: {problem}") from problem
+    adapters = peft.LoraConfig(r=rank, lora_alpha=scale * rank, lora_dropout=0.0, target_modules="all-linear")
+    peft.inject_adapter_in_model(adapters, model)
+    _make_lean(model)
+    return model
+
+
+def _check_attention(config: Any, kind: Any) -> None:
+    """Raises where texts cannot be packed: the model's attention is its own, or not the one that is computed here."""
+    if kind is None:
+        raise ValueError(f"{config.model_type} is no causal language model of transformers")
+    if not kind._supports_attention_backend or getattr(config, "attn_logit_softcapping", None):
+        raise ValueError(
+            f"{config.model_type} computes attention in a way of its own; llama, qwen2, qwen3, mistral, gemma, gemma3, "
+            "phi, phi3, olmo2, gpt_neox, opt, gpt2 and their like do not"
+        )
+
+
+def own_names(model: nn.Module) -> dict[str, str]:
+    """The names of a model's own weights, adapters left out, and what they are called in the model without adapters."""
+    return {name: name.replace(".base_layer.", ".") for name in model.state_dict() if ".lora_" not in name}
+
+
+def fill(model: Any, name: str) -> None:
+    """Gives an adapted model the weights of the backbone whose architecture it has. They are shared, not copied."""
+    loaded, folder = load_language_model(name)
+    theirs, names = loaded.state_dict(), own_names(model)
+    try:
+        model.load_state_dict({own: theirs[plain] for own, plain in names.items()}, strict=False, assign=True)
+    except (KeyError, RuntimeError) as problem:
+        raise BackboneError(f"{folder}: its weights do not fit the architecture: {problem}") from problem
+    model.tie_weights()
+    for name, parameter in model.named_parameters():
+        if name in names:
+            parameter.requires_grad_(False)
+
+
+def merged_weights(model: nn.Module) -> dict[str, Tensor]:
+    """The weights of the plain language model that computes the same: W + scale · B A, under the backbone's names."""
+    weights = model.state_dict()
+    merged = {plain: weights[own] for own, plain in own_names(model).items()}
+    for name, layer in model.named_modules():
+        if hasattr(layer, "lora_A"):
+            merged[f"{name}.weight"] = merged[f"{name}.weight"] + layer.get_delta_weight(ADAPTER).detach()
+    return merged
+
+
+class Reading:
+    """What a model has read before, and what it reads now: transformers' cache, reduced to what is asked of it.
+
+    What was read before stays as it is, so that many replies can go on from one context.
+    """
+
+    def __init__(self, before: Iterable[tuple[Tensor, Tensor]] = (), own: Iterable[tuple[Tensor, Tensor]] = ()) -> None:
+        self.before, self.own = list(before), list(own)
+
+    def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        """Takes the keys and values of new positions, and returns those of all."""
+        if layer < len(self.own):
+            old = self.own[layer]
+            self.own[layer] = torch.cat([old[0], keys], dim=2), torch.cat([old[1], values], dim=2)
+        else:
+            self.own.append((keys, values))
+        if not self.before:
+            return self.own[layer]
+        (old_keys, old_values), (new_keys, new_values) = self.before[layer], self.own[layer]
+        return torch.cat([old_keys, new_keys], dim=2), torch.cat([old_values, new_values], dim=2)
+
+    def get_seq_length(self, layer: int = 0) -> int:
+        return sum(memory[layer][0].shape[2] for memory in (self.before, self.own) if memory)

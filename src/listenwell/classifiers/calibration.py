@@ -1,0 +1,253 @@
+"""A few numbers of a trained checkpoint, fitted on validation data: how sure a classifier may be, how MEED2 chooses.
+
+A classifier has one temperature a head (Guo et al., 2017): dividing all logits by one number changes no label, only the
+confidence in it. MEED2's predictor has one too, and `worth` and `doubt` of each label, by which that of its reply is
+chosen. The numbers are kept in the checkpoint, not learned in a stage: training needs no second look at validation
+data, and a checkpoint that is labelled with, shipped or put into another system is calibrated wherever it goes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from listenwell import metrics
+from listenwell.checkpoint import Checkpoint
+from listenwell.classifiers.label_cache import LABELLER, Begin, label_all, label_contexts, labelled_as_here, remembered
+from listenwell.classifiers.labeller import Labeller
+from listenwell.classifiers.listener import Listening
+from listenwell.data.batching import collate, encode, ordered_batches
+from listenwell.data.dialogue import Example, Turn, as_heard
+from listenwell.labels.taxonomy import EMOTION_ID, LABEL_ID
+from listenwell.layers.head import Head
+from listenwell.metrics.emotion import ABSENT
+from listenwell.models.listener import HEADS
+
+LEAST, MOST = 0.05, 20.0
+"""Between these a temperature is looked for: without a mistake in the data there is no best one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What the temperature did on the data it was fitted on."""
+
+    temperature: float
+    items: int
+    nll_before: float
+    nll_after: float
+    ece_before: float
+    ece_after: float
+
+
+ROUNDS = 200
+"""In which the best way to choose labels is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the way to choose the labels of replies did on the contexts that it was fitted on."""
+
+    items: int
+    labels: Literal["the corpus", "the labeller"]
+    """Whose labels of the replies the choice is held against."""
+    f1_before: float
+    """Of the likeliest labels, in percent, weighted by how often each is right."""
+    f1_after: float
+    accuracy_before: float
+    accuracy_after: float
+    temperature: float
+    """Of the predictor, at which the labels are likeliest."""
+    nll_before: float
+    nll_after: float
+
+
+def fit_temperature(log_probs: np.ndarray, gold: np.ndarray) -> float:
+    """The temperature at which the gold labels are likeliest, given logits or log-probabilities (items, classes).
+
+    By golden section over its logarithm: the likelihood has one maximum.
+    """
+    ratio = (math.sqrt(5) - 1) / 2
+    low, high = math.log(LEAST), math.log(MOST)
+    while high - low > 1e-6:
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        if _nll(log_probs, gold, math.exp(left)) < _nll(log_probs, gold, math.exp(right)):
+            high = right
+        else:
+            low = left
+    return math.exp((low + high) / 2)
+
+
+def tempered(log_probs: np.ndarray, temperature: float) -> np.ndarray:
+    """The log-probabilities of all logits divided by the temperature."""
+    scaled = log_probs / temperature
+    highest = scaled.max(axis=1, keepdims=True)
+    return scaled - highest - np.log(np.exp(scaled - highest).sum(axis=1, keepdims=True))
+
+
+def _nll(log_probs: np.ndarray, gold: np.ndarray, temperature: float) -> float:
+    return -float(tempered(log_probs, temperature)[np.arange(len(gold)), gold].mean())
+
+
+def _ece(log_probs: np.ndarray, gold: np.ndarray, temperature: float) -> float:
+    return metrics.calibration_error(np.exp(tempered(log_probs, temperature)), gold, resamples=0).value
+
+
+def calibrate(made: Checkpoint, turns: Sequence[Turn], done: Callable[[int], None] | None = None) -> Calibration:
+    """Sets the temperature of a classifier's checkpoint by labelled turns; an earlier temperature is forgotten."""
+    labeller = Labeller(made, made.model.label_set)
+    ids = {name: index for index, name in enumerate(labeller.names)}
+    known = [(turn.text, ids[turn.label.name]) for turn in turns if turn.label and turn.label.name in ids]
+    if not known:
+        raise ValueError(f"there is nothing to calibrate by: no turn has one of the {len(ids)} labels")
+    labeller.model.temperature.fill_(1.0)
+    gold = np.array([label for _, label in known])
+    log_probs = labeller.log_probs([text for text, _ in known], done)
+    temperature = fit_temperature(log_probs, gold)
+    labeller.model.temperature.fill_(temperature)
+    found = _compared(log_probs, gold, temperature)
+    made.meta["calibration"] = asdict(found)
+    return found
+
+
+def calibrate_listener(
+    made: Checkpoint, items: Sequence[Example], done: Callable[[int], None] | None = None
+) -> dict[str, Calibration]:
+    """Sets the temperature of each head of a listener's checkpoint by dialogues whose emotion and replies are labelled.
+
+    A head that the data has no label for keeps a temperature of 1. Earlier temperatures are forgotten.
+    """
+    gold = {"emotion": [gold_emotion(item) for item in items], "label": [gold_label(item) for item in items]}
+    if all(label == ABSENT for labels in gold.values() for label in labels):
+        raise ValueError("there is nothing to calibrate by: no dialogue has an emotion, and no reply one of the labels")
+    listening = Listening(made)
+    heads = {name: listening.model.head(name) for name in HEADS}
+    for head in heads.values():
+        head.temperature.fill_(1.0)
+    log_probs = listening.log_probs([item.context for item in items], done)
+    fitted = {name: fit_head(head, log_probs[name], np.array(gold[name])) for name, head in heads.items()}
+    found = {name: one for name, one in fitted.items() if one is not None}
+    made.meta["calibration"] = {name: asdict(one) for name, one in found.items()}
+    return found
+
+
+def fit_head(head: Head, log_probs: np.ndarray, gold: np.ndarray) -> Calibration | None:
+    """Sets the temperature of a head where gold is known; None where it never is."""
+    known = gold != ABSENT
+    if not known.any():
+        return None
+    temperature = fit_temperature(log_probs[known], gold[known])
+    head.temperature.fill_(temperature)
+    return _compared(log_probs[known], gold[known], temperature)
+
+
+def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | None = None) -> Choice:
+    """Sets how sure a MEED2's predictor is, and how labels are chosen then: so that the best F1 may be expected,
+    weighted by how often each is right. What was set earlier is forgotten.
+
+    The contexts are read once, by the predictor alone: no reply is written. The labels of the replies are the corpus's
+    own, if they are of the 41, else the labeller's, as in training. The temperature is fitted to them; the choice goes
+    by the predictor's probabilities alone and is held against them.
+    """
+    model: Any = made.model
+    part = made.parts.get(LABELLER)
+    labeller = None if part is None else remembered(part, begin)
+    own = labelled_as_here(item.reply for item in items)
+    if not own:
+        if labeller is None or not items:
+            raise ValueError("there is nothing to calibrate by: no reply has one of the 41 labels")
+        items = label_all(items, labeller)
+    gold = np.array([gold_label(item) for item in items])
+    heard = [as_heard(item) for item in items] if labeller is None else label_contexts(items, labeller)
+    if model.predictor is not None:
+        model.predictor.temperature.fill_(1.0)
+    raw, known = _expected(made, heard, begin).double().numpy(), gold != ABSENT
+    sure = _compared(raw[known], gold[known], fit_temperature(raw[known], gold[known]))
+    model.predictor.temperature.fill_(sure.temperature)
+    expected = torch.from_numpy(tempered(raw, sure.temperature))
+    worth, doubt = fit_choice(expected.exp().numpy())
+    model.worth.copy_(torch.from_numpy(worth))
+    model.doubt.copy_(torch.from_numpy(doubt))
+    ways = [F.one_hot(chosen, len(LABEL_ID)).numpy() for chosen in (expected.argmax(dim=-1), model.choose(expected))]
+    f1 = [metrics.weighted_f1(way, gold, resamples=0).value for way in ways]
+    accuracy = [metrics.accuracy_at(way, gold, resamples=0).value for way in ways]
+    by: Literal["the corpus", "the labeller"] = "the corpus" if own else "the labeller"
+    found = Choice(
+        items=sure.items,
+        labels=by,
+        f1_before=f1[0],
+        f1_after=f1[1],
+        accuracy_before=accuracy[0],
+        accuracy_after=accuracy[1],
+        temperature=sure.temperature,
+        nll_before=sure.nll_before,
+        nll_after=sure.nll_after,
+    )
+    made.meta["calibration"] = asdict(found)
+    return found
+
+
+def fit_choice(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`worth` and `doubt` (classes,): choosing argmax worth · (p − doubt) gives the best weighted F1 to be expected of
+    items with these chances (items, classes).
+
+    With π a class's share of what is right, q its share of what is chosen and h the share in which both are so, its F1
+    is 2h / (π + q), and their sum, weighted by π, is to be high. One more choice adds its chance p to h and 1 to q,
+    which is worth π · (2p / (π + q) − 2h / (π + q)²) = 2π / (π + q) · (p − F1 / 2). As q and h follow from the choices,
+    they are looked for in rounds, each of which moves them less (Frank and Wolfe's way; Narasimhan et al., 2015). The
+    best round counts; the likeliest classes are the first.
+    """
+    share = chances.mean(axis=0)
+    taken, hits = np.zeros_like(share), np.zeros_like(share)
+    worth, doubt = np.ones_like(share), np.zeros_like(share)
+    best, found = -1.0, (worth, doubt)
+    rows = np.arange(len(chances))
+    for number in range(ROUNDS):
+        chosen = (worth * (chances - doubt)).argmax(axis=1)
+        mine = np.bincount(chosen, minlength=len(share)) / len(rows)
+        right = np.bincount(chosen, weights=chances[rows, chosen], minlength=len(share)) / len(rows)
+        reached = float((share * 2 * right / (share + mine)).sum())
+        if reached > best:
+            best, found = reached, (worth, doubt)
+        step = 2 / (number + 2)
+        taken, hits = taken + step * (mine - taken), hits + step * (right - hits)
+        worth, doubt = 2 * share / (share + taken), hits / (share + taken)
+    return found
+
+
+def _expected(made: Checkpoint, items: Sequence[Example], begin: Begin | None) -> torch.Tensor:
+    """log p(label of the reply | context), (items, 41)."""
+    model: Any = made.model.eval()
+    data = encode(items, made.tokenizer, made.encoding, cut_replies=True)
+    done = begin("reading", len(items)) if begin is not None else None
+    found = torch.zeros(len(items), len(LABEL_ID))
+    for rows in ordered_batches(data.lengths()):
+        with torch.inference_mode():
+            found[rows] = model.predict(collate(data, rows, made.tokenizer.pad))
+        if done is not None:
+            done(len(rows))
+    return found
+
+
+def gold_emotion(item: Example) -> int:
+    return EMOTION_ID.get(item.emotion.name, ABSENT) if item.emotion else ABSENT
+
+
+def gold_label(item: Example) -> int:
+    return LABEL_ID.get(item.reply.label.name, ABSENT) if item.reply and item.reply.label else ABSENT
+
+
+def _compared(log_probs: np.ndarray, gold: np.ndarray, temperature: float) -> Calibration:
+    return Calibration(
+        temperature=temperature,
+        items=len(gold),
+        nll_before=_nll(log_probs, gold, 1.0),
+        nll_after=_nll(log_probs, gold, temperature),
+        ece_before=_ece(log_probs, gold, 1.0),
+        ece_after=_ece(log_probs, gold, temperature),
+    )

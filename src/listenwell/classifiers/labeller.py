@@ -1,0 +1,110 @@
+"""Utterances labelled by a trained classifier: texts, or every turn of a corpus.
+
+>>> Labeller.load("emotion-intent").label(["I lost my job today"])
+[Label(name='sad', by='machine', confidence=0.31)]
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from listenwell import checkpoint
+from listenwell.checkpoint import Checkpoint, HasCheckpoint
+from listenwell.classifiers.label_cache import Labels
+from listenwell.data.batching import collate, encode, ordered_batches
+from listenwell.data.dialogue import Dialogue, Example, Label, Turn
+from listenwell.labels.polarity import LABEL_SETS, LabelSet
+from listenwell.weights import find
+
+DEFAULT = "emotion-intent"
+BLOCK = 512
+"""Dialogues of a corpus that are held and labelled together: enough for batches of like length."""
+
+
+class Labeller(HasCheckpoint):
+    """A classifier with its tokenizer: which of its labels a text has."""
+
+    def __init__(self, made: Checkpoint, labels: LabelSet = "emotion-intent") -> None:
+        if not hasattr(made.model, "label_log_probs"):
+            raise ValueError(f"{made.name} labels no texts; {DEFAULT} does")
+        if made.model.label_set != labels:
+            raise ValueError(f"{made.name} labels texts by {made.model.label_set}, where {labels} is asked for")
+        self.name = made.name
+        self.names = LABEL_SETS[labels]
+        """Of the labels, in the order of their ids."""
+        self.checkpoint = made
+        self.model: Any = made.model.eval()
+
+    @classmethod
+    def load(cls, name_or_path: str | Path = DEFAULT, labels: LabelSet = "emotion-intent") -> Labeller:
+        """A trained classifier by name, or by the folder of a run or checkpoint."""
+        return cls(checkpoint.load(find(name_or_path)), labels)
+
+    def log_probs(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> np.ndarray:
+        """(texts, labels) log p(label | text), calibrated where the classifier is.
+
+        A text is cut where it was cut in training; equal texts are read once; `done` is told how many more are ready.
+        """
+        if isinstance(texts, str):
+            raise ValueError(f"a list of texts is labelled, found one text: {texts!r}")
+        texts = list(texts)
+        times = Counter(texts)
+        distinct = {text: row for row, text in enumerate(times)}
+        items = [Example(text, reply=Turn("speaker", text)) for text in distinct]
+        data = encode(items, self.checkpoint.tokenizer, self.checkpoint.encoding, cut_replies=True)
+        found = np.zeros((len(distinct), len(self.names)))
+        for rows in ordered_batches(data.lengths()):
+            batch = collate(data, rows, self.checkpoint.tokenizer.pad)
+            with torch.inference_mode():
+                found[rows] = self.model.label_log_probs(batch).double().numpy()
+            if done is not None:
+                done(sum(times[data.ids[row]] for row in rows))
+        return found[[distinct[text] for text in texts]]
+
+    def distribution(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> np.ndarray:
+        """(texts, labels) p(label | text)."""
+        return np.exp(self.log_probs(texts, done))
+
+    def label(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> list[Label]:
+        """The likeliest label of each text, and how likely it is."""
+        chances = self.distribution(texts, done)
+        return [
+            Label(self.names[index], "machine", round(min(float(row[index]), 1.0), 4))
+            for row, index in zip(chances, chances.argmax(axis=1), strict=True)
+        ]
+
+
+def label_dialogues(
+    dialogues: Iterable[Dialogue],
+    labeller: Labels,
+    overwrite: bool = False,
+    done: Callable[[int], None] | None = None,
+) -> Iterator[Dialogue]:
+    """The dialogues with a label on every turn, a block at a time.
+
+    A gold label stays, of whatever label set, unless `overwrite`; one that a machine gave is given anew.
+    """
+    rest = iter(dialogues)
+    while block := list(islice(rest, BLOCK)):
+        texts = [turn.text for dialogue in block for turn in dialogue.turns if overwrite or not has_gold(turn)]
+        known = dict(zip(texts, labeller.label(texts), strict=True))
+        for dialogue in block:
+            yield replace(dialogue, turns=tuple(_labelled(turn, known, overwrite) for turn in dialogue.turns))
+            if done is not None:
+                done(len(dialogue.turns))
+
+
+def has_gold(turn: Turn) -> bool:
+    return turn.label is not None and turn.label.by == "gold"
+
+
+def _labelled(turn: Turn, known: dict[str, Label], overwrite: bool) -> Turn:
+    return replace(turn, label=known[turn.text]) if overwrite or not has_gold(turn) else turn

@@ -1,0 +1,103 @@
+"""Listening: dialogues, batched, to what the speaker feels and what people would reply with.
+
+>>> Listening.load("house-listener").hear([[Turn("speaker", "I lost my job today")]])[0].emotion
+'devastated'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from listenwell import checkpoint
+from listenwell.checkpoint import Checkpoint, HasCheckpoint
+from listenwell.data.batching import collate, encode, ordered_batches
+from listenwell.data.dialogue import Example, Turn
+from listenwell.labels.taxonomy import EMOTIONS, LABELS
+from listenwell.models.listener import HEADS, Listener
+from listenwell.weights import find
+
+DEFAULT = "house-listener"
+CLASSES: dict[str, tuple[str, ...]] = dict(zip(HEADS, (EMOTIONS, LABELS), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What was heard in a dialogue, as probabilities, likeliest first."""
+
+    emotions: dict[str, float]
+    """Of the speaker, 32."""
+    labels: dict[str, float]
+    """What people would reply with, 41."""
+
+    @property
+    def emotion(self) -> str:
+        """The likeliest emotion."""
+        return next(iter(self.emotions))
+
+
+def listens(made: Checkpoint) -> bool:
+    """Whether a checkpoint is one of these ears."""
+    return isinstance(made.model, Listener)
+
+
+class Listening(HasCheckpoint):
+    """A listener with its tokenizer."""
+
+    def __init__(self, made: Checkpoint) -> None:
+        if not isinstance(made.model, Listener):
+            raise ValueError(f"{made.name} does not listen to dialogues; {DEFAULT} does")
+        self.name = made.name
+        self.checkpoint = made
+        self.model: Listener = made.model.eval()
+
+    @classmethod
+    def load(cls, name_or_path: str | Path = DEFAULT) -> Listening:
+        """A trained listener by name, or by the folder of a run or checkpoint."""
+        return cls(checkpoint.load(find(name_or_path)))
+
+    def log_probs(
+        self, contexts: Sequence[Sequence[Turn]], done: Callable[[int], None] | None = None
+    ) -> dict[str, np.ndarray]:
+        """Of each head, (contexts, classes), calibrated where the listener is; `done` is told how many more are ready.
+
+        Only the texts are read, and who says them: whatever labels the turns have are left out.
+        """
+        heard = [Example(str(row), _bare(turns, row)) for row, turns in enumerate(contexts)]
+        data = encode(heard, self.checkpoint.tokenizer, self.checkpoint.encoding)
+        found = {head: np.zeros((len(heard), len(classes))) for head, classes in CLASSES.items()}
+        for rows in ordered_batches(data.lengths()):
+            batch = collate(data, rows, self.checkpoint.tokenizer.pad)
+            with torch.inference_mode():
+                beliefs = self.model.hear(batch)
+            for head, believed in beliefs.items():
+                found[head][rows] = believed.double().numpy()
+            if done is not None:
+                done(len(rows))
+        return found
+
+    def hear(self, contexts: Sequence[Sequence[Turn]], done: Callable[[int], None] | None = None) -> list[Heard]:
+        """What is heard in each dialogue so far."""
+        return heard_of(self.log_probs(contexts, done))
+
+
+def heard_of(found: Mapping[str, np.ndarray]) -> list[Heard]:
+    """Log-probabilities of each head (contexts, classes) as what was heard in each."""
+    return [
+        Heard(_ranked(emotions, EMOTIONS), _ranked(labels, LABELS))
+        for emotions, labels in zip(np.exp(found["emotion"]), np.exp(found["label"]), strict=True)
+    ]
+
+
+def _bare(turns: Sequence[Turn], row: int) -> tuple[Turn, ...]:
+    if not turns:
+        raise ValueError(f"dialogue {row}: there is nothing to listen to, it has no turn")
+    return tuple(Turn(turn.speaker, turn.text) for turn in turns)
+
+
+def _ranked(chances: np.ndarray, names: tuple[str, ...]) -> dict[str, float]:
+    return {names[index]: float(chances[index]) for index in np.argsort(-chances, kind="stable")}

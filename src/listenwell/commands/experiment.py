@@ -1,0 +1,77 @@
+"""What the commands that study a system's replies to some contexts do alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from listenwell.data.dialogue import Example
+    from listenwell.decoding import Decoding
+    from listenwell.evaluation.experiment import Measured
+
+
+def study(
+    name: str,
+    measure: Callable[[Any, list[Example], Any], Measured],
+    system: str,
+    data: str,
+    split: str,
+    path: Path | None,
+    limit: int,
+    out: Path | None,
+    decoding: Decoding | None,
+    json: bool,
+) -> None:
+    """Measures a system, given with its items and a progress bar, on some of a split; tells what was found."""
+    from listenwell.commands.display import tracked
+    from listenwell.loading import load
+    from listenwell.outputs import STUDIES, check_folder
+
+    if out is None and Path(system).is_dir():
+        out = Path(system) / "evaluation" / name
+    if out is not None:
+        check_folder(out, STUDIES[name])
+    bot = load(system, care=False)
+    if decoding is not None:
+        bot.decoding = decoding.over(bot.decoding)
+    items = some_items(data, split, path, limit)
+    with tracked() as progress:
+        found = measure(bot, items, progress)
+    found.about = {"system": system, "data": data, "split": split, "items": len(items)}
+    found.about["decoding"] = bot.decoding.signature()
+    tell(name, found, out, json)
+
+
+def some_items(data: str, split: str, path: Path | None, limit: int) -> list[Example]:
+    """So many replies with their contexts, taken evenly from a split; all, if limit is 0."""
+    from listenwell.data import sources
+    from listenwell.data.dialogue import examples
+
+    items = [item for dialogue in sources.read(data, path, split) for item in examples(dialogue)]
+    if not limit or limit >= len(items):
+        return items
+    return [items[index * len(items) // limit] for index in range(limit)]
+
+
+def tell(study: str, found: Measured, out: Path | None, json: bool) -> None:
+    """Writes what was found to `out`, if it is given, and prints the scores."""
+    import json as encoder
+
+    from listenwell.commands.display import report, scores_table
+    from listenwell.evaluation.experiment import write
+    from listenwell.outputs import STUDIES
+
+    about: dict[str, Any] = found.about
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write(found, out, STUDIES[study])
+    if json:
+        print(encoder.dumps({"command": study, **found.to_json()}))
+        return
+    title = "{system} on {items:,} contexts of {data}, {split}; {decoding}".format_map(about)
+    console = report()
+    console.print(scores_table(title, found.scores))
+    if out is not None:
+        console.print(f"written to {out}: scores.json, replies.jsonl", highlight=False)

@@ -1,0 +1,270 @@
+"""What every model promises, so that every decoder, stage and metric works with every model.
+
+    Batch ─ understand() ─▶ State ─ step() ─▶ logits, State         (talk)
+    Batch ─ objective() ─▶ {name: Term}                              (learn)
+    Batch ─ score() ─▶ −log p(reply | context), one number a row     (measure)
+
+Nothing here knows about files, HTTP or the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from listenwell.labels.polarity import LabelSet
+from listenwell.labels.taxonomy import unknown_name
+
+Tree = TypeVar("Tree")
+
+ABSENT = -100
+"""The id of a label that a row does not have; cross-entropy ignores it."""
+
+
+def map_tensors(tree: Any, function: Callable[[Tensor], Tensor]) -> Any:
+    """The same tree of dicts, lists, tuples and dataclasses with `function` applied to each tensor."""
+    if isinstance(tree, Tensor):
+        return function(tree)
+    if isinstance(tree, dict):
+        return {key: map_tensors(value, function) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return type(tree)(map_tensors(value, function) for value in tree)
+    if is_dataclass(tree) and not isinstance(tree, type):
+        return replace(tree, **{f.name: map_tensors(getattr(tree, f.name), function) for f in fields(tree)})
+    if tree is None or isinstance(tree, int | float | str):
+        return tree
+    # Passed through, its rows would stay where they are while all others move.
+    raise TypeError(f"a state holds tensors, dicts, lists, tuples and dataclasses, found {type(tree).__name__}")
+
+
+def chosen(tree: Tree, rows: Tensor) -> Tree:
+    """Only these rows of each tensor, in this order."""
+    return map_tensors(tree, lambda tensor: tensor.index_select(0, rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What a model has to know of its tokenizer."""
+
+    size: int
+    pad: int = 0
+    unk: int = 1
+    start: int = 2
+    end: int = 3
+    ctx: int = 4
+
+    def check_known(self, known: int, backbone: str) -> None:
+        """Stops where a backbone, which knows so many tokens, is not the one that the text is cut for."""
+        if self.size > known:
+            raise ValueError(
+                f"the text has {self.size:,} tokens, but the backbone knows {known:,}; "
+                f"write text: {{kind: backbone, backbone: {backbone}}}"
+            )
+
+
+@dataclass(slots=True)
+class WordPrior:
+    """What is known of the words before learning starts."""
+
+    counts: Tensor
+    """(vocabulary,) how often each word is a target in the training data."""
+    vectors: Tensor | None = None
+    """(vocabulary, any width) pretrained vectors, where `known`."""
+    known: Tensor | None = None
+    emotional: Tensor | None = None
+    """(vocabulary,) True for the words that a lexicon associates with an emotion."""
+
+
+@dataclass(slots=True)
+class Sequence:
+    """Padded token ids with what is known of each position. All are (batch, time)."""
+
+    tokens: Tensor
+    mask: Tensor
+    """True at real positions."""
+    roles: Tensor
+    """Who speaks: the index into dialogue.ROLES."""
+    labels: Tensor | None = None
+    """The label id of the utterance that a position belongs to, where a model wants it."""
+
+    def shifted(self, start: int) -> Tensor:
+        """The decoder's input: `start`, then all tokens but the last."""
+        return torch.cat([torch.full_like(self.tokens[:, :1], start), self.tokens[:, :-1]], dim=1)
+
+    def first(self, positions: int) -> Sequence:
+        """The first positions alone."""
+        return map_tensors(self, lambda tensor: tensor[:, :positions])
+
+
+@dataclass(slots=True)
+class Batch:
+    """Examples as tensors. A side is None where the data has only the other one."""
+
+    context: Sequence | None = None
+    reply: Sequence | None = None
+    following: Sequence | None = None
+    emotion: Tensor | None = None
+    """(batch,) the dialogue's emotion id, or ABSENT. Gold: for losses and scores, never for understand()."""
+    label: Tensor | None = None
+    """(batch,) the response's label id, or ABSENT."""
+    rows: tuple[int, ...] = ()
+    """Which items of the data set these are."""
+
+    def __len__(self) -> int:
+        side = self.context if self.context is not None else self.reply
+        return 0 if side is None else len(side.tokens)
+
+    def select(self, rows: Tensor) -> Batch:
+        """Only these rows, in this order."""
+        chosen = map_tensors(replace(self, rows=()), lambda tensor: tensor.index_select(0, rows))
+        return replace(chosen, rows=tuple(self.rows[int(row)] for row in rows) if self.rows else ())
+
+    def to(self, device: torch.device | str) -> Batch:
+        return map_tensors(self, lambda tensor: tensor.to(device))
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """What a user may ask of a reply. A model that knows no such control ignores it."""
+
+    emotion: str | None = None
+    label: str | None = None
+    positivity: float | None = None
+    situation: str | None = None
+    """What the user tells beforehand. The system hears it as the speaker's first words, before the model reads them."""
+    latent: Literal["prior", "posterior", "mean"] = "prior"
+
+
+@dataclass(slots=True)
+class State:
+    """What a model made of a batch, and where its decoder stands. Every tensor has the batch first."""
+
+    beliefs: dict[str, Tensor] = field(default_factory=dict)
+    """What the model believes, for explanations and metrics, as log-probabilities: "emotion" (batch, 32) of the
+    speaker, "label" (batch, 41) of the response it chooses. What a model adds of its own it documents itself."""
+    fixed: Any = None
+    """What the decoder attends to: does not change while decoding."""
+    moving: Any = None
+    """What each step extends: key-value caches, recurrent states."""
+    length: int = 0
+    """Tokens decoded so far, the same for all rows."""
+
+    def select(self, rows: Tensor) -> State:
+        """Only these rows, in this order: for beams that swap and rows that are finished."""
+        return map_tensors(self, lambda tensor: tensor.index_select(0, rows))
+
+    def repeat(self, times: int) -> State:
+        """Each row `times` times, next to each other: for beams and candidates."""
+        return map_tensors(self, lambda tensor: tensor.repeat_interleave(times, dim=0))
+
+
+@dataclass(slots=True)
+class Term:
+    """One named part of a loss as a sum and what it counts, so that parts add up across processes."""
+
+    total: Tensor
+    """What is minimised."""
+    count: float
+    plain: Tensor | None = None
+    """What is shown instead of the total, where they differ: the likelihood without label smoothing."""
+    learned: bool = True
+    """False for what is only shown, such as an accuracy."""
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total / max(self.count, 1.0)
+
+    @property
+    def shown(self) -> float:
+        return float(self.total if self.plain is None else self.plain) / max(self.count, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When in its stage a batch comes: what annealing and schedules inside an objective look at."""
+
+    step: int = 0
+    """Updates of the whole run so far."""
+    progress: float = 0.0
+    """0 at the start of the stage, 1 at the end of its budget."""
+
+
+class Steps(Protocol):
+    """All that decoding asks of a model."""
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]: ...
+
+
+class Model(nn.Module):
+    """The base of every model: one file a paper, its config dataclass on top."""
+
+    Config: ClassVar[type]
+    """The dataclass of its sizes and choices; a model is made by `Model(Config(...), vocabulary)`."""
+
+    config: Any
+    """What it was made with: saved whole in a checkpoint, so that a later default changes no earlier model."""
+
+    objectives: ClassVar[Mapping[str, str]] = {"likelihood": "likelihood"}
+    """The names a recipe's stage may ask for, and the methods that compute them."""
+
+    talks: bool = True
+    """Whether it replies. A classifier does not; what it does instead stands in its own methods."""
+
+    takes_label: bool = False
+    """Whether `Controls.label` says how it replies."""
+
+    label_set: LabelSet = "emotion-intent"
+    """The set that the ids of `Batch.label` are of."""
+
+    def understand(
+        self,
+        batch: Batch,
+        controls: Controls | None = None,
+        direction: Literal["forward", "backward"] = "forward",
+        generator: torch.Generator | None = None,
+    ) -> State:
+        """Encodes once. A backward model reads the reply and decodes the context."""
+        raise TypeError(f"{type(self).__name__} does not understand")
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """The next token's logits (batch, vocabulary) after `tokens` (batch,), and the state beyond them."""
+        raise TypeError(f"{type(self).__name__} does not decode")
+
+    def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+        """−log p(reply | context) of each row (batch,): the end token counted, labels and latents summed out."""
+        raise TypeError(f"{type(self).__name__} gives no likelihood")
+
+    def objective(self, name: str, batch: Batch, moment: Moment, **options: Any) -> dict[str, Term]:
+        """The named losses of one objective on one batch; `options` are the stage's."""
+        if name not in self.objectives:
+            raise ValueError(unknown_name("objective", name, self.objectives))
+        return getattr(self, self.objectives[name])(batch, moment, **options)
+
+    def initialise(self, prior: WordPrior) -> None:
+        """Starts from what is known of the words; a model without word embeddings has nothing to do."""
+
+    def borrowed(self) -> frozenset[str]:
+        """The names of weights that are a backbone's own, unchanged: a checkpoint leaves them out."""
+        return frozenset()
+
+    def borrow(self) -> None:
+        """Takes the borrowed weights from where the backbone is. Called when a checkpoint is read."""
+
+    def forward(self, name: str, batch: Batch, moment: Moment, **options: Any) -> dict[str, Term]:
+        """An objective, called as a module is: what wraps a model for many processes hooks in here."""
+        return self.objective(name, batch, moment, **options)
+
+    def reasons(self, state: State, row: int) -> dict[str, Any]:
+        """What else explains the reply to a row, by name, as plain values."""
+        return {}
+
+    def on_epoch_start(self, stage: str, epoch: int, batches: Callable[[], Iterable[Batch]]) -> Iterable[str]:
+        """Called before every epoch of a stage, the first too, with a way to go through its data once more.
+
+        Returns patterns of the parameters it set anew, if any: their optimizers forget what they remember of them.
+        """
+        return ()

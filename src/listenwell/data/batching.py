@@ -1,0 +1,239 @@
+"""Examples to token ids once, then to batches of like length.
+
+Example ─ encode() ─▶ Encoded ─ Batches ─▶ Batch
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import torch
+
+from listenwell.contract import ABSENT, Batch, Sequence
+from listenwell.data.dialogue import ROLES, Example, Turn
+from listenwell.labels.polarity import LABEL_SETS, LabelSet
+from listenwell.labels.taxonomy import EMOTION_ID, LABEL_ID
+from listenwell.text import Tokenizer
+from listenwell.text.chatml import LINE, chat_headers
+
+
+@dataclass
+class EncodingConfig:
+    """How an example is cut and marked."""
+
+    max_context: int = 150
+    """Tokens of context kept: the oldest are dropped first."""
+    max_reply: int = 150
+    """Tokens of a reply kept in training; evaluation never cuts a reply."""
+    separators: bool = False
+    """Put <s> and </s> around every utterance of the context (MEED2) instead of one <ctx> in front."""
+    turns: Literal["plain", "chatml"] = "plain"
+    """chatml: write every turn of the context as a chat model reads it, with a header that says whose it is; turns that
+    are too much are left out whole, the oldest first."""
+
+    def __post_init__(self) -> None:
+        if self.max_context < 2:
+            raise ValueError(f"max_context is {self.max_context}, expected at least 2: a token of context behind <ctx>")
+        if self.max_reply < 1:
+            raise ValueError(f"max_reply is {self.max_reply}, expected at least 1")
+
+
+@dataclass(slots=True)
+class Side:
+    """One sequence of one example, not yet padded."""
+
+    tokens: np.ndarray
+    roles: np.ndarray
+    labels: np.ndarray
+
+
+@dataclass(slots=True)
+class Encoded:
+    """The examples of a split as ids."""
+
+    contexts: list[Side | None] = field(default_factory=list)
+    replies: list[Side | None] = field(default_factory=list)
+    followings: list[Side | None] = field(default_factory=list)
+    emotions: list[int] = field(default_factory=list)
+    labels: list[int] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def lengths(self) -> np.ndarray:
+        """(items, 2): tokens of context and of reply."""
+        return np.array(
+            [
+                (0 if c is None else len(c.tokens), 0 if r is None else len(r.tokens))
+                for c, r in zip(self.contexts, self.replies, strict=True)
+            ],
+            dtype=np.int64,
+        ).reshape(len(self), 2)
+
+
+def encode(
+    items: Iterable[Example],
+    tokenizer: Tokenizer,
+    config: EncodingConfig,
+    cut_replies: bool = False,
+    labels: LabelSet = "emotion-intent",
+) -> Encoded:
+    """Every example as ids. Equal turns are encoded once: a dialogue's contexts share theirs.
+
+    The label of a reply is an id of the set `labels`; those of single positions are always of the 41.
+    """
+    known: dict[str, list[int]] = {}
+    label_ids = {name: index for index, name in enumerate(LABEL_SETS[labels])}
+
+    def ids(turn: Turn) -> list[int]:
+        if turn.text not in known:
+            known[turn.text] = tokenizer.encode(turn.text)
+        return known[turn.text]
+
+    def context(turns: tuple[Turn, ...]) -> Side:
+        return _context(turns, ids, tokenizer, config) if headers is None else _chat(turns, ids, headers, config)
+
+    headers = _Headers(tokenizer) if config.turns == "chatml" else None
+    encoded = Encoded()
+    for item in items:
+        encoded.ids.append(item.id)
+        encoded.contexts.append(context(item.context) if item.context else None)
+        encoded.replies.append(_utterance(item.reply, ids, tokenizer, config.max_reply if cut_replies else None))
+        encoded.followings.append(_utterance(item.following, ids, tokenizer, config.max_reply))
+        encoded.emotions.append(EMOTION_ID.get(item.emotion.name, ABSENT) if item.emotion else ABSENT)
+        reply_label = item.reply.label if item.reply else None
+        encoded.labels.append(label_ids.get(reply_label.name, ABSENT) if reply_label else ABSENT)
+    return encoded
+
+
+def _label(turn: Turn) -> int:
+    return LABEL_ID.get(turn.label.name, LABEL_ID["neutral"]) if turn.label else LABEL_ID["neutral"]
+
+
+def _context(turns: tuple[Turn, ...], ids, tokenizer: Tokenizer, config: EncodingConfig) -> Side:
+    tokens: list[int] = []
+    roles: list[int] = []
+    labels: list[int] = []
+    for turn in turns:
+        piece = ids(turn)
+        if config.separators:
+            piece = [tokenizer.start, *piece, tokenizer.end]
+        tokens += piece
+        roles += [ROLES.index(turn.speaker)] * len(piece)
+        labels += [_label(turn)] * len(piece)
+    room = config.max_context - (not config.separators)
+    tokens, roles, labels = tokens[-room:], roles[-room:], labels[-room:]
+    if not config.separators:
+        tokens, roles, labels = [tokenizer.ctx, *tokens], [0, *roles], [LABEL_ID["neutral"], *labels]
+    return Side(np.array(tokens, np.int64), np.array(roles, np.int64), np.array(labels, np.int64))
+
+
+class _Headers:
+    """What stands before and behind a turn in ChatML."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        ids = chat_headers(tokenizer)
+        self.before = {role: ids[role] for role in ROLES}
+        self.behind = [tokenizer.end, *ids[LINE]]
+
+
+def _chat(turns: tuple[Turn, ...], ids, headers: _Headers, config: EncodingConfig) -> Side:
+    """The newest turns that have room, whole; of a last turn that is too long by itself, its end."""
+    kept: list[tuple[Turn, list[int]]] = []
+    room = config.max_context
+    for turn in reversed(turns):
+        text, around = ids(turn), len(headers.before[turn.speaker]) + len(headers.behind)
+        if around + len(text) > room:
+            if kept:
+                break
+            text = text[-max(room - around, 1) :]
+        room -= around + len(text)
+        kept.insert(0, (turn, [*headers.before[turn.speaker], *text, *headers.behind]))
+    columns = [
+        np.concatenate([np.full(len(piece), value(turn), np.int64) for turn, piece in kept])
+        for value in (lambda turn: ROLES.index(turn.speaker), _label)
+    ]
+    return Side(np.concatenate([np.array(piece, np.int64) for _, piece in kept]), *columns)
+
+
+def _utterance(turn: Turn | None, ids, tokenizer: Tokenizer, most: int | None) -> Side | None:
+    """A reply's tokens with the end token; a reply that is cut does not end."""
+    if turn is None:
+        return None
+    tokens = np.array([*ids(turn), tokenizer.end][:most], np.int64)
+    return Side(tokens, np.full_like(tokens, ROLES.index(turn.speaker)), np.full_like(tokens, _label(turn)))
+
+
+def _pad(sides: list[Side | None], pad: int) -> Sequence | None:
+    present = [side for side in sides if side is not None]
+    if not present:
+        return None
+    longest = max(len(side.tokens) for side in present)
+    tokens = np.full((len(sides), longest), pad, np.int64)
+    roles = np.zeros_like(tokens)
+    labels = np.full_like(tokens, LABEL_ID["neutral"])
+    mask = np.zeros(tokens.shape, bool)
+    for row, side in enumerate(sides):
+        if side is not None:
+            length = len(side.tokens)
+            tokens[row, :length] = side.tokens
+            roles[row, :length] = side.roles
+            labels[row, :length] = side.labels
+            mask[row, :length] = True
+    return Sequence(*(torch.from_numpy(array) for array in (tokens, mask, roles, labels)))
+
+
+def collate(data: Encoded, rows: Iterable[int], pad: int) -> Batch:
+    """These items of the data as one batch."""
+    rows = tuple(int(row) for row in rows)
+    return Batch(
+        context=_pad([data.contexts[row] for row in rows], pad),
+        reply=_pad([data.replies[row] for row in rows], pad),
+        following=_pad([data.followings[row] for row in rows], pad),
+        emotion=torch.tensor([data.emotions[row] for row in rows]),
+        label=torch.tensor([data.labels[row] for row in rows]),
+        rows=rows,
+    )
+
+
+def cut(order: np.ndarray, lengths: np.ndarray, examples: int, tokens: int) -> Iterator[np.ndarray]:
+    """Consecutive items in batches of at most so many examples and so many padded tokens (0: no limit)."""
+    begin, longest = 0, np.zeros(2, np.int64)
+    for position, row in enumerate(order):
+        wider = np.maximum(longest, lengths[row])
+        size = position - begin + 1
+        if position > begin and ((examples and size > examples) or (tokens and wider.sum() * size > tokens)):
+            yield order[begin:position]
+            begin, wider = position, lengths[row]
+        longest = wider
+    if begin < len(order):
+        yield order[begin:]
+
+
+def epoch_batches(
+    lengths: np.ndarray, *, examples: int, tokens: int, seed: int, epoch: int, pool: int = 512
+) -> list[np.ndarray]:
+    """One epoch's batches in their order: a function of seed and epoch alone, so that a run can go on from any.
+
+    Items are shuffled, gathered in pools of about `pool` batches, sorted by length within the pool, cut,
+    and the batches shuffled: like lengths meet, yet no two epochs batch alike.
+    """
+    random = np.random.default_rng([seed, epoch])
+    order = random.permutation(len(lengths))
+    per_batch = examples or max(1, int(tokens / max(lengths.sum(axis=1).mean(), 1)))
+    batches: list[np.ndarray] = []
+    for begin in range(0, len(order), pool * per_batch):
+        chosen = order[begin : begin + pool * per_batch]
+        # Contexts alike within eight tokens; among those, replies alike.
+        ranked = chosen[np.lexsort((lengths[chosen, 1], lengths[chosen, 0] // 8))]
+        batches.extend(cut(ranked, lengths, examples, tokens))
+    return [batches[index] for index in random.permutation(len(batches))]
+
+
+def ordered_batches(lengths: np.ndarray, *, examples: int = 0, tokens: int = 6_000) -> list[np.ndarray]:
+    """All items once, like lengths together: for scoring and generating."""
+    return list(cut(np.lexsort((lengths[:, 1], lengths[:, 0])), lengths, examples, tokens))

@@ -1,0 +1,174 @@
+"""Corpora by name: `read("empathetic-dialogues", split="train")` gives Dialogues, one at a time.
+
+A source is one module with `read` and `files`; it is imported only when its name is asked for. Several are read as
+one, one after another, by their names with + between: "xdailydialog+emotionlines".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from listenwell.data.dialogue import Dialogue
+from listenwell.data.relabel import by_polarity
+from listenwell.data.sources.report import Report, SourceError
+from listenwell.labels.polarity import LabelSet
+from listenwell.labels.taxonomy import unknown_name
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+__all__ = ["SOURCES", "Report", "SourceError", "data_files", "data_hash", "find_data", "read", "source_name"]
+
+SOURCES: dict[str, str] = {
+    "empathetic-dialogues": "listenwell.data.sources.empathetic_dialogues",
+    "shipped": "listenwell.data.sources.shipped",
+    "jsonl": "listenwell.data.sources.jsonl",
+    "dailydialog": "listenwell.data.sources.dailydialog",
+    "xdailydialog": "listenwell.data.sources.xdailydialog",
+    "edos": "listenwell.data.sources.edos",
+    "empathetic-intents": "listenwell.data.sources.empathetic_intents",
+    "emotionlines": "listenwell.data.sources.emotionlines",
+    "goemotions": "listenwell.data.sources.goemotions",
+    "lccc": "listenwell.data.sources.lccc",
+    "smp2020-ewect": "listenwell.data.sources.smp2020_ewect",
+    "nlpcc2014": "listenwell.data.sources.nlpcc2014",
+}
+
+DATA_VARIABLE = "LISTENWELL_DATA"
+TOGETHER = "+"
+
+
+def read(
+    name: str,
+    path: str | Path | None = None,
+    split: str | None = None,
+    *,
+    labels: LabelSet = "emotion-intent",
+    **options: Any,
+) -> Iterator[Dialogue]:
+    """The dialogues of a named source, or of a .jsonl file given as the name.
+
+    The turns have the source's own labels; `labels="polarity"` maps them onto negative, neutral and positive. `options`
+    go to the source's own `read` (report=, strict=, clean=, language= …).
+    """
+    if len(several := _several(name, path)) > 1:
+        # A wrong name is told at the call.
+        each = [(part, read(part, None, split, labels=labels, **options)) for part in several]
+        # Two corpora may use one id for two dialogues.
+        return (replace(dialogue, id=f"{part}/{dialogue.id}") for part, found in each for dialogue in found)
+    source, place = _resolve(name, path)
+    given = () if place is None else (place,)
+    if labels == "polarity" and hasattr(source, "read_polarity"):  # its turns have more labels than a Turn holds
+        return source.read_polarity(*given, split=split, **options)
+    found = source.read(*given, split=split, **options)
+    return map(by_polarity, found) if labels == "polarity" else found
+
+
+def data_files(
+    name: str, path: str | Path | None = None, split: str | None = None, **options: Any
+) -> list[Path | Traversable]:
+    """The files that `read` would open, for `data_hash`; `options` are those that choose files, such as part=."""
+    if len(several := _several(name, path)) > 1:
+        return [file for part in several for file in data_files(part, None, split, **options)]
+    source, place = _resolve(name, path)
+    if place is None:
+        return list(source.files())
+    # A source whose files are one split each gives the split beside the file.
+    return [entry[0] if isinstance(entry, tuple) else entry for entry in source.files(place, split, **options)]
+
+
+def data_hash(files: str | Path | Traversable | Iterable[str | Path | Traversable]) -> str:
+    """The first 16 hex digits of the SHA-256 over the bytes of the files, in the order given."""
+    several: Iterable[Any] = [files] if isinstance(files, str) or hasattr(files, "open") else files
+    digest = hashlib.sha256()
+    for file in several:
+        with (Path(file) if isinstance(file, str) else file).open("rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()[:16]
+
+
+def source_name(name: str) -> str:
+    """The registered name: hyphens and underscores, small and capital letters are one."""
+    if TOGETHER in name:
+        return TOGETHER.join(source_name(part) for part in name.split(TOGETHER))
+    plain = name.strip().lower().replace("_", "-")
+    if plain not in SOURCES:
+        if Path(name).is_file():
+            raise ValueError(
+                f"{name}: expected a file of dialogues that ends in .jsonl or .jsonl.gz, one JSON object a line"
+            )
+        raise ValueError(unknown_name("source", name, SOURCES) + ". Your own dialogues: a path that ends in .jsonl")
+    return plain
+
+
+def find_data(name: str, path: str | Path | None = None) -> Path:
+    """Where the files of a named corpus lie: `path`, else under LISTENWELL_DATA, else under ../shared/data."""
+    plain = source_name(name)
+    if path is not None:
+        place = Path(path).expanduser()
+        if not place.exists():
+            raise FileNotFoundError(f"{plain}: {place} is not there; name the folder or file of the corpus")
+        return place
+    source = import_module(SOURCES[plain])
+    folder = getattr(source, "FOLDER", None)
+    if folder is None:
+        raise ValueError(f"{plain} has no folder of its own; " + _way_in(plain))
+    roots = data_roots()
+    for root in roots:
+        if (root / folder).is_dir():
+            return root / folder
+        if root.name == folder and root.is_dir():  # the variable names the corpus itself: what is meant is plain
+            return root
+    looked = ", ".join(str(root / folder) for root in roots)
+    raise FileNotFoundError(
+        f"{plain} not found; looked for {looked}. Set {DATA_VARIABLE} to the folder that holds {folder}/, "
+        f"or give its path; {source.HOW_TO_GET}"
+    )
+
+
+def data_roots() -> list[Path]:
+    told = os.environ.get(DATA_VARIABLE)
+    if told:
+        # What was said outright is not second-guessed: other data than the user's would be read unnoticed.
+        return [Path(told).expanduser()]
+    roots = [Path.cwd().parent / "shared" / "data"]
+    checkout = Path(__file__).resolve().parents[3]
+    if (checkout / "pyproject.toml").is_file():  # an installed package has no checkout around it
+        roots.append(checkout.parent / "shared" / "data")
+    return list(dict.fromkeys(roots))
+
+
+def _several(name: str, path: str | Path | None) -> list[str]:
+    """The sources that a name stands for: one, or those with + between. A file may be called a+b.jsonl."""
+    if TOGETHER not in name or Path(name).expanduser().is_file():
+        return [name]
+    if path is not None:
+        raise ValueError(f"{name} are several sources, which lie in several places; leave the path {str(path)!r} out")
+    return name.split(TOGETHER)
+
+
+def _resolve(name: str, path: str | Path | None) -> tuple[ModuleType, Path | None]:
+    """The module of a source and where its files lie; None where they lie inside the package."""
+    from listenwell.data.sources import jsonl
+
+    if path is None and jsonl.is_jsonl(name):
+        return jsonl, Path(name).expanduser()
+    plain = source_name(name)
+    source = import_module(SOURCES[plain])
+    if plain == "shipped":
+        if path is not None:
+            raise ValueError(f"shipped lies inside the package and takes no path, found {str(path)!r}")
+        return source, None
+    return source, find_data(plain, path)
+
+
+def _way_in(plain: str) -> str:
+    return "read it with its name alone" if plain == "shipped" else "give the path of a .jsonl file"

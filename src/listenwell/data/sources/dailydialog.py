@@ -1,0 +1,155 @@
+"""DailyDialog (Li et al., 2017): everyday talk between two people, an emotion and an act for every turn.
+
+The official layout is a folder a split, with files that go line by line, one dialogue a line:
+
+    test/dialogues_test.txt            The kitchen stinks . __eou__ I'll throw out the garbage . __eou__
+    test/dialogues_emotion_test.txt    2 0
+    test/dialogues_act_test.txt        3 4
+
+The two people alternate; the first is the speaker. A line with another number of labels than of turns is
+dropped (the published training split has one). The texts are tokens with spaces between them and are put
+together again: "I ’ ll go ." is read as "I’ll go.".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from listenwell.data.dialogue import Dialogue, Label
+from listenwell.data.sources.detokenize import detokenise
+from listenwell.data.sources.dialogue_builder import Builder, taking_turns
+from listenwell.data.sources.empathetic_dialogues import TOLERATED
+from listenwell.data.sources.files import Found, Piece, aligned, choose
+from listenwell.data.sources.report import Report, SourceError
+from listenwell.labels.taxonomy import unknown_name
+
+NAME = "dailydialog"
+FOLDER = "dailydialog"
+HOW_TO_GET = "the published archive is http://yanran.li/files/ijcnlp_dailydialog.zip (unpack the archives in it, too)"
+
+EMOTIONS = ("no emotion", "anger", "disgust", "fear", "happiness", "sadness", "surprise")
+ACTS = ("inform", "question", "directive", "commissive")
+NUMBERED: dict[str, dict[str, str]] = {
+    "emotion": {str(number): name for number, name in enumerate(EMOTIONS)},
+    "act": {str(number): name for number, name in enumerate(ACTS, start=1)},
+}
+"""What the numbers in the files stand for."""
+Kind = Literal["emotion", "act"]
+
+END = "__eou__"
+
+# Dropped
+MISMATCH = "another number of turns than of labels"
+
+_INSIDE = "ijcnlp_dailydialog"
+
+
+def _names(folder: str) -> tuple[str, ...]:
+    name = f"{folder}/dialogues_{folder}.txt"
+    # The published archive holds the folder; somebody who names where it was unpacked means what is inside.
+    return name, f"{_INSIDE}/{name}"
+
+
+PIECES = tuple(
+    Piece(split, _names(folder)) for split, folder in [("train",) * 2, ("valid", "validation"), ("test",) * 2]
+)
+
+
+def files(path: str | Path, split: str | None = None, *, label: Kind = "emotion") -> list[Found]:
+    """The files that a reading takes, text and labels, each with its split."""
+    return [part for pair in _pairs(path, split, label) for part in pair]
+
+
+def _pairs(path: str | Path, split: str | None, label: str) -> list[tuple[Found, Found]]:
+    if label not in NUMBERED:
+        raise ValueError(unknown_name("kind of label", label, NUMBERED))
+    pairs = []
+    for found in choose(path, PIECES, split, how_to_get=HOW_TO_GET):
+        labels = found.path.with_name(found.file.replace("dialogues_", f"dialogues_{label}_", 1))
+        if labels == found.path or not labels.is_file():
+            raise FileNotFoundError(f"{found.path}: dialogues_{label}_… is not beside it; {HOW_TO_GET}")
+        pairs.append((found, found._replace(path=labels)))
+    return pairs
+
+
+def read(
+    path: str | Path,
+    split: str | None = None,
+    *,
+    report: Report | None = None,
+    strict: bool = True,
+    clean: bool = False,
+    label: Kind = "emotion",
+    detokenised: bool = True,
+) -> Iterator[Dialogue]:
+    """The dialogues of a split (or all splits) of a folder, or of one text file with its labels beside it.
+
+    `strict`: more than 1 % of dropped lines are an error, raised at the file's end.
+    `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
+    `label`: what the turns are labelled with, their emotion or their act. `detokenised`: False leaves the spaces.
+    """
+    builder = Builder(NAME, Report() if report is None else report, clean)
+    return _read(_pairs(path, split, label), builder, NUMBERED[label], strict, detokenised)
+
+
+def _read(
+    pairs: list[tuple[Found, Found]], builder: Builder, numbered: dict[str, str], strict: bool, detokenised: bool
+) -> Iterator[Dialogue]:
+    for found, labelled in pairs:
+        lines = AlignedTurns(builder, found, strict)
+        for number, (text, numbers) in aligned(found.path, labelled.path):
+            labels = named(numbers, numbered, labelled.file, number)
+            dialogue = lines.dialogue(number, turns_of(text, detokenised), labels)
+            if dialogue is not None:
+                yield dialogue
+        lines.check()
+
+
+def turns_of(line: str, detokenised: bool) -> list[str]:
+    """The texts of a line; the mark ends a turn, but the last one may go without."""
+    texts = line.split(END)
+    if not texts[-1].strip():
+        texts.pop()
+    return [detokenise(text) if detokenised else text.strip() for text in texts]
+
+
+def named(numbers: str, names: dict[str, str], file: str, line: int) -> list[Label]:
+    """The labels that a line of numbers stands for."""
+    labels = []
+    for number in numbers.split():
+        if number not in names:
+            known = ", ".join(f"{key} {name}" for key, name in names.items())
+            raise SourceError.at(file, line, f"the label {number!r}", known, "correct it, or get the file anew")
+        labels.append(Label(names[number]))
+    return labels
+
+
+@dataclass
+class AlignedTurns:
+    """Makes dialogues of turns and their labels; those that differ in number are dropped, but may not be many."""
+
+    builder: Builder
+    found: Found
+    strict: bool
+    met: int = 0
+    wrong: int = 0
+    first: SourceError | None = None
+
+    def dialogue(self, line: int, texts: Sequence[str], labels: Sequence[Label]) -> Dialogue | None:
+        self.met += 1
+        if len(texts) != len(labels):
+            self.wrong += 1
+            self.builder.refuse(MISMATCH, self.found, line, f"{len(texts)} turns, {len(labels)} labels: {texts[:1]}")
+            here = SourceError.at(self.found.file, line, f"{len(texts)} turns", f"{len(labels)}, as many as its labels")
+            self.first = self.first or here
+            return None
+        return self.builder.build(f"{self.found.stem}-{line}", taking_turns(texts, line, labels), self.found, line)
+
+    def check(self) -> None:
+        """Many of them mean that a line was lost, and every label after it stands by the wrong turn."""
+        if self.strict and self.wrong > TOLERATED * self.met:
+            way_out = f"{self.wrong} of {self.met} lines differ: get the files anew, or drop them with strict=False"
+            raise SourceError(f"{self.first}; {way_out}")

@@ -1,0 +1,179 @@
+"""From utterances as a file has them to a Dialogue: what every reader does with a text, and counts on the way."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from listenwell.data.dialogue import ROLES, Dialogue, Label, Role, Turn
+from listenwell.data.sources import quality
+from listenwell.data.sources.empathetic_dialogues import CUT, EMPTY_TURN, SAME_ROLE, STRAY_SPACES
+from listenwell.data.sources.files import Found
+from listenwell.data.sources.report import Report
+
+__all__ = ["CUT", "EMPTY_TURN", "SAME_ROLE", "STRAY_SPACES", "Builder", "Utterance", "taking_turns"]
+
+# Dropped
+NOTHING_LEFT = "no turn left of a conversation"
+# Noted
+UNPRINTABLE = "control or invisible characters, removed"
+OTHER_LABEL = "duplicate dialogue with other labels"
+MIXED_LABELS = "turn joined of ones with different labels, none kept"
+SAME_ID = "id seen before, numbered"
+
+# Controls, soft hyphen, byte order mark, zero-width and direction marks; not the joiner, which emoji are made with.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+
+
+@dataclass(slots=True)
+class Utterance:
+    """One text as it stands in the file, who says it and what it is labelled."""
+
+    role: Role
+    text: str
+    line: int
+    label: Label | None = None
+
+
+def taking_turns(texts: Sequence[str], line: int, labels: Sequence[Label | None] | None = None) -> list[Utterance]:
+    """The utterances of two people who alternate; the first is the speaker."""
+    given = labels if labels is not None else [None] * len(texts)
+    return [
+        Utterance(ROLES[index % 2], text, line, label)
+        for index, (text, label) in enumerate(zip(texts, given, strict=True))
+    ]
+
+
+@dataclass
+class Builder:
+    """Makes Dialogues of one corpus, and reports what it met.
+
+    A dialogue-level drop is counted once for its conversation, so that conversations = dialogues + those drops.
+    """
+
+    source: str
+    report: Report
+    clean: bool = False
+    """A junk turn ends its conversation, and duplicate dialogues are dropped."""
+    language: str = "en"
+    single: bool = False
+    """The corpus is one of single utterances: a dialogue of one turn is no dirt there."""
+    join: bool = True
+    """Turns of one role that follow each other become one."""
+    seen: dict[bytes, int] = field(default_factory=dict)
+    """The labels of every text met, as hashes: a corpus of millions can be remembered."""
+    times: Counter[str] = field(default_factory=Counter)
+
+    def refuse(self, reason: str, found: Found, line: int, excerpt: str = "") -> None:
+        """Count a conversation that is left out."""
+        self.report.rows += 1
+        self.report.conversations += 1
+        self.report.drop(reason, found.file, line, excerpt)
+
+    def build(
+        self, name: str, utterances: Sequence[Utterance], found: Found, line: int, rows: int = 1
+    ) -> Dialogue | None:
+        """The dialogue, counted; None where nothing of it is left. `rows`: how many records of the file it takes."""
+        self.report.rows += rows
+        self.report.conversations += 1
+        turns = self._turns(utterances, found.file)
+        if not turns:
+            self.report.drop(NOTHING_LEFT, found.file, line, name)
+            return None
+        if len(turns) == 1 and not self.single:
+            self.report.note(quality.ONE_TURN, found.file, line, turns[0].text)
+        dialogue = Dialogue(name, tuple(turns), source=self.source, language=self.language, split=found.split)
+        if not self._is_fresh(dialogue, found.file, line):
+            return None
+        self.report.keep(len(turns))
+        return dialogue
+
+    def name(self, name: str, found: Found, line: int) -> str:
+        """A name that no other dialogue has, since the ids of examples are made of it."""
+        self.times[name] += 1
+        if self.times[name] == 1:
+            return name
+        self.report.note(SAME_ID, found.file, line, name)
+        return f"{name}~{self.times[name]}"
+
+    def _turns(self, utterances: Sequence[Utterance], file: str) -> list[Turn]:
+        turns: list[Turn] = []
+        lines: list[int] = []
+        for position, said in enumerate(utterances):
+            text = self._tidy(said, file)
+            if not text:
+                self.report.drop(EMPTY_TURN, file, said.line)
+                continue
+            if quality.is_garbled(text):
+                self.report.note(quality.GARBLED, file, said.line, text)
+            if turns and turns[-1].text == text:
+                self.report.note(quality.REPEATED_TURN, file, said.line, text)
+            if quality.is_junk(text):
+                if self.clean:
+                    self.report.drop(quality.JUNK_TURN, file, said.line, text)
+                    rest = utterances[position + 1 :]
+                    if rest:
+                        self.report.drop(CUT, file, rest[0].line, rest[0].text, count=len(rest))
+                    break
+                self.report.note(quality.JUNK_TURN, file, said.line, text)
+            turns.append(Turn(said.role, text, said.label))
+            lines.append(said.line)
+        return self._joined(turns, lines, file) if self.join else turns
+
+    def _joined(self, turns: list[Turn], lines: list[int], file: str) -> list[Turn]:
+        """One turn for what one role says in a row."""
+        joined: list[Turn] = []
+        numbered = zip(turns, lines, strict=True)
+        for role, group in groupby(numbered, key=lambda entry: entry[0].speaker):
+            (first, line), *others = group
+            if not others:
+                joined.append(first)
+                continue
+            self.report.note(SAME_ROLE, file, others[0][1], others[0][0].text, count=len(others))
+            texts, labels = [first.text, *(turn.text for turn, _ in others)], {turn.label for turn, _ in others}
+            if labels != {first.label}:
+                # A label that was given to a piece of a turn is no label of the whole.
+                self.report.note(MIXED_LABELS, file, line, first.text)
+            text = ("" if self.language == "zh" else " ").join(texts)
+            joined.append(Turn(role, text, first.label if labels == {first.label} else None))
+        return joined
+
+    def _tidy(self, said: Utterance, file: str) -> str:
+        text = said.text
+        if quality.squeeze(text) != text:
+            self.report.note(STRAY_SPACES, file, said.line, text)
+        printable = _UNPRINTABLE.sub(_mended, text)
+        if printable != text:
+            self.report.note(UNPRINTABLE, file, said.line, text)
+        return quality.squeeze(_whole(printable))
+
+    def _is_fresh(self, dialogue: Dialogue, file: str, line: int) -> bool:
+        """Whether to give the dialogue on; a duplicate is only dropped in clean reading."""
+        mark, opening = quality.fingerprint(dialogue), dialogue.turns[0].text
+        labels = hash(tuple(turn.label.name if turn.label else "" for turn in dialogue.turns))
+        if mark not in self.seen:
+            self.seen[mark] = labels
+            return True
+        if self.seen[mark] != labels:
+            self.report.note(OTHER_LABEL, file, line, opening)
+        count = self.report.drop if self.clean else self.report.note
+        count(quality.DUPLICATE, file, line, opening)
+        return not self.clean
+
+
+def _mended(match: re.Match[str]) -> str:
+    """What cp1252 has at the place of a C1 control: \\x92 is an apostrophe that was decoded as Latin-1."""
+    char = match.group()
+    return bytes([ord(char)]).decode("cp1252", "ignore") if "\x80" <= char <= "\x9f" else ""
+
+
+def _whole(text: str) -> str:
+    """The text with U+FFFD for half of a surrogate pair, which JSON may hold but tokenizers and UTF-8 refuse."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -1,0 +1,94 @@
+"""EmotionLines (Chen et al., 2018): scenes of the television series Friends, an emotion for every utterance.
+
+A file is one JSON array of dialogues; an utterance has speaker, utterance, emotion, and the five annotators' votes.
+Often more than two people talk, where a Dialogue has two roles. So what one person says in a row is joined to
+one turn, and the role changes whenever the person does: exact where two talk, and where more do, every reply
+still answers somebody else. A joined turn keeps its label if all its utterances had the same; `join=False`
+keeps the utterances, and so all their labels, apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from listenwell.data.dialogue import ROLES, Dialogue, Label
+from listenwell.data.sources import quality
+from listenwell.data.sources.dialogue_builder import Builder, Utterance
+from listenwell.data.sources.files import Found, Piece, choose, json_items
+from listenwell.data.sources.report import Report, SourceError, shorten
+from listenwell.labels.polarity import EMOTIONLINES
+
+NAME = "emotionlines"
+FOLDER = "emotionlines"
+HOW_TO_GET = "it is had from https://doraemon.iis.sinica.edu.tw/emotionlines/download.html"
+
+# Noted
+SEVERAL = "more than two people, roles by change of person"
+
+PIECES = tuple(
+    Piece(split, (f"{name}.json", f"friends_{name}.json", f"Friends/friends_{name}.json"))
+    for split, name in (("train", "train"), ("valid", "dev"), ("test", "test"))
+)
+
+_FIELDS = ("speaker", "utterance", "emotion")
+
+
+def files(path: str | Path, split: str | None = None) -> list[Found]:
+    """The files that a reading of `split` takes, each with its split; all splits of a folder by default."""
+    return choose(path, PIECES, split, how_to_get=HOW_TO_GET)
+
+
+def read(
+    path: str | Path,
+    split: str | None = None,
+    *,
+    report: Report | None = None,
+    clean: bool = False,
+    join: bool = True,
+) -> Iterator[Dialogue]:
+    """The dialogues of a file, or of a split (or all splits) of a folder.
+
+    `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
+    `join`: what one person says in a row is one turn; else each utterance is a turn, and roles may repeat.
+    """
+    chosen = files(path, split)
+    return _read(chosen, Builder(NAME, Report() if report is None else report, clean, join=join))
+
+
+def _read(chosen: list[Found], builder: Builder) -> Iterator[Dialogue]:
+    for found in chosen:
+        for number, (line, item) in enumerate(json_items(found.path), start=1):
+            records = _records(item, found.file, line)
+            said = _utterances(records, builder.report, found.file, line)
+            dialogue = builder.build(f"{found.stem}-{number}", said, found, line, rows=len(records))
+            if dialogue is not None:
+                yield dialogue
+
+
+def _records(item: Any, file: str, line: int) -> list[dict[str, str]]:
+    expected = f"a dialogue: a list of objects with {', '.join(_FIELDS)}"
+    if not isinstance(item, list) or not item:
+        raise SourceError.at(file, line, shorten(repr(item)), expected, "correct the item that begins here")
+    for number, record in enumerate(item, start=1):
+        if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in _FIELDS):
+            found, way_out = f"utterance {number} is {shorten(repr(record))}", "correct the item that begins here"
+            raise SourceError.at(file, line, found, expected, way_out)
+    return item
+
+
+def _utterances(records: list[dict[str, str]], report: Report, file: str, line: int) -> list[Utterance]:
+    people = [quality.squeeze(record["speaker"]).casefold() for record in records]
+    if len(set(people)) > 2:
+        report.note(SEVERAL, file, line, ", ".join(dict.fromkeys(people)))
+    said: list[Utterance] = []
+    changes = 0
+    for index, record in enumerate(records):
+        changes += index > 0 and people[index] != people[index - 1]
+        name = record["emotion"].strip().lower()
+        if name not in EMOTIONLINES:
+            report.note(quality.UNKNOWN_LABEL, file, line, name)
+        label = Label(name) if name else None
+        said.append(Utterance(ROLES[changes % 2], record["utterance"], line, label))
+    return said

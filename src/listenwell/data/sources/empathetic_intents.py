@@ -1,0 +1,191 @@
+"""EmpatheticIntents (Welivita and Pu, 2020): single utterances with one of 41 labels, for a classifier.
+
+`train_data/train.txt`, `valid.txt`, `test.txt`: a label's number, `<SEP>`, the text. A line with one of the 32 emotions
+is the situation of a conversation of EmpatheticDialogues; one with an intent, or neutral, is a listener's line. The
+numbers are those of `taxonomy.LABELS`: the labels.txt beside the files gives 38 to both questioning and neutral, but
+neutral is 40 in the files.
+
+`part="hand"` reads `manual_annotations/`, a file a label, which people labelled. Of its 15 labels the eight that are
+intents here are read, by name; lines of the others are dropped and counted.
+
+What is to be scored must not be learned. A line of train is dropped, and counted by the first reason that holds,
+
+- if it is a listener's (an intent or neutral) and a listener says it in test or valid of EmpatheticDialogues, whose
+  folder is looked for beside this one, then where all corpora are;
+- if it is a listener's and stands among the hand-labelled lines;
+- if it stands in test.txt or valid.txt here.
+
+Two lines are the same if their letters and digits are, in small letters: "That's great!" is "thats great". `leaks=True`
+keeps these lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from listenwell.data.dialogue import Dialogue, Label
+from listenwell.data.sources import empathetic_dialogues, find_data
+from listenwell.data.sources.dialogue_builder import Builder, Utterance
+from listenwell.data.sources.files import Found, Piece, choose, lines
+from listenwell.data.sources.report import Report, SourceError, shorten
+from listenwell.labels.taxonomy import EMOTION_ID, LABELS, unknown_name
+
+NAME = "empathetic-intents"
+FOLDER = "empathetic_intents"
+HOW_TO_GET = "it is published at https://github.com/anuradha1992/EmpatheticIntents"
+
+# Dropped
+IN_TEST = "a listener's line of EmpatheticDialogues, test"
+IN_VALID = "a listener's line of EmpatheticDialogues, valid"
+IN_HAND = "a line that is also labelled by hand"
+IN_OWN = "a line of the test or valid file"
+OTHER_INTENT = "a label by hand that is none of the eight intents"
+
+SEPARATOR = "<SEP>"
+HAND = "hand"
+PIECES = tuple(Piece(split, (f"train_data/{split}.txt", f"{split}.txt")) for split in ("train", "valid", "test"))
+HAND_LABELS = (
+    "acknowledging", "advising", "agreeing", "appreciating", "consoling", "disapproving", "encouraging",
+    "expressing_care_concern", "expressing_relief", "questioning", "sharing_experience", "sharing_opinions",
+    "suggesting", "sympathizing", "wishing",
+)  # fmt: skip
+HAND_PIECES = tuple(Piece("test", (f"manual_annotations/{label}.txt", f"{label}.txt"), HAND) for label in HAND_LABELS)
+
+
+def files(path: str | Path, split: str | None = None, *, part: str | None = None, leaks: bool = False) -> list[Found]:
+    """The files that a reading takes. To read train is also to look at what is held against it."""
+    chosen = _chosen(path, split, part)
+    held = [] if leaks or not any(_learned(found) for found in chosen) else [*_held(Path(path)).values()]
+    return list(dict.fromkeys([*chosen, *(found for several in held for found in several)]))
+
+
+def read(
+    path: str | Path,
+    split: str | None = None,
+    *,
+    report: Report | None = None,
+    clean: bool = False,
+    part: str | None = None,
+    leaks: bool = False,
+) -> Iterator[Dialogue]:
+    """The lines of a file, or of a split (or all splits) of a folder, as dialogues of one turn.
+
+    `part="hand"`: the hand-labelled lines, which count as test. `leaks`: train keeps what is scored elsewhere.
+    `clean`: lines that are junk or duplicates are dropped.
+    """
+    chosen = _chosen(path, split, part)
+    held = {} if leaks or not any(_learned(found) for found in chosen) else _held(Path(path))
+    return _read(chosen, held, Builder(NAME, Report() if report is None else report, clean, single=True))
+
+
+def _chosen(path: str | Path, split: str | None, part: str | None) -> list[Found]:
+    if part not in (None, HAND):
+        raise ValueError(unknown_name("part", str(part), (HAND,)))
+    pieces = (*PIECES, *HAND_PIECES) if Path(path).is_file() else HAND_PIECES if part else PIECES
+    return choose(path, pieces, split, part, how_to_get=HOW_TO_GET)
+
+
+def _learned(found: Found) -> bool:
+    return found.split == "train" and found.part is None
+
+
+def _read(chosen: list[Found], held: dict[str, list[Found]], builder: Builder) -> Iterator[Dialogue]:
+    against = {reason: _marks(several) for reason, several in held.items()}
+    for found in chosen:
+        entries = _hand_lines(found) if found.part == HAND else _numbered_lines(found)
+        for line, label, text in entries:
+            if label not in LABELS:
+                builder.refuse(OTHER_INTENT, found, line, f"{label}: {text}")
+                continue
+            leak = _leak(label, text, against) if _learned(found) else None
+            if leak is not None:
+                builder.refuse(leak, found, line, text)
+                continue
+            said = Utterance("speaker" if label in EMOTION_ID else "listener", text, line, Label(label))
+            name = builder.name(f"{label if found.part == HAND else found.stem}-{line}", found, line)
+            dialogue = builder.build(name, [said], found, line)
+            if dialogue is not None:
+                yield dialogue
+
+
+def _numbered_lines(found: Found) -> Iterator[tuple[int, str, str]]:
+    """Line, label and text."""
+    for line, row in lines(found.path):
+        if not row.strip():
+            continue
+        number, separator, text = (piece.strip(" \r\n") for piece in row.partition(SEPARATOR))
+        if not separator or not number.isdecimal() or int(number) >= len(LABELS):
+            expected = f"a number from 0 to {len(LABELS) - 1}, {SEPARATOR} and the text"
+            raise SourceError.at(found.file, line, f"{shorten(row.strip())!r}", expected, "correct the line")
+        yield line, LABELS[int(number)], text
+
+
+def _hand_lines(found: Found) -> Iterator[tuple[int, str, str]]:
+    for line, row in lines(found.path):
+        if row.strip():
+            yield line, found.path.stem, row.rstrip("\r\n")
+
+
+# What is held against train
+
+
+def _held(path: Path) -> dict[str, list[Found]]:
+    """The files whose lines train must not have, by the reason that is told; nothing of a folder that is not there."""
+    root = path if path.is_dir() else path.parent.parent if path.parent.name == "train_data" else path.parent
+    ours = _dialogues(root)
+    held = {
+        IN_TEST: [Found(ours / "test.csv", "test", empathetic_dialogues.NAME)],
+        IN_VALID: [Found(ours / "valid.csv", "valid", empathetic_dialogues.NAME)],
+        IN_HAND: _there(root, HAND_PIECES),
+        IN_OWN: _there(root, [piece for piece in PIECES if piece.split != "train"]),
+    }
+    for found in (*held[IN_TEST], *held[IN_VALID]):
+        if not found.path.is_file():
+            raise FileNotFoundError(f"{found.path} is not there; {_WHY}")
+    return held
+
+
+_WHY = (
+    "train is read without the lines that EmpatheticDialogues has in test and valid, so as not to learn what is scored "
+    "there; leaks=True reads it whole"
+)
+
+
+def _dialogues(root: Path) -> Path:
+    beside = root.resolve().parent / empathetic_dialogues.FOLDER
+    if beside.is_dir():
+        return beside
+    try:
+        return find_data(empathetic_dialogues.NAME)
+    except FileNotFoundError as problem:
+        raise FileNotFoundError(f"{problem}. {_WHY}") from problem
+
+
+def _there(root: Path, pieces: Iterable[Piece]) -> list[Found]:
+    places = [(root / name, piece) for piece in pieces for name in piece.names]
+    return [Found(place, piece.split, piece.part) for place, piece in places if place.is_file()]
+
+
+def _marks(several: Iterable[Found]) -> set[str]:
+    return {mark for found in several for text in _texts(found) if (mark := spelling(text))}
+
+
+def _texts(found: Found) -> Iterator[str]:
+    if found.part == empathetic_dialogues.NAME:
+        for dialogue in empathetic_dialogues.read(found.path, found.split):
+            yield from (turn.text for turn in dialogue.turns if turn.speaker == "listener")
+    else:
+        yield from (text for _, _, text in (_hand_lines(found) if found.part == HAND else _numbered_lines(found)))
+
+
+def spelling(text: str) -> str:
+    """The letters and digits of a text in small letters: equal for lines that differ in spaces and marks alone."""
+    return "".join(char for char in text.casefold() if char.isalnum())
+
+
+def _leak(label: str, text: str, against: dict[str, set[str]]) -> str | None:
+    mark = spelling(text)
+    # A situation that a listener happens to say is no listener's line.
+    reasons = against if label not in EMOTION_ID else {IN_OWN}
+    return next((reason for reason in reasons if mark in against.get(reason, ())), None)

@@ -1,0 +1,132 @@
+"""GoEmotions (Demszky et al., 2020): single comments from Reddit, labelled with 27 emotions and neutral.
+
+`train.tsv`, `dev.tsv`, `test.tsv`: text, the numbers of its labels, an id, between tabs; with a header or, as
+published, without. A comment is a dialogue of one turn. Raters may have given it several labels (one in six
+has more than one): a Turn has room for one, and to choose would be to guess, so such a comment is kept without
+a label and noted. `comments` gives all labels, for whoever learns several at once; `read_polarity` gives the polarity
+in which they agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from listenwell.data.dialogue import Dialogue, Label
+from listenwell.data.sources.dialogue_builder import Builder, Utterance
+from listenwell.data.sources.files import Found, Piece, choose, lines
+from listenwell.data.sources.report import Report, SourceError, shorten
+from listenwell.labels.polarity import one_polarity
+
+NAME = "goemotions"
+FOLDER = "goemotions"
+HOW_TO_GET = "it is published at https://github.com/google-research/google-research/tree/master/goemotions/data"
+
+# The order is that of the published emotions.txt: the numbers in the files count from it.
+LABELS: tuple[str, ...] = (
+    "admiration", "amusement", "anger", "annoyance", "approval", "caring", "confusion", "curiosity", "desire",
+    "disappointment", "disapproval", "disgust", "embarrassment", "excitement", "fear", "gratitude", "grief", "joy",
+    "love", "nervousness", "optimism", "pride", "realization", "relief", "remorse", "sadness", "surprise", "neutral",
+)  # fmt: skip
+
+# Noted
+SEVERAL = "several labels, kept without any"
+NO_POLARITY = "labels that are ambiguous or differ in polarity, kept without any"
+
+PIECES = tuple(
+    Piece(split, (f"{name}.tsv", f"data/{name}.tsv"))
+    for split, name in (("train",) * 2, ("valid", "dev"), ("test",) * 2)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A line of the files."""
+
+    line: int
+    id: str
+    text: str
+    labels: tuple[str, ...]
+
+
+def files(path: str | Path, split: str | None = None) -> list[Found]:
+    """The files that a reading of `split` takes, each with its split; all splits of a folder by default."""
+    return choose(path, PIECES, split, how_to_get=HOW_TO_GET)
+
+
+def read(
+    path: str | Path, split: str | None = None, *, report: Report | None = None, clean: bool = False
+) -> Iterator[Dialogue]:
+    """The comments of a file, or of a split (or all splits) of a folder, as dialogues of one turn.
+
+    `clean`: comments that are junk or duplicates are dropped.
+    """
+    chosen = files(path, split)
+    builder = Builder(NAME, Report() if report is None else report, clean, single=True)
+    return _read(chosen, builder, lambda labels: labels[0] if len(labels) == 1 else None, SEVERAL)
+
+
+def read_polarity(
+    path: str | Path, split: str | None = None, *, report: Report | None = None, clean: bool = False
+) -> Iterator[Dialogue]:
+    """The same with negative, neutral or positive for a label, where all labels of a comment agree in it.
+
+    A comment with an ambiguous label, or with labels of different polarity (neutral is one), has none.
+    """
+    chosen = files(path, split)
+    builder = Builder(NAME, Report() if report is None else report, clean, single=True)
+    return _read(chosen, builder, lambda labels: one_polarity(NAME, labels), NO_POLARITY)
+
+
+def _read(
+    chosen: list[Found], builder: Builder, chosen_label: Callable[[tuple[str, ...]], str | None], without: str
+) -> Iterator[Dialogue]:
+    for found in chosen:
+        for comment in comments(found.path):
+            name = chosen_label(comment.labels)
+            label = None if name is None else Label(name)
+            if label is None:
+                builder.report.note(without, found.file, comment.line, ", ".join(comment.labels))
+            said = [Utterance("speaker", comment.text, comment.line, label)]
+            id = builder.name(comment.id, found, comment.line)
+            dialogue = builder.build(id, said, found, comment.line)
+            if dialogue is not None:
+                yield dialogue
+
+
+def comments(path: Path) -> Iterator[Comment]:
+    """The comments of one file with all their labels."""
+    for line, row in lines(path):
+        fields = row.rstrip("\r\n").split("\t")
+        if not any(fields) or (line == 1 and [name.lower() for name in fields[:2]] in _HEADERS):
+            continue
+        if len(fields) != 3 or not fields[2].strip():
+            found = f"{len(fields)} columns" if len(fields) != 3 else "a blank id"
+            raise _wrong(path, line, found, "3 between tabs (text, labels, id)")
+        text, numbers, name = fields
+        yield Comment(line, name.strip(), _unquoted(text), _labels(numbers, path, line))
+
+
+_HEADERS = (["text", "label"], ["text", "labels"])
+
+
+def _labels(numbers: str, path: Path, line: int) -> tuple[str, ...]:
+    names = []
+    for number in numbers.split(","):
+        if not number.strip().isdecimal() or int(number) >= len(LABELS):
+            raise _wrong(path, line, f"the labels {shorten(numbers)!r}", f"numbers from 0 to {len(LABELS) - 1}")
+        names.append(LABELS[int(number)])
+    return tuple(names)
+
+
+def _wrong(path: Path, line: int, found: str, expected: str) -> SourceError:
+    return SourceError.at(path.name, line, found, expected, "correct the line, or get the file anew")
+
+
+def _unquoted(text: str) -> str:
+    """The text without the quotes that a CSV writer put around one that has quotes inside, which it doubles."""
+    inside = text[1:-1]
+    if len(text) > 1 and text[0] == text[-1] == '"' and '""' in inside and '"' not in inside.replace('""', ""):
+        return inside.replace('""', '"')
+    return text

@@ -1,0 +1,72 @@
+"""What stands in more than one split: a test on what was trained on measures memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from listenwell.data.dialogue import Dialogue, examples
+from listenwell.data.sources.quality import fingerprint, squeeze
+
+LONG_REPLY = 5
+"""Words from which on an equal reply is remarkable: "oh no" is said everywhere."""
+
+
+@dataclass
+class Overlap:
+    """What two splits share. Counted in the second one."""
+
+    first: str
+    second: str
+    dialogues: int
+    """Whole dialogues of the second that stand in the first."""
+    replies: int
+    """Listener replies of at least LONG_REPLY words that stand in the first as replies too."""
+    replies_of: int
+    """Such replies in the second."""
+
+
+@dataclass
+class Leakage:
+    """Duplicates within each split, and overlaps between them."""
+
+    within: dict[str, int] = field(default_factory=dict)
+    across: list[Overlap] = field(default_factory=list)
+
+
+@dataclass
+class _Split:
+    dialogues: list[bytes] = field(default_factory=list)
+    replies: list[bytes] = field(default_factory=list)
+
+
+def check(splits: Iterable[str], read: Callable[[str], Iterator[Dialogue]]) -> Leakage:
+    """Reads each split once, and keeps hashes alone."""
+    found: dict[str, _Split] = {}
+    for name in splits:
+        held = found.setdefault(name, _Split())
+        for dialogue in read(name):
+            held.dialogues.append(fingerprint(dialogue))
+            held.replies.extend(_long_replies(dialogue))
+    leakage = Leakage({name: len(held.dialogues) - len(set(held.dialogues)) for name, held in found.items()})
+    for first, second in combinations(found, 2):
+        known, said = set(found[first].dialogues), set(found[first].replies)
+        leakage.across.append(
+            Overlap(
+                first,
+                second,
+                sum(mark in known for mark in found[second].dialogues),
+                sum(mark in said for mark in found[second].replies),
+                len(found[second].replies),
+            )
+        )
+    return leakage
+
+
+def _long_replies(dialogue: Dialogue) -> Iterator[bytes]:
+    for item in examples(dialogue):
+        if item.reply is not None and len(item.reply.text.split()) >= LONG_REPLY:
+            text = squeeze(item.reply.text).lower()
+            yield hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

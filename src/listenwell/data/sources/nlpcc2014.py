@@ -1,0 +1,191 @@
+"""NLPCC 2014's evaluation of emotions in Weibo posts: XML, a post a <weibo> of <sentence>s, seven emotions or none.
+
+Three parts. *classification*: of which only the 6,000 test posts are at hand. *expression*: posts that all have
+an emotion, 1,000 to train and 2,000 to test. *sample*: the same 1,000 with somewhat other annotations, and so
+only read when asked for. A post is a dialogue of one turn, its sentences joined, labelled with its first
+emotion; a second one is noted. The labels of single sentences are not read, but for whether they
+contradict the post's.
+
+The files are untrusted XML: a document type, and with it any entity of its own, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.parsers import expat
+
+from listenwell.data.dialogue import Dialogue, Label
+from listenwell.data.sources import quality
+from listenwell.data.sources.dialogue_builder import Builder, Utterance
+from listenwell.data.sources.files import Found, Piece, choose
+from listenwell.data.sources.report import Report, SourceError
+from listenwell.labels.polarity import NLPCC2014
+
+NAME = "nlpcc2014"
+FOLDER = "nlpcc2014_weibo"
+HOW_TO_GET = (
+    "the evaluation's pages are http://tcci.ccf.org.cn/conference/2014/pages/page04_sam.html and …/page04_ans.html"
+)
+
+# Noted
+SECOND = "a second emotion, only the first kept"
+CONTRADICTED = "emotion of a post contradicts its sentences"
+NO_LABEL = "post without label"
+
+PIECES = (
+    Piece("test", ("EmotionClassificationTest.xml",), "classification"),
+    Piece("train", ("Train_EmotionExpression.xml",), "expression"),
+    Piece("test", ("ExpressionTest.xml",), "expression"),
+    Piece("train", ("NLPCC2014_sample.xml",), "sample"),
+)
+NONE = "none"
+BLOCK = 1 << 16
+_WAY_OUT = "repair the file, or get it anew"
+
+
+@dataclass
+class Weibo:
+    """A post as the file has it."""
+
+    line: int
+    id: str
+    emotion: str
+    second: str
+    sentences: list[str] = field(default_factory=list)
+    opinionated: bool = False
+    """Whether a sentence of it is said to show an emotion."""
+
+
+def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[Found]:
+    """The files of a split and part; those of classification and expression by default."""
+    pieces = [piece for piece in PIECES if part is not None or piece.part != "sample" or Path(path).is_file()]
+    return choose(path, pieces, split, part, how_to_get=HOW_TO_GET)
+
+
+def read(
+    path: str | Path,
+    split: str | None = None,
+    *,
+    report: Report | None = None,
+    clean: bool = False,
+    part: str | None = None,
+) -> Iterator[Dialogue]:
+    """The posts of a file, or of a split and part of a folder, as dialogues of one turn.
+
+    `clean`: posts that are junk or duplicates are dropped.
+    """
+    chosen = files(path, split, part=part)
+    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single=True)
+    return _read(chosen, builder)
+
+
+def _read(chosen: list[Found], builder: Builder) -> Iterator[Dialogue]:
+    for found in chosen:
+        for weibo in weibos(found.path):
+            said = [Utterance("speaker", _joined(weibo.sentences), weibo.line, _label(weibo, builder.report, found))]
+            name = builder.name(f"{found.stem}-{weibo.id}", found, weibo.line)
+            dialogue = builder.build(name, said, found, weibo.line)
+            if dialogue is not None:
+                yield dialogue
+
+
+def _label(weibo: Weibo, report: Report, found: Found) -> Label | None:
+    excerpt = "".join(weibo.sentences)
+    if not weibo.emotion:
+        report.note(NO_LABEL, found.file, weibo.line, excerpt)
+        return None
+    if weibo.emotion not in NLPCC2014:
+        report.note(quality.UNKNOWN_LABEL, found.file, weibo.line, weibo.emotion)
+    if weibo.second not in ("", NONE, weibo.emotion):
+        report.note(SECOND, found.file, weibo.line, f"{weibo.emotion}, {weibo.second}")
+    if (weibo.emotion != NONE) != weibo.opinionated:
+        report.note(CONTRADICTED, found.file, weibo.line, f"{weibo.emotion}: {excerpt}")
+    return Label(weibo.emotion)
+
+
+def _joined(sentences: list[str]) -> str:
+    """The sentences as one text; a space only between Latin letters or figures."""
+    text = ""
+    for sentence in filter(None, sentences):
+        latin = bool(text) and text[-1].isascii() and sentence[0].isascii() and sentence[0].isalnum()
+        text += f" {sentence}" if latin else sentence
+    return text
+
+
+def weibos(path: Path) -> Iterator[Weibo]:
+    """The posts of one file, one at a time."""
+    reader = _Reader(path.name)
+    with path.open("rb") as stream:
+        while not reader.ended:
+            try:
+                reader.feed(stream.read(BLOCK))
+            except SourceError:
+                yield from reader.taken()  # what was whole before the damage
+                raise
+            yield from reader.taken()
+
+
+class _Reader:
+    """Collects posts from the events of the parser."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self.ended = False
+        self._done: list[Weibo] = []
+        self._weibo: Weibo | None = None
+        self._text: list[str] | None = None
+        self._parser = expat.ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+
+    def feed(self, block: bytes) -> None:
+        self.ended = not block
+        try:
+            self._parser.Parse(block, self.ended)
+        except expat.ExpatError as error:
+            found = f"{expat.ErrorString(error.code)} at column {error.offset + 1}"
+            raise SourceError.at(self._file, error.lineno, found, "well-formed XML", _WAY_OUT) from error
+
+    def taken(self) -> list[Weibo]:
+        done, self._done = self._done, []
+        return done
+
+    def _doctype(self, *_: object) -> None:
+        # Entities are declared in it, and entities of entities fill the memory ("a billion laughs").
+        raise self._error("a document type", "XML without one", "remove <!DOCTYPE …> and what it declares")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag == "weibo":
+            if self._weibo is not None:
+                raise self._error("<weibo> inside a <weibo>", "</weibo> before it")
+            if not attributes.get("id", "").strip():
+                raise self._error("a <weibo> without id", 'one such as <weibo id="1" emotion-type1="like">')
+            first, second = (attributes.get(f"emotion-type{n}", "").strip().lower() for n in (1, 2))
+            self._weibo = Weibo(self._parser.CurrentLineNumber, attributes["id"].strip(), first, second)
+        elif tag == "sentence":
+            if self._weibo is None:
+                raise self._error("a <sentence> outside a <weibo>", "<weibo …> before it")
+            self._weibo.opinionated |= attributes.get("opinionated", "").strip().upper() == "Y"
+            self._text = []
+
+    def _characters(self, text: str) -> None:
+        if self._text is not None:
+            self._text.append(text)
+        elif text.strip():
+            raise self._error(f"the text {text.strip()[:30]!r} outside a <sentence>", "texts in sentences")
+
+    def _end(self, tag: str) -> None:
+        if tag == "sentence" and self._weibo is not None and self._text is not None:
+            self._weibo.sentences.append("".join(self._text))
+            self._text = None
+        elif tag == "weibo" and self._weibo is not None:
+            self._done.append(self._weibo)
+            self._weibo = None
+
+    def _error(self, found: str, expected: str, way_out: str = _WAY_OUT) -> SourceError:
+        return SourceError.at(self._file, self._parser.CurrentLineNumber, found, expected, way_out)

@@ -1,0 +1,123 @@
+"""SMP2020-EWECT: Weibo posts, each with one of six emotions; everyday ones, and such about the epidemic of 2020.
+
+Two parts, *usual* and *virus*. A file is one JSON array of posts with id, content and label; the training posts
+of *usual* may be a .tsv with fold, label and content instead (the folds are somebody's, and not read). A post
+is a dialogue of one turn. Many texts come more than once, some with another label: noted, and dropped by
+`clean`. Emoji and links that the publishers lost show as "??": noted, and left as they are.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from listenwell.data.dialogue import Dialogue, Label
+from listenwell.data.sources import quality
+from listenwell.data.sources.dialogue_builder import Builder, Utterance
+from listenwell.data.sources.files import Found, Piece, choose, json_items, lines
+from listenwell.data.sources.report import Report, SourceError, shorten
+from listenwell.labels.polarity import SMP2020_EWECT
+
+NAME = "smp2020-ewect"
+FOLDER = "smp2020_ewect"
+HOW_TO_GET = "the evaluation's page is https://smp2020ewect.github.io"
+
+# Noted
+LOST = "'??', often an emoji or a link that was lost"
+ESCAPED = "characters escaped for HTML, restored"
+NO_LABEL = "post without label"
+
+_STEMS = {"train": "train", "valid": "eval_labeled", "test": "test_labeled"}
+PIECES = tuple(
+    Piece(split, tuple(f"{part}_{stem}.{ending}" for ending in ("json", "txt", "tsv")), part)
+    for part in ("usual", "virus")
+    for split, stem in _STEMS.items()
+)
+HEADER = ["fold", "label", "content"]
+
+_ENTITY = re.compile(r"&(?:[A-Za-z]\w*|#\d+);")
+
+
+class Post(NamedTuple):
+    """A record of the files."""
+
+    line: int
+    id: str
+    text: str
+    label: str
+
+
+def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[Found]:
+    """The files of a split and part ("usual" or "virus"); all of both by default."""
+    return choose(path, PIECES, split, part, how_to_get=HOW_TO_GET)
+
+
+def read(
+    path: str | Path,
+    split: str | None = None,
+    *,
+    report: Report | None = None,
+    clean: bool = False,
+    part: str | None = None,
+) -> Iterator[Dialogue]:
+    """The posts of a file, or of a split and part (or all) of a folder, as dialogues of one turn.
+
+    `clean`: posts that are junk or duplicates are dropped.
+    """
+    chosen = files(path, split, part=part)
+    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single=True)
+    return _read(chosen, builder)
+
+
+def _read(chosen: list[Found], builder: Builder) -> Iterator[Dialogue]:
+    report = builder.report
+    for found in chosen:
+        posts = _rows(found.path) if found.path.suffix == ".tsv" else _objects(found.path)
+        for post in posts:
+            text = _ENTITY.sub(lambda match: html.unescape(match.group()), post.text)
+            if text != post.text:
+                report.note(ESCAPED, found.file, post.line, post.text)
+            if "??" in text:
+                report.note(LOST, found.file, post.line, text)
+            if not post.label:
+                report.note(NO_LABEL, found.file, post.line, text)
+            elif post.label not in SMP2020_EWECT:
+                report.note(quality.UNKNOWN_LABEL, found.file, post.line, post.label)
+            said = [Utterance("speaker", text, post.line, Label(post.label) if post.label else None)]
+            name = builder.name(f"{found.stem}-{post.id}", found, post.line)
+            dialogue = builder.build(name, said, found, post.line)
+            if dialogue is not None:
+                yield dialogue
+
+
+def _rows(path: Path) -> Iterator[Post]:
+    """The posts of a .tsv, named by their place in it. Quotes are plain characters."""
+    for line, row in lines(path):
+        fields = row.rstrip("\r\n").split("\t")
+        if line == 1 and fields != HEADER:
+            found = f"the header {shorten(', '.join(fields))!r}"
+            raise SourceError.at(path.name, 1, found, ", ".join(HEADER), "name a file of SMP2020-EWECT")
+        if line == 1 or not any(fields):
+            continue
+        if len(fields) != 3:
+            expected, way_out = f"3 between tabs ({', '.join(HEADER)})", "correct the line"
+            raise SourceError.at(path.name, line, f"{len(fields)} columns", expected, way_out)
+        yield Post(line, str(line - 1), fields[2], fields[1].strip().lower())
+
+
+def _objects(path: Path) -> Iterator[Post]:
+    # Such a file is one line, so an item's number tells more of its place than its line.
+    for number, (line, item) in enumerate(json_items(path), start=1):
+        if not _is_post(item):
+            found, expected = f"item {number} is {shorten(repr(item))}", "an object with id, content and label"
+            raise SourceError.at(path.name, line, found, expected, "correct the item")
+        yield Post(line, str(item["id"]), item["content"], item["label"].strip().lower())
+
+
+def _is_post(item: Any) -> bool:
+    if not isinstance(item, dict) or isinstance(item.get("id"), bool) or not isinstance(item.get("id"), int | str):
+        return False
+    return isinstance(item.get("content"), str) and isinstance(item.get("label"), str)

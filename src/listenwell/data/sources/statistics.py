@@ -1,0 +1,95 @@
+"""What a corpus holds, in numbers: for `listenwell data` and for the page of a corpus."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from listenwell.data.dialogue import Dialogue, examples
+from listenwell.data.sources.quality import fingerprint
+from listenwell.data.sources.report import Report
+
+# A Chinese character stands for a word: Chinese text has no spaces to count by.
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
+
+
+@dataclass
+class Statistics:
+    """Counts over dialogues as a reader gave them on."""
+
+    dialogues: int = 0
+    turns: int = 0
+    words: int = 0
+    replies: int = 0
+    """Listener turns with a turn before them: the items of training and of every measure."""
+    duplicates: int = 0
+    """Dialogues whose texts had been seen before."""
+    emotions: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)
+    """Labels of turns, gold and machine together."""
+    report: Report | None = None
+
+    @property
+    def turns_per_dialogue(self) -> float:
+        return self.turns / self.dialogues if self.dialogues else 0.0
+
+    @property
+    def words_per_turn(self) -> float:
+        return self.words / self.turns if self.turns else 0.0
+
+    def table(self) -> list[tuple[str, str]]:
+        """Rows for display."""
+        return [
+            ("dialogues", f"{self.dialogues:,}"),
+            ("turns", f"{self.turns:,}"),
+            ("listener replies with a context", f"{self.replies:,}"),
+            ("turns per dialogue", f"{self.turns_per_dialogue:.2f}"),
+            ("words per turn", f"{self.words_per_turn:.1f}"),
+            ("emotions", _most(self.emotions)),
+            ("labels", _most(self.labels)),
+            ("duplicate dialogues", f"{self.duplicates:,}"),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        record: dict[str, Any] = {
+            "dialogues": self.dialogues,
+            "turns": self.turns,
+            "words": self.words,
+            "replies": self.replies,
+            "turns_per_dialogue": self.turns_per_dialogue,
+            "words_per_turn": self.words_per_turn,
+            "duplicates": self.duplicates,
+            "emotions": dict(self.emotions.most_common()),
+            "labels": dict(self.labels.most_common()),
+        }
+        if self.report is not None:
+            record["report"] = self.report.to_json()
+        return record
+
+
+def describe(dialogues: Iterable[Dialogue], report: Report | None = None) -> Statistics:
+    """The statistics of dialogues, read once; `report` is the one their reader fills meanwhile."""
+    found = Statistics(report=report)
+    seen: set[bytes] = set()
+    for dialogue in dialogues:
+        found.dialogues += 1
+        found.turns += len(dialogue.turns)
+        found.words += sum(len(_WORD.findall(turn.text)) for turn in dialogue.turns)
+        found.replies += sum(1 for _ in examples(dialogue))
+        if dialogue.emotion is not None:
+            found.emotions[dialogue.emotion.name] += 1
+        found.labels.update(turn.label.name for turn in dialogue.turns if turn.label is not None)
+        mark = fingerprint(dialogue)
+        found.duplicates += mark in seen
+        seen.add(mark)
+    return found
+
+
+def _most(counts: Counter[str], shown: int = 5) -> str:
+    if not counts:
+        return "none"
+    head = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(shown))
+    return f"{len(counts)}: {head}" + (" …" if len(counts) > shown else "")

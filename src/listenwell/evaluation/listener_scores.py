@@ -1,0 +1,99 @@
+"""A listener on dialogues: is the emotion heard the right one, and the label of the reply what people replied with?
+
+The numbers are those of any system that replies (`evaluate.emotion_scores`, `evaluate.label_scores`), on the same
+items, so that they stand in one table; and how far the confidence of each head is from the share it gets right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from listenwell import metrics
+from listenwell.checkpoint import write_json
+from listenwell.classifiers.calibration import gold_emotion, gold_label
+from listenwell.classifiers.label_cache import labelled_as_here
+from listenwell.classifiers.listener import Heard, Listening
+from listenwell.data.dialogue import Example
+from listenwell.data.sources.jsonl import write_lines
+from listenwell.evaluation.evaluate import Progress, emotion_scores, label_scores
+from listenwell.evaluation.pictures import draw_confusion
+from listenwell.labels.taxonomy import EMOTIONS, LABELS
+from listenwell.metrics import Score
+from listenwell.metrics.emotion import ABSENT
+from listenwell.outputs import EVALUATE, write_folder
+from listenwell.systems.reply import Reply
+
+KEPT = 5
+"""So many of the likeliest emotions and labels are kept of each item."""
+
+
+@dataclass
+class ListeningEvaluation:
+    """A listener's scores on a split, and what it heard."""
+
+    system: str
+    scores: list[Score]
+    confusion: np.ndarray
+    """(32, 32) how often the gold emotion of the row was heard as that of the column."""
+    records: list[dict[str, Any]]
+    about: dict[str, Any] = field(default_factory=dict)
+
+
+def evaluate_listening(
+    listening: Listening, items: Sequence[Example], about: dict[str, Any], progress: Progress, resamples: int = 1000
+) -> ListeningEvaluation:
+    """Listens and scores. The listener is given contexts alone: no situation, no emotion, no label."""
+    items = list(items)
+    emotions = np.array([gold_emotion(item) for item in items], dtype=np.int64)
+    if not (emotions != ABSENT).any():
+        raise ValueError("there is nothing to score: no dialogue in the data has one of the 32 emotions")
+    heard = listening.hear([item.context for item in items], progress("listening", len(items)))
+    chances = _table([one.emotions for one in heard], EMOTIONS)
+    said = [Reply("", one.emotion, one.emotions, next(iter(one.labels))) for one in heard]
+    scores = [
+        *emotion_scores(said, items, resamples),
+        metrics.calibration_error(chances, emotions, resamples=resamples),
+    ]
+    if labelled := label_scores(said, items, resamples):
+        by_label = _table([one.labels for one in heard], LABELS)
+        labels = np.array([gold_label(item) for item in items], dtype=np.int64)
+        ece = metrics.calibration_error(by_label, labels, resamples=resamples)
+        scores += [*labelled, replace(ece, name="label-ece")]
+    about = {**about, "items": len(items)}
+    told = labelled_as_here(item.reply for item in items)
+    records = [_record(item, one, told) for item, one in zip(items, heard, strict=True)]
+    return ListeningEvaluation(listening.name, scores, metrics.confusion(chances, emotions), records, about)
+
+
+def _table(rows: Sequence[dict[str, float]], names: Sequence[str]) -> np.ndarray:
+    return np.array([[row[name] for name in names] for row in rows])
+
+
+def _record(item: Example, heard: Heard, told: bool) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "context": [turn.text for turn in item.context],
+        "gold emotion": item.emotion.name if item.emotion else None,
+        "gold label": item.reply.label.name if told and item.reply and item.reply.label else None,
+        "emotions": {name: round(chance, 4) for name, chance in list(heard.emotions.items())[:KEPT]},
+        "labels": {name: round(chance, 4) for name, chance in list(heard.labels.items())[:KEPT]},
+    }
+
+
+def write(found: ListeningEvaluation, folder: Path) -> None:
+    """scores.json, heard.jsonl with a record an item, and confusion.png of the emotions."""
+
+    def fill(place: Path) -> None:
+        write_lines(found.records, place / "heard.jsonl")
+        summary: dict[str, Any] = {"command": EVALUATE.command, "system": found.system, "about": found.about}
+        summary["scores"] = [s.to_json() for s in found.scores]
+        write_json(place / "scores.json", summary)
+        told = f"{found.about.get('data', '')}, {found.about.get('split', '')}".strip(", ")
+        draw_confusion(found.confusion, EMOTIONS, f"{found.system} on {told}", place / "confusion.png")
+
+    write_folder(folder, fill, EVALUATE)

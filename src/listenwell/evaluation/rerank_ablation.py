@@ -1,0 +1,162 @@
+"""What each term is worth by which a system chooses among its candidates: chosen anew, from the candidates kept.
+
+Writing candidates takes hours, choosing among them a moment. An evaluation keeps them with their terms; here other
+weights choose, and what would have been said is scored.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from listenwell import metrics
+from listenwell.classifiers.labeller import Labeller
+from listenwell.classifiers.sentence_encoder import SentenceEncoder
+from listenwell.data.dialogue import Dialogue, Example, Turn
+from listenwell.decoding import Rerank
+from listenwell.evaluation.evaluate import Progress, reply_scores
+from listenwell.evaluation.store import Evaluated
+from listenwell.metrics import Score
+from listenwell.systems.reply import Candidate, Reply
+
+TERMS = tuple(asdict(Rerank()))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to choose, and what came of it."""
+
+    name: str
+    weights: Rerank | None
+    """None: any candidate, drawn."""
+    scores: dict[str, Score]
+    changed: float
+    """The share of replies that the first way would not have said, in percent."""
+
+
+def kept(evaluated: Evaluated) -> list[list[Candidate]]:
+    """The candidates of every item, each with its terms."""
+    found = [
+        [Candidate(one["text"], one["score"], one.get("terms", {})) for one in record.get("candidates", ())]
+        for record in evaluated.records
+    ]
+    if not found or not all(found):
+        raise ValueError(
+            f"{evaluated.place}: replies.jsonl has no candidates to choose among; only a system that weighs several "
+            "keeps them (listenwell evaluate runs/house, with a weight in decoding.rerank)"
+        )
+    return found
+
+
+def known_terms(candidates: Sequence[Sequence[Candidate]]) -> tuple[str, ...]:
+    """Those that every candidate has, in the order of `Rerank`."""
+    return tuple(name for name in TERMS if all(name in one.terms for several in candidates for one in several))
+
+
+def weights_of(evaluated: Evaluated) -> Rerank:
+    """Those that the evaluation chose by."""
+    return Rerank(**evaluated.about.get("rerank", {}))
+
+
+def ways(weights: Rerank, terms: Sequence[str]) -> list[tuple[str, Rerank | None]]:
+    """All terms, without each of them, each alone, and none: any candidate."""
+    if missing := [name for name in TERMS if getattr(weights, name) and name not in terms]:
+        raise ValueError(
+            f"the candidates were not weighed by {', '.join(missing)}, so that it is not known; they have "
+            f"{', '.join(terms) or 'no terms'}. Evaluate again with a weight for it, however small"
+        )
+    used = [name for name in terms if getattr(weights, name)]
+    found: list[tuple[str, Rerank | None]] = [("all", weights)]
+    if len(used) > 1:
+        found += [(f"without {name}", replace(weights, **{name: 0.0})) for name in used]
+    found += [(f"{name} alone", Rerank(**{name: 1.0})) for name in terms]
+    return [*found, ("any candidate", None)]
+
+
+def choose(candidates: Sequence[Sequence[Candidate]], weights: Rerank | None) -> list[Candidate]:
+    """The best of each item by the weights, of equals any; without weights any; always the same."""
+    draw = random.Random(0)
+    # They are kept best first by all terms: that order would let all of them speak where one alone is undecided.
+    shuffled = [draw.sample(several, len(several)) for several in candidates]
+    if weights is None:
+        return [several[0] for several in shuffled]
+    return [max(several, key=lambda one: weights.total(one.terms)) for several in shuffled]
+
+
+def reranked(
+    evaluated: Evaluated,
+    weights: Rerank | None,
+    progress: Progress,
+    judge: Labeller | None = None,
+    encoder: SentenceEncoder | None = None,
+    resamples: int = 0,
+) -> list[Choice]:
+    """Every way to choose, with the scores of what it would have said. Each text is read once, whoever chooses it."""
+    candidates = kept(evaluated)
+    items = [_item(record) for record in evaluated.records]
+    read = _Read(candidates, items, judge, encoder, progress)
+    found: list[Choice] = []
+    first: list[str] = []
+    for name, chosen_by in ways(weights or weights_of(evaluated), known_terms(candidates)):
+        said = [one.text for one in choose(candidates, chosen_by)]
+        first = first or said
+        changed = 100 * float(np.mean([mine != theirs for mine, theirs in zip(said, first, strict=True)]))
+        scores = {s.name: s for s in [*reply_scores([Reply(text) for text in said], items, resamples), *read(said)]}
+        found.append(Choice(name, chosen_by, scores, changed))
+    return found
+
+
+class _Read:
+    """Scores that a model gives to replies, the model having read every candidate beforehand."""
+
+    def __init__(
+        self,
+        candidates: Sequence[Sequence[Candidate]],
+        items: Sequence[Example],
+        judge: Labeller | None,
+        encoder: SentenceEncoder | None,
+        progress: Progress,
+    ) -> None:
+        texts = sorted({one.text for several in candidates for one in several})
+        self.place = {text: row for row, text in enumerate(texts)}
+        self.leaning: dict[str, tuple[str, np.ndarray]] = {}
+        if judge is not None:
+            chances = judge.distribution(texts, progress("positivity", len(texts)))
+            self.leaning["positivity"] = (judge.checkpoint.name, metrics.leaning(chances))
+            self.language = metrics.readable(texts)
+        if find_spec("vaderSentiment") is not None:
+            self.leaning["vader"] = (metrics.vader_version(), metrics.vader(texts, progress("VADER", len(texts))))
+        self.encoder = encoder
+        if encoder is not None:
+            references = [item.reply.text if item.reply else "" for item in items]
+            every = encoder.embed([*texts, *references], progress("sentence embeddings", len(texts) + len(references)))
+            self.vectors, self.references = np.split(every, [len(texts)])
+
+    def __call__(self, said: Sequence[str]) -> list[Score]:
+        rows = [self.place[text] for text in said]
+        scores = [
+            metrics.positivity(
+                values[rows],
+                by=by,
+                language=self.language[rows] if name == "positivity" else None,
+                name=name,
+                resamples=0,
+            )
+            for name, (by, values) in self.leaning.items()
+        ]
+        if self.encoder is not None:
+            scores.append(
+                metrics.sentence_similarity(self.vectors[rows], self.references, encoder=self.encoder.name, resamples=0)
+            )
+        return scores
+
+
+def _item(record: dict[str, Any]) -> Example:
+    context = Dialogue.from_texts(record["context"]).turns
+    reference = record.get("reference")
+    return Example(record["id"], context, None if reference is None else Turn("listener", reference))

@@ -1,0 +1,240 @@
+"""What `listenwell evaluate` wrote, read again; or what the card of a shipped system says of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from listenwell.data.sources.jsonl import is_jsonl, json_problem
+from listenwell.labels.taxonomy import unknown_name
+from listenwell.metrics.score import Score
+from listenwell.weights import shipped
+
+USUAL_DATA = "empathetic-dialogues"
+"""What a system that talks is evaluated on where no other corpus is named."""
+
+FILES = ("scores.json", "items.json", "replies.jsonl")
+
+ABOUT = ("data", "split", "items", "drawn", "decoding", "commit", "seed", "examples", "seconds", "parameters")
+"""What is told of a system, where it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A system's scores on a split; with every reply, unless they are those on its card."""
+
+    name: str
+    place: Path
+    scores: dict[str, Score]
+    records: tuple[dict[str, Any], ...] = ()
+    """The lines of replies.jsonl; none on a card."""
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def from_card(self) -> bool:
+        return not self.records
+
+
+def folder_name(
+    split: str,
+    data: str | None = None,
+    part: str | None = None,
+    items: int = 0,
+    limit: int = 0,
+    decoding: str | None = None,
+) -> str:
+    """What an evaluation's folder within a run's is called: by the split and by what else was named.
+
+    Two ways to evaluate have two folders: on other data, on some items drawn or the first ones, by a decoding (its
+    signature) that is not the system's own.
+    """
+    if data is not None and is_jsonl(data):
+        data = Path(data).name.split(".", 1)[0]
+    some = (str(items) if items else None, f"first{limit}" if limit else None)
+    if decoding is not None:
+        decoding = re.sub("[(),]+", "-", decoding).strip("-")  # a shell reads these otherwise
+    return "-".join(word for word in (data, part, split, *some, decoding) if word)
+
+
+def _chosen(run: Path, split: str, data: str | None) -> Path:
+    """The evaluation of a run that is meant: on the whole split; if there is none, on the most items drawn from it.
+
+    By the system's own decoding: what was evaluated in another way is named by its folder.
+    """
+    whole = run / "evaluation" / folder_name(split, data)
+    some = [place for place in whole.parent.glob("*") if re.fullmatch(re.escape(whole.name) + r"-\d+", place.name)]
+    if whole.is_dir() or not some:
+        return whole
+    return max(some, key=lambda place: int(place.name.rpartition("-")[2]))
+
+
+def read_all(runs: Sequence[str], split: str = "test", data: str | None = None) -> list[Evaluated]:
+    """The evaluations of runs, of folders with an evaluation, of shipped systems, each with a name of its own."""
+    if not runs:
+        raise ValueError("nothing to compare: give the folders of one or more evaluated runs")
+    found = [read(run, split, data) for run in runs]
+    for index, one in enumerate(found):
+        if one.place in (other.place for other in found[:index]):
+            raise ValueError(f"{runs[index]} is given twice ({one.place})")
+    return [replace(one, name=name) for one, name in zip(found, _names(found), strict=True)]
+
+
+def read(run: str, split: str = "test", data: str | None = None) -> Evaluated:
+    """`run` is the folder of a run, a folder that `evaluate --out` wrote, or the name of a trained system.
+
+    With `data`, the evaluation on another corpus than the system's own. Of a run's evaluations on one split it is the
+    whole one, else that on the most items.
+    """
+    path = Path(os.path.abspath(Path(run).expanduser()))
+    if (path / FILES[0]).is_file():
+        return read_folder(path, f"listenwell evaluate SYSTEM --out {shlex.quote(run)}")
+    options = f" --data {shlex.quote(data)}" if data is not None else ""
+    command = f"listenwell evaluate {shlex.quote(run)}{options} --split {shlex.quote(split)}"
+    if path.is_dir():
+        inside = _chosen(path, split, data)
+        if inside.is_dir():
+            return read_folder(inside, command)
+        for place in (path, path / "best"):
+            if data is None and (card := read_card(place, path.name, split)) is not None:
+                return card
+        others = sorted(f"evaluation/{file.parent.name}" for file in path.glob(f"evaluation/*/{FILES[0]}"))
+        hint = f"; there is {' and '.join(others)}" if others else ""
+        raise ValueError(f"{inside / FILES[0]} is missing; make it with: {command}{hint}")
+    known = shipped()
+    name = run.replace("_", "-")
+    if name not in known:
+        hint = "" if os.sep in run or not known else unknown_name("system", run, known) + "; "
+        raise ValueError(f"{run}: no such folder; {hint}give the folder of an evaluated run")
+    if (card := read_card(known[name], name, split)) is None or data is not None:
+        place = known[name] / "meta.json"
+        told = f"{data}, {split}" if data is not None else split
+        raise ValueError(f"{place} has no scores on {told}; make them with: {command} --out FOLDER, and give FOLDER")
+    return card
+
+
+def read_folder(place: Path, command: str) -> Evaluated:
+    """The evaluation in a folder; where a file is missing, `command` is said to make it."""
+    for name in FILES:
+        if not (place / name).is_file():
+            raise ValueError(f"{place / name} is missing; make it again with: {command}")
+    summary = _json(place / "scores.json")
+    records = tuple(_records(place / "replies.jsonl"))
+    if not isinstance(summary, dict) or not records:
+        raise ValueError(f"{place} holds no evaluation; make it again with: {command}")
+    scores = _scores(_json(place / "items.json"), place / "items.json")
+    return Evaluated(place.name, place, scores, records, dict(summary.get("about") or {}))
+
+
+def read_card(place: Path, name: str, split: str) -> Evaluated | None:
+    """The scores that a packed checkpoint carries, which are on the test split; None if it carries none."""
+    file = place / "meta.json"
+    if split != "test" or not file.is_file():
+        return None
+    meta = _json(file)
+    card = meta.get("card") or {}
+    if not card.get("test"):
+        return None
+    about = {key: meta[key] for key in ABOUT if key in meta and key != "data"}  # its data is what it was trained on
+    about |= {"split": split, "decoding": card.get("decoding"), **({"drawn": card["drawn"]} if "drawn" in card else {})}
+    # The first cards did not name the corpus: it was the one that systems which talk are evaluated on unless told.
+    talks = any("replies" in score["signature"] for score in card["test"])
+    about |= {"data": data} if (data := card.get("data", USUAL_DATA if talks else None)) else {}
+    return Evaluated(name, place, _scores(card["test"], file), (), about)
+
+
+def check_same_items(found: Sequence[Evaluated]) -> None:
+    """A paired test, and a table, need one set of items in one order; where they differ, an error says which."""
+    whole = [one for one in found if not one.from_card]
+    for other in whole[1:]:
+        _check_pair(whole[0], other)
+    numbers = {one.name: number for one in found if (number := item_number(one)) is not None}
+    drawn = {one.name: one.about.get("drawn") for one in found}
+    if len(set(numbers.values())) > 1 or (len(whole) < len(found) and len(set(drawn.values())) > 1):
+        told = ", ".join(f"{name} on {drawn[name] or f'{number:,}'}" for name, number in numbers.items())
+        raise ValueError(f"the systems were not scored on the same items: {told}")
+
+
+def item_number(one: Evaluated) -> int | None:
+    """On how many items a system was scored; a card tells it in its signatures."""
+    if one.records:
+        return len(one.records)
+    fields = [dict(score.signature.fields).get("replies") for score in one.scores.values()]
+    return next((int(number) for number in fields if number), None)
+
+
+def _check_pair(one: Evaluated, other: Evaluated) -> None:
+    problem = f"{one.name} and {other.name} were not scored on the same items"
+    ids, others = [record["id"] for record in one.records], [record["id"] for record in other.records]
+    if ids != others:
+        sides = ((one, set(ids) - set(others)), (other, set(others) - set(ids)))
+        lacking = [f"{len(only):,} only in {side.name} ({_some(only)})" for side, only in sides if only]
+        counts = f"{len(ids):,} and {len(others):,}"
+        raise ValueError(f"{problem}: {counts} items, {'; '.join(lacking) or 'in another order'}")
+    for mine, theirs in zip(one.records, other.records, strict=True):
+        if any(mine.get(key) != theirs.get(key) for key in ("context", "reference", "gold emotion")):
+            raise ValueError(f"{problem}: item {mine['id']} has another context, reference or emotion in each")
+
+
+def _some(ids: set[str]) -> str:
+    first = sorted(ids)[:3]
+    return ", ".join(first) + (" …" if len(ids) > len(first) else "")
+
+
+def _names(found: Sequence[Evaluated]) -> list[str]:
+    """The last part of each place, and as much before it as tells it from the others."""
+    parts = [_place_parts(one) for one in found]
+    names = [part[-1] for part in parts]
+    longest = max(map(len, parts))
+    for length in range(2, longest + 1):
+        if len(set(names)) == len(names):
+            break
+        alike = {name for name in names if names.count(name) > 1}
+        names = ["/".join(p[-length:]) if name in alike else name for p, name in zip(parts, names, strict=True)]
+    return names
+
+
+def _place_parts(one: Evaluated) -> tuple[str, ...]:
+    """A run's evaluation is called by the run, and by the decoding that is not its own; any other folder by itself."""
+    if one.from_card:
+        return (*one.place.parts[1:-1], one.name)
+    split, data, part, decoding = (one.about.get(key) for key in ("split", "data", "part", "decoding"))
+    usual = f"{one.place.name}-".startswith((f"{split}-", f"{folder_name(split or '', data, part)}-"))
+    if not usual or one.place.parent.name != "evaluation":
+        return one.place.parts[1:] or (str(one.place),)
+    run = one.place.parents[1]
+    other = decoding is not None and one.place.name.endswith(f"-{decoding}")
+    return (*run.parts[1:-1], f"{run.name}, {decoding}" if other else run.name)
+
+
+def _json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as problem:
+        raise ValueError(f"{file} is no JSON ({problem})") from problem
+
+
+def _records(file: Path) -> list[dict[str, Any]]:
+    found = []
+    with file.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                record = json.loads(line.rstrip())
+            except json.JSONDecodeError as problem:
+                raise ValueError(f"{file} line {number}: no JSON ({json_problem(line.rstrip(), problem)})") from problem
+            if not isinstance(record, dict) or not {"id", "context", "reply"} <= record.keys():
+                raise ValueError(f"{file} line {number}: a record has id, context and reply")
+            found.append(record)
+    return found
+
+
+def _scores(records: Any, file: Path) -> dict[str, Score]:
+    try:
+        return {record["name"]: Score.from_json(record) for record in records}
+    except (KeyError, TypeError, ValueError) as problem:
+        raise ValueError(f"{file}: not a list of scores ({problem})") from problem

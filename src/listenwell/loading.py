@@ -1,0 +1,143 @@
+"""A name or path becomes a system that talks."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args, overload
+
+from listenwell.labels.taxonomy import unknown_name
+from listenwell.weights import REMOTE, find, is_remote, shipped
+
+if TYPE_CHECKING:
+    from listenwell.checkpoint import Checkpoint
+    from listenwell.systems.bot import Bot
+    from listenwell.systems.house.system import House
+    from listenwell.systems.remote.endpoint import Endpoint
+    from listenwell.systems.safety import Cared
+
+HOUSE = "house"
+"""The house system's name."""
+
+FALLBACK = "multi-trs"
+"""What people talk to where the house system cannot run."""
+
+Mode = Literal["rerank", "stream"]
+"""rerank: as the system is made, which may be the best of several candidates; stream: one, word by word as it comes."""
+
+
+def talking() -> dict[str, str]:
+    """The systems at hand that reply, each with a line on what it is; the others are classifiers."""
+    return {name: about for name, place in shipped().items() if (about := _what_replies(place)) is not None}
+
+
+def _what_replies(place: Path) -> str | None:
+    """What the system of this folder is; None if it does not reply. One that cannot be read says so when loaded."""
+    from listenwell.models import entry
+
+    try:
+        model = json.loads((place / "config.json").read_text(encoding="utf-8"))["model"]["name"]
+        known = entry(model)
+    except (OSError, ValueError, KeyError, TypeError):
+        return "unknown"
+    if not getattr(import_module(known.module), known.cls).talks:
+        return None
+    return "listens, plans, writes several replies and says the best" if model == "house-writer" else known.about
+
+
+def default_system() -> str:
+    """The system that people talk to who name none: the house system, where it is at hand and can be run."""
+    return FALLBACK if missing_for_house() else HOUSE
+
+
+def missing_for_house() -> list[str]:
+    """What the house system lacks here: its weights ("house"), libraries, pretrained models; empty where it can run."""
+    from listenwell.backbones.locate import at_hand
+
+    missing = _missing_to_hear()
+    missing += [] if find_spec("peft") is not None else ["peft"]
+    return missing + ([] if at_hand("smollm2") else ["smollm2"])
+
+
+def _missing_to_hear() -> list[str]:
+    """What the house system's classifiers lack: those also serve an endpoint."""
+    from listenwell.backbones.locate import at_hand
+
+    missing = [] if HOUSE in shipped() else [HOUSE]
+    missing += [] if find_spec("transformers") is not None else ["transformers"]
+    return missing + ([] if at_hand("minilm") else ["minilm"])
+
+
+@overload
+def load(
+    name_or_path: str | Path, care: Literal[True] = True, *, base_url: str | None = None, mode: Mode = "rerank"
+) -> Cared: ...
+
+
+@overload
+def load(
+    name_or_path: str | Path, care: Literal[False], *, base_url: str | None = None, mode: Mode = "rerank"
+) -> Bot | Endpoint | House: ...
+
+
+def load(
+    name_or_path: str | Path, care: bool = True, *, base_url: str | None = None, mode: Mode = "rerank"
+) -> Cared | Bot | Endpoint | House:
+    """A system, ready to talk: a trained one, or openai:NAME. With care before it, for people; bare, to be measured.
+
+    The base URL is that of the server which openai:NAME is behind; LISTENWELL_BASE_URL, if it is not given. In the mode
+    stream a reply is one candidate, sooner there, and `stream()` gives it as it grows; rerank is what is measured.
+    """
+    from listenwell.systems.safety import Cared
+
+    if mode not in get_args(Mode):
+        raise ValueError(unknown_name("mode", mode, get_args(Mode)))
+    system: Bot | Endpoint | House
+    if is_remote(name_or_path):
+        system = _remote(str(name_or_path), base_url)
+    elif base_url is not None:
+        raise ValueError(f"--base-url is where the model {REMOTE}NAME is; {name_or_path} is no such name")
+    else:
+        system = _trained(name_or_path)
+    if mode == "stream":
+        system.decoding = system.decoding.streamed()
+    return Cared(system) if care else system
+
+
+def _trained(name_or_path: str | Path) -> Bot | House:
+    from listenwell import checkpoint
+
+    made = checkpoint.load(find(name_or_path))
+    if not made.model.talks:
+        raise ValueError(f"{name_or_path}: {made.name} reads and does not talk; listenwell evaluate measures it")
+    return made_to_talk(made)
+
+
+def made_to_talk(made: Checkpoint) -> Bot | House:
+    """The system that a checkpoint of a model that talks is: alone, or with the parts that make it the house system."""
+    from listenwell.classifiers.label_cache import HOUSE_PARTS
+    from listenwell.systems.bot import Bot
+
+    if set(HOUSE_PARTS) <= set(made.parts):
+        from listenwell.systems.house.system import House
+
+        return House.of(made)
+    return Bot(made)
+
+
+def _remote(name: str, base_url: str | None) -> Endpoint | House:
+    """An endpoint; where the house system can be run, with its ears and its plan before it, and its choice behind."""
+    from listenwell.systems.remote.endpoint import endpoint
+
+    writer = endpoint(name, base_url)
+    if _missing_to_hear():
+        return writer
+    from listenwell.checkpoint import load_decoding, load_parts
+    from listenwell.systems.house.system import House
+
+    place = shipped()[HOUSE]
+    own = load_decoding(place)
+    writer = writer.with_decoding(candidates=own.candidates, rerank=own.rerank, lean=own.lean)
+    return House(load_parts(place), writer)

@@ -1,0 +1,311 @@
+"""System: anything that replies to a dialogue. Bot: a trained model with its tokenizer and its decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Literal, Protocol, TypeVar, Unpack
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from listenwell.checkpoint import Checkpoint, HasCheckpoint
+from listenwell.classifiers.label_cache import LABELLER, Labels, Remembered, label_contexts, load_labeller
+from listenwell.contract import Batch, Controls, Model, State, Steps
+from listenwell.data.batching import EncodingConfig, collate, encode, ordered_batches
+from listenwell.data.dialogue import Dialogue, Example, Talk, Turn, readable
+from listenwell.decoding import Decoding, Guided, Hypothesis, decode, paired, stream
+from listenwell.labels.taxonomy import EMOTIONS, LABELS
+from listenwell.systems.controls import Asked, for_this_call
+from listenwell.systems.reply import Candidate, Reply
+from listenwell.text import Tokenizer, words
+
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class Likelihoods:
+    """What perplexity is made of, an entry an item."""
+
+    nll: np.ndarray
+    """−log p(reply), the end token counted."""
+    tokens: np.ndarray
+    """Of the system's own tokenizer, the end token counted."""
+    words: np.ndarray
+    """By the word-level tokenizer, the end not counted."""
+    unknown: np.ndarray
+    """Target words that the system's vocabulary lacks."""
+    unseen_types: int
+    """How many different such words the items have."""
+
+
+class System(Protocol):
+    """What everything above models talks to."""
+
+    name: str
+
+    def reply(self, talk: Talk, controls: Controls | None = None) -> Reply: ...
+
+    def replies(
+        self,
+        talks: Sequence[Talk],
+        controls: Controls | None = None,
+        done: Callable[[int], None] | None = None,
+        first: int = 0,
+    ) -> list[Reply]:
+        """One reply a dialogue; `done` is told how many more are ready.
+
+        What is drawn for a dialogue goes by its place in a corpus; `first` is that of the first one.
+        """
+        ...
+
+    def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
+        """None where it cannot be had, as from an endpoint."""
+        ...
+
+
+def as_context(talk: Talk, controls: Controls | None = None) -> tuple[Turn, ...]:
+    """The turns to reply to. A dialogue that ends with the listener has nothing to reply to.
+
+    A situation that the user tells beforehand is the speaker's first words. That of a dialogue is not read: a corpus
+    has it, and no listener heard it.
+    """
+    dialogue = Dialogue.from_talk(talk)
+    if dialogue.turns[-1].speaker != "speaker":
+        raise ValueError("the last turn is the listener's own; a reply answers a turn of the speaker")
+    if not any(turn.text.strip() for turn in dialogue.turns):
+        raise ValueError("there is nothing to reply to: every turn is empty")
+    turns = tuple(replace(turn, text=readable(turn.text)) for turn in dialogue.turns)
+    told = "" if controls is None or controls.situation is None else readable(controls.situation).strip()
+    return _begun_with(told, turns) if told else turns
+
+
+def as_contexts(talks: Iterable[Talk], controls: Controls | None = None) -> list[tuple[Turn, ...]]:
+    """The turns to reply to, of each conversation."""
+    return _each(talks, lambda talk: as_context(talk, controls))
+
+
+def as_dialogues(talks: Iterable[Talk]) -> list[Dialogue]:
+    return _each(talks, Dialogue.from_talk)
+
+
+def _each(talks: Iterable[Talk], read: Callable[[Talk], Result]) -> list[Result]:
+    """Each conversation, read; what is wrong with one names its place, and one alone is not taken for many."""
+    if isinstance(talks, str | bytes | Dialogue | Mapping) or not isinstance(talks, Iterable):
+        raise TypeError(f"replies() takes a list of conversations, found {type(talks).__name__}; reply() takes one")
+    found = []
+    for number, talk in enumerate(talks, 1):
+        if isinstance(talk, Mapping | Turn):
+            raise TypeError(f"conversation {number} is a single turn; replies() takes a list of lists of turns")
+        try:
+            found.append(read(talk))
+        except (TypeError, ValueError) as problem:
+            raise type(problem)(f"conversation {number}: {problem}") from problem
+    return found
+
+
+def _begun_with(told: str, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """In the speaker's first turn, and no turn of its own: in all that a model has read the two take turns."""
+    first = next(index for index, turn in enumerate(turns) if turn.speaker == "speaker")
+    begun = replace(turns[first], text=f"{told}\n{turns[first].text}")
+    return (*turns[:first], begun, *turns[first + 1 :])
+
+
+def draw_number(context: Sequence[Turn]) -> int:
+    """What is drawn in answering goes by this number and the seed: the same where the same was said, new at every turn.
+
+    In a corpus the place of an item is its number instead.
+    """
+    said = "\n".join(f"{turn.speaker}: {turn.text}" for turn in context)
+    return int.from_bytes(blake2b(said.encode("utf-8", "replace"), digest_size=8).digest())
+
+
+Precision = Literal["", "bf16"]
+"""bf16: the layers are computed in half the bits, on machines that do that faster. The choice of words never is."""
+
+
+class Bot(HasCheckpoint):
+    """A trained model that talks.
+
+    >>> listenwell.load("multi-trs").reply(["I lost my job today"]).text
+    """
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.name = checkpoint.name
+        self.checkpoint = checkpoint
+        self.model: Model = checkpoint.model.eval()
+        self.tokenizer: Tokenizer = checkpoint.tokenizer
+        self.encoding: EncodingConfig = checkpoint.encoding
+        self.decoding: Decoding = checkpoint.decoding
+        part = checkpoint.parts.get(LABELLER)
+        # Asked again and again for the same turns: by the next turn of a talk, by replies, by likelihoods.
+        self.labeller: Labels | None = None if part is None else Remembered(load_labeller(part))
+        """What it hears in a turn, where the model reads that."""
+        self.precision: Precision = ""
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self.precision == "bf16"):
+            yield
+
+    @property
+    def takes_label(self) -> bool:
+        """Whether `Controls.label` says how it replies."""
+        return self.model.takes_label
+
+    def with_decoding(self, **changes: object) -> Bot:
+        """The same model, speaking another way."""
+        other = copy(self)
+        other.decoding = replace(self.decoding, **changes)  # type: ignore[arg-type]
+        return other
+
+    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
+        bot, controls = for_this_call(self, controls, named)
+        context = as_context(talk, controls)
+        return bot._replies([context], controls, [draw_number(context)])[0]
+
+    def replies(
+        self,
+        talks: Sequence[Talk],
+        controls: Controls | None = None,
+        done: Callable[[int], None] | None = None,
+        first: int = 0,
+        **named: Unpack[Asked],
+    ) -> list[Reply]:
+        bot, controls = for_this_call(self, controls, named)
+        contexts = as_contexts(talks, controls)
+        return bot._replies(contexts, controls, range(first, first + len(contexts)), done)
+
+    def _replies(
+        self,
+        contexts: Sequence[tuple[Turn, ...]],
+        controls: Controls | None,
+        numbers: Sequence[int],
+        done: Callable[[int], None] | None = None,
+    ) -> list[Reply]:
+        """`numbers` say what is drawn for each."""
+        found: dict[int, Reply] = {}
+        items = self._heard([Example(str(index), context) for index, context in enumerate(contexts)])
+        for batch in self._batches(items, tokens=6_000, examples=64):
+            drawn = tuple(numbers[row] for row in batch.rows)
+            with self._computing():
+                state, steps, begun = self._writing(replace(batch, rows=drawn), controls)
+                hypotheses = decode(steps, begun, self.decoding, items=drawn, **self._ends())
+            for position, row in enumerate(batch.rows):
+                found[row] = self._explain(hypotheses[position], state, position, items[row].context)
+            if done is not None:
+                done(len(batch))
+        return [found[index] for index in range(len(items))]
+
+    def stream(
+        self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
+    ) -> Generator[str, None, Reply]:
+        """The reply as it grows: each item is the whole text so far, since words join as more come.
+
+        What the generator returns at its end is the reply, explained; without candidates, as no other was considered.
+        """
+        bot, controls = for_this_call(self, controls, named)
+        return bot._stream(as_context(talk, controls), controls)
+
+    def _stream(self, context: tuple[Turn, ...], controls: Controls | None) -> Generator[str, None, Reply]:
+        (item,) = self._heard([Example("0", context)])
+        (batch,) = self._batches([item])
+        number = draw_number(item.context)
+        options = self.decoding.streamed()
+        with torch.inference_mode():
+            state, steps, begun = self._writing(replace(batch, rows=(number,)), controls)
+        tokens: list[int] = []
+        for token in stream(steps, begun, options, item=number, **self._ends()):
+            tokens.append(token)
+            yield self.tokenizer.decode(tokens)
+        written = Hypothesis(tokens, score=0.0, logprob=0.0, finished=len(tokens) < options.max_length)
+        return replace(self._explain([written], state, 0, item.context), candidates=())
+
+    def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
+        generator = torch.Generator().manual_seed(0)
+        return self._likelihoods(items, lambda batch: self.model.score(batch, generator), done)
+
+    def oracle_likelihoods(
+        self, items: Sequence[Example], done: Callable[[int], None] | None = None
+    ) -> Likelihoods | None:
+        """What the replies would cost if their true labels were told; None for a model that knows no labels."""
+        score = getattr(self.model, "oracle_score", None)
+        return self._likelihoods(items, score, done) if score is not None and self.takes_label else None
+
+    def _likelihoods(
+        self, items: Sequence[Example], score: Callable[[Batch], Tensor], done: Callable[[int], None] | None
+    ) -> Likelihoods:
+        nll, tokens = np.zeros(len(items)), np.zeros(len(items))
+        for batch in self._batches(self._heard(items), tokens=12_000):
+            assert batch.reply is not None
+            with self._computing():
+                nll[list(batch.rows)] = score(batch).numpy()
+            tokens[list(batch.rows)] = batch.reply.mask.sum(1).numpy()
+            if done is not None:
+                done(len(batch))
+        spoken = [words(item.reply.text) for item in items if item.reply is not None]
+        lacking = self._lacking(spoken)
+        return Likelihoods(
+            nll=nll,
+            tokens=tokens,
+            words=np.array([len(reply) for reply in spoken]),
+            unknown=np.array([sum(word in lacking for word in reply) for reply in spoken]),
+            unseen_types=len(lacking),
+        )
+
+    def _lacking(self, spoken: Iterable[list[str]]) -> set[str]:
+        if self.tokenizer.kind != "word":
+            return set()  # sub-words spell every word
+        vocabulary = self.tokenizer.backend.get_vocab()
+        return {word for reply in spoken for word in reply if word not in vocabulary}
+
+    def _heard(self, items: Sequence[Example]) -> Sequence[Example]:
+        """The items with what is heard in each turn of their contexts."""
+        return items if self.labeller is None else label_contexts(items, self.labeller)
+
+    def _batches(self, items: Sequence[Example], tokens: int = 6_000, examples: int = 0) -> Iterator[Batch]:
+        data = encode(items, self.tokenizer, self.encoding)
+        for rows in ordered_batches(data.lengths(), examples=examples, tokens=tokens):
+            yield collate(data, rows, self.tokenizer.pad)
+
+    def _writing(self, batch: Batch, controls: Controls | None) -> tuple[State, Steps, State]:
+        """What the model makes of a batch; what writes the replies, and from which state."""
+        state = self._understand(batch, controls)
+        if not self.decoding.guidance or not self.takes_label or controls is None or controls.label is None:
+            return state, self.model, state
+        otherwise = self._understand(batch, replace(controls, label=None))
+        return state, Guided(self.model, self.decoding.guidance), paired(state, otherwise)
+
+    def _understand(self, batch: Batch, controls: Controls | None) -> State:
+        generator = torch.Generator().manual_seed(self.decoding.seed)
+        return self.model.understand(batch, controls, generator=generator)
+
+    def _ends(self) -> dict:
+        return {"start": self.tokenizer.start, "end": self.tokenizer.end, "banned": self.tokenizer.banned}
+
+    def _explain(self, hypotheses: list[Hypothesis], state: State, row: int, context: Sequence[Turn]) -> Reply:
+        candidates = tuple(Candidate(self.tokenizer.decode(h.tokens), h.score) for h in hypotheses)
+        emotions: dict[str, float] = {}
+        if "emotion" in state.beliefs:
+            chances = state.beliefs["emotion"][row].exp().tolist()
+            emotions = dict(sorted(zip(EMOTIONS, chances, strict=True), key=lambda pair: -pair[1]))
+        label = int(state.beliefs["label"][row].argmax()) if "label" in state.beliefs else None
+        reasons = self.model.reasons(state, row)
+        heard = None
+        if self.labeller is not None:
+            names = [turn.label.name if turn.label else None for turn in context]
+            reasons = {"heard": names, **reasons}
+            heard = names[-1] if names[-1] in EMOTIONS else None  # an intent is no emotion
+        return Reply(
+            text=candidates[0].text,
+            emotion=next(iter(emotions), heard),
+            emotions=emotions,
+            label=None if label is None else LABELS[label],
+            reasons=reasons,
+            candidates=candidates,
+            system=self.name,
+        )

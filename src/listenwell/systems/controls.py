@@ -1,0 +1,146 @@
+"""What a person may ask of a reply, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar
+
+from listenwell.labels.taxonomy import label_id, unknown_name
+
+if TYPE_CHECKING:
+    from listenwell.contract import Controls
+    from listenwell.decoding import Lean, Rerank
+
+
+class Written(TypedDict, total=False):
+    """How one reply is to be written: the options of `Decoding`, of which those not named stay the system's own."""
+
+    method: Literal["greedy", "sample", "beam"]
+    max_length: int
+    min_length: int
+    temperature: float
+    top_k: int
+    top_p: float
+    beams: int
+    length_penalty: float
+    early: bool
+    block_ngrams: int
+    guidance: float
+    candidates: int
+    rerank: Rerank | Mapping[str, float]
+    lean: Lean | Mapping[str, float]
+    seed: int
+
+
+class Asked(Written, total=False):
+    """All that may be asked of a reply by name."""
+
+    intent: str | None
+    positivity: float | None
+    situation: str | None
+
+
+OF_CONTROLS = ("intent", "positivity", "situation")
+METHOD_OF = {"temperature": "sample", "top_k": "sample", "top_p": "sample", "beams": "beam"}
+"""The methods that options are for: who names such an option and no method means this one."""
+
+
+class Speaks(Protocol):
+    """A system whose way of writing can be changed in a copy of it."""
+
+    name: str
+
+
+S = TypeVar("S", bound=Speaks)
+
+
+def for_this_call(system: S, controls: Controls | None, named: Mapping[str, Any]) -> tuple[S, Controls | None]:
+    """The system as it speaks in one call, and what is asked of the reply. The system itself stays as it is."""
+    from listenwell.contract import Controls
+
+    if controls is not None and not isinstance(controls, Controls):
+        raise TypeError(f"controls are {controls!r}, expected Controls; or ask by name, such as intent='consoling'")
+    for name in named:
+        if name not in Asked.__annotations__:
+            raise TypeError(unknown_name("option of a reply", name, Asked.__annotations__))
+    told = {name: value for name, value in named.items() if name in OF_CONTROLS}
+    found = asked(system, **told)
+    if found is not None and controls is not None:
+        raise ValueError(f"{', '.join(told)}: ask by name or by controls, not both")
+    changes = {name: value for name, value in named.items() if name not in OF_CONTROLS}
+    return _speaking(system, changes) if changes else system, found or controls
+
+
+def _speaking(system: S, changes: dict[str, Any]) -> S:
+    """A copy of the system that writes so."""
+    own = getattr(system, "decoding", None)
+    if own is None or not hasattr(system, "with_decoding"):
+        raise ValueError(f"{system.name} writes in one way alone and cannot be given {', '.join(changes)}")
+    implied = next((METHOD_OF[name] for name in changes if name in METHOD_OF), None)
+    if implied and "method" not in changes:
+        changes = {**changes, "method": implied}
+    for name in ("rerank", "lean"):
+        if isinstance(changes.get(name), Mapping):
+            changes[name] = _changed(getattr(own, name), changes[name], name)
+    return system.with_decoding(**changes)
+
+
+def _changed(own: Any, changes: Mapping[str, float], name: str) -> Any:
+    from dataclasses import asdict, replace
+
+    for key in changes:
+        if key not in asdict(own):
+            raise TypeError(unknown_name(f"option of {name}", key, asdict(own)))
+    return replace(own, **changes)
+
+
+def asked(bot: Any, intent: str | None = None, positivity: float | None = None, situation: str | None = None) -> Any:
+    """The controls that an intent, a positivity from 0 to 1 and a situation stand for; None if none is given.
+
+    A name that is unknown, a number that is no share, or a system that would not heed them, is told.
+    """
+    from listenwell.contract import Controls
+
+    if intent is None and positivity is None and situation is None:
+        return None
+    return Controls(
+        label=None if intent is None else _intent(bot, intent),
+        positivity=None if positivity is None else _positivity(bot, positivity),
+        situation=None if situation is None else _situation(situation),
+    )
+
+
+def lean(bot: Any, positivity: float | None) -> None:
+    """Lets a system lean so far in all its replies, which its decoding then tells; its own way for None."""
+    from dataclasses import replace
+
+    if positivity is not None:
+        leaning = replace(bot.decoding.lean, positivity=_positivity(bot, positivity))
+        bot.decoding = replace(bot.decoding, lean=leaning)
+
+
+def _intent(bot: Any, intent: str) -> str:
+    if not isinstance(intent, str):
+        raise TypeError(f"intent is {intent!r}, expected the name of a label, such as 'consoling'")
+    name = intent.strip().lower()
+    label_id(name)
+    if not getattr(bot, "takes_label", False):
+        raise ValueError(
+            f"{bot.name} chooses no intent for its replies and cannot be asked for one; house and meed2 can"
+        )
+    return name
+
+
+def _positivity(bot: Any, positivity: float) -> float:
+    from listenwell.decoding.options import check_positivity
+
+    check_positivity(positivity)
+    if not getattr(bot, "takes_positivity", False):
+        raise ValueError(f"{bot.name} does not lean towards a mood and cannot be asked to; house can")
+    return positivity
+
+
+def _situation(situation: str) -> str:
+    if not isinstance(situation, str):
+        raise TypeError(f"situation is {situation!r}, expected a text")
+    return situation

@@ -1,0 +1,34 @@
+"""How sure the house system's writer is of the emotion that it reads, fitted on dialogues whose emotion is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+import numpy as np
+
+from listenwell.checkpoint import Checkpoint
+from listenwell.classifiers.calibration import Calibration, fit_head, gold_emotion
+from listenwell.data.dialogue import Example
+from listenwell.systems.house.writer import Voice
+
+CHUNK = 256
+"""Dialogues that a writer reads at a time."""
+
+
+def calibrate_writer(
+    made: Checkpoint, items: Sequence[Example], done: Callable[[int], None] | None = None
+) -> dict[str, Calibration]:
+    """Sets the temperature of the emotion that a writer hears, by dialogues whose emotion is known."""
+    voice, gold = Voice(made), np.array([gold_emotion(item) for item in items])
+    voice.model.emotion.temperature.fill_(1.0)
+    log_probs = []
+    for begin in range(0, len(items), CHUNK):
+        log_probs.append(voice.feel(items[begin : begin + CHUNK]))
+        if done is not None:
+            done(len(log_probs[-1]))
+    found = fit_head(voice.model.emotion, np.concatenate(log_probs), gold) if log_probs else None
+    if found is None:
+        raise ValueError("there is nothing to calibrate by: no dialogue has an emotion")
+    made.meta["calibration"] = {"emotion": asdict(found)}
+    return {"emotion": found}

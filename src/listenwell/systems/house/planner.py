@@ -1,0 +1,157 @@
+"""Planning: what the next reply does, from what was heard; visible, and to be overruled.
+
+It starts from what people do, the listener's p(label of the reply | dialogue), and leans on it by how much each label
+lifts the mood (`positivity`, 0 to 1):
+
+    p(l) ∝ p(l | dialogue) · exp(positivity · strength · lift(l))
+
+How much a label lifts depends on where the dialogue stands:
+
+- *share*: the speaker feels well. To mirror that is right, as MIME does: the positive emotions lift most.
+- *acknowledge*: the speaker feels bad, and no reply has acknowledged it yet. To acknowledge, to sympathize, to console
+  or to ask lifts; to encourage, to suggest and to be cheerful comes too early, and is leaned away from: however strong
+  the lean, these never become likelier than they are among people.
+- *lift*: the speaker feels bad, and it was acknowledged. To encourage, to wish well and to console lifts.
+
+Which emotions are positive is MIME's division.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from listenwell.classifiers.listener import Heard
+from listenwell.contract import Controls
+from listenwell.data.dialogue import Turn
+from listenwell.decoding.options import Lean, check_positivity
+from listenwell.labels.taxonomy import EMOTIONS, LABELS, NEGATIVE, NEUTRAL, POSITIVE, label_id, polarity
+
+Phase = Literal["share", "acknowledge", "lift"]
+
+ACKNOWLEDGES: frozenset[str] = frozenset({"acknowledging", "sympathizing", "consoling"}) | NEGATIVE
+"""What a listener's turn is heard as when it takes up a negative feeling: these intents, or a feeling like it."""
+
+PREMATURE: frozenset[str] = frozenset({"encouraging", "suggesting"}) | POSITIVE - {"caring", "surprised"}
+"""What comes too early while a negative feeling is not acknowledged. One may be surprised by bad news, and care."""
+
+LIFT: dict[str, float] = {
+    **{name: 0.6 if name in POSITIVE else -0.6 for name in EMOTIONS},
+    "encouraging": 1.0,
+    "wishing": 0.8,
+    "consoling": 0.6,
+    "suggesting": 0.4,
+    "sympathizing": 0.3,
+    "acknowledging": 0.1,
+    "agreeing": 0.1,
+    "questioning": 0.0,
+    NEUTRAL: 0.0,
+}
+"""How much each label lifts the mood of somebody who feels bad and was heard, from -1 to 1."""
+
+LIFTS: dict[Phase, dict[str, float]] = {
+    "lift": LIFT,
+    # There is nothing to console: those who feel well would be puzzled.
+    "share": {**LIFT, **dict.fromkeys(POSITIVE, 1.0), "consoling": -0.6, "sympathizing": -0.6},
+    # What is premature is lowest of all, so that no lean makes it likelier.
+    "acknowledge": {
+        **dict.fromkeys(LABELS, 0.0),
+        **dict.fromkeys(PREMATURE, -1.0),
+        "acknowledging": 1.0,
+        "sympathizing": 1.0,
+        "consoling": 0.8,
+        "questioning": 0.5,
+    },
+}
+"""How much each label lifts in each phase."""
+
+REASONS: dict[Phase, str] = {
+    "share": "positive feeling: share it",
+    "acknowledge": "negative feeling not yet acknowledged: acknowledge before encouraging",
+    "lift": "negative feeling acknowledged: now lift the mood",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the next reply does, and why."""
+
+    label: str
+    """One of the 41."""
+    chances: dict[str, float]
+    """How probable each label is after the lean, likeliest first; certain where one was asked for."""
+    positivity: float
+    """How far it leaned."""
+    reason: str
+    """One sentence for people."""
+    expected: dict[str, float]
+    """What people would do: the chances before the lean, likeliest first."""
+    phase: Phase
+    """Where the dialogue stands, whatever was asked for."""
+
+
+class Planner:
+    """From what was heard to a plan."""
+
+    def __init__(self, leaning: Lean | None = None) -> None:
+        self.leaning = Lean() if leaning is None else leaning
+
+    def plan(
+        self, heard: Heard, context: Sequence[Turn], labels: Sequence[str], controls: Controls | None = None
+    ) -> Plan:
+        """`labels` are what each turn of the context was heard as, one of the 41, by a classifier of utterances."""
+        controls = controls or Controls()
+        positivity = self.leaning.positivity if controls.positivity is None else check_positivity(controls.positivity)
+        feels_bad = is_negative(heard.emotions if controls.emotion is None else {controls.emotion: 1.0})
+        phase = find_phase(feels_bad, context, labels)
+        if controls.label is not None:
+            label_id(controls.label)
+            chances = {controls.label: 1.0} | {name: 0.0 for name in LABELS if name != controls.label}
+            reason = f"asked for: {controls.label}"
+        else:
+            chances = lean(heard.labels, LIFTS[phase], positivity * self.leaning.strength)
+            reason = REASONS[phase] if positivity > 0 else "no lean: what people would likeliest do"
+            reason += "" if controls.emotion is None else f" (told that the speaker feels {controls.emotion})"
+        return Plan(next(iter(chances)), chances, positivity, reason, dict(heard.labels), phase)
+
+
+def find_phase(feels_bad: bool, context: Sequence[Turn], labels: Sequence[str]) -> Phase:
+    """Where a dialogue stands, by the speaker's feeling and what each turn so far was heard as."""
+    if not feels_bad:
+        return "share"
+    return "lift" if is_acknowledged(context, labels) else "acknowledge"
+
+
+def is_negative(emotions: Mapping[str, float]) -> bool:
+    """Whether more than half of what was heard is negative, however it divides among the emotions."""
+    return sum(chance for name, chance in emotions.items() if polarity(name) == "negative") > 0.5
+
+
+def is_acknowledged(context: Sequence[Turn], labels: Sequence[str]) -> bool:
+    """Whether a turn of the listener took up the negative feeling.
+
+    One that came while only good was told could not: "that is great" is no answer to what is said after it.
+    """
+    told = False
+    for turn, label in zip(context, labels, strict=True):
+        label_id(label)
+        if turn.speaker == "speaker":
+            told = told or label not in POSITIVE
+        elif told and label in ACKNOWLEDGES:
+            return True
+    return False
+
+
+def lean(chances: Mapping[str, float], lift: Mapping[str, float], by: float) -> dict[str, float]:
+    """p(l) ∝ p(l) · exp(by · lift(l)), likeliest first."""
+    return _ranked({name: chance * math.exp(by * lift[name]) for name, chance in chances.items()})
+
+
+def _ranked(weights: Mapping[str, float]) -> dict[str, float]:
+    """As shares of one, the largest first; of equals the one with the lower id."""
+    total = sum(weights.values())
+    return {
+        name: weights[name] / total for name in sorted(weights, key=lambda name: (-weights[name], LABELS.index(name)))
+    }

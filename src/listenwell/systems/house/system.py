@@ -1,0 +1,274 @@
+"""The house system: it listens, plans what to do, writes several replies and says the one that fits best.
+
+context ─ listener ─▶ emotion, what people would do ─┐
+        ─ labeller ─▶ what each turn expresses ──────┴─ planner ─▶ plan ─ writer ─▶ candidates ─ rerank ─▶ reply
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Unpack
+
+import numpy as np
+import torch
+
+from listenwell.checkpoint import Checkpoint
+from listenwell.classifiers.label_cache import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT, Remembered
+from listenwell.classifiers.labeller import Labeller
+from listenwell.classifiers.listener import Heard, Listening, heard_of
+from listenwell.contract import Controls
+from listenwell.data.dialogue import Dialogue, Example, Turn
+from listenwell.decoding import Decoding
+from listenwell.labels.taxonomy import LABEL_ID
+from listenwell.metrics.positivity import leaning
+from listenwell.systems.bot import Likelihoods, Precision, Talk, as_context, as_contexts, draw_number
+from listenwell.systems.controls import Asked, for_this_call
+from listenwell.systems.house.planner import Plan, Planner
+from listenwell.systems.house.reranking import fresh, new, uplift
+from listenwell.systems.house.writer import Voice
+from listenwell.systems.reply import Candidate, Reply
+
+if TYPE_CHECKING:
+    from listenwell.systems.remote.endpoint import Endpoint
+
+LEAST = float(np.log(0.01))
+"""The log-probability below which a reply simply does not do what was planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A dialogue with what was heard in it and what is to be done."""
+
+    context: tuple[Turn, ...]
+    heard: Heard
+    labels: tuple[str, ...]
+    """What each turn was heard as."""
+    plan: Plan
+
+    @property
+    def last(self) -> str:
+        return self.context[-1].text
+
+    def earlier_replies(self) -> list[str]:
+        return [turn.text for turn in self.context if turn.speaker == "listener"]
+
+
+class House:
+    """Listens, plans, replies. With an endpoint, that writes the candidates; listening and planning stay ours."""
+
+    takes_label = True
+    takes_positivity = True
+
+    def __init__(self, parts: Mapping[str, Checkpoint], writer: Voice | Endpoint) -> None:
+        if lacking := [name for name in HOUSE_PARTS if name not in parts]:
+            raise ValueError(f"the house system lacks {', '.join(lacking)} among the parts of its checkpoint")
+        self.listening = Listening(parts[LISTENER])
+        self.labeller = Labeller(parts[LABELLER])
+        # Every turn of a conversation is heard again at the next one.
+        self._turn_labels = Remembered(self.labeller)
+        self.sentiment = Labeller(parts[SENTIMENT], "polarity")
+        self.writer = writer
+        self.name = "house" if isinstance(writer, Voice) else writer.name
+
+    @classmethod
+    def of(cls, made: Checkpoint) -> House:
+        return cls(made.parts, Voice(made))
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What an evaluation notes of an endpoint."""
+        return {} if isinstance(self.writer, Voice) else self.writer.about
+
+    @property
+    def decoding(self) -> Decoding:
+        return self.writer.decoding
+
+    @decoding.setter
+    def decoding(self, decoding: Decoding) -> None:
+        self.writer.decoding = decoding
+
+    @property
+    def precision(self) -> Precision:
+        """Of the writer; whoever listens and chooses stays in full."""
+        return self.writer.precision if isinstance(self.writer, Voice) else ""
+
+    @precision.setter
+    def precision(self, precision: Precision) -> None:
+        if not isinstance(self.writer, Voice):
+            raise ValueError(f"{self.name} computes in a precision of its own; leave --precision out")
+        self.writer.precision = precision
+
+    def with_decoding(self, **changes: object) -> House:
+        """The same system, speaking another way."""
+        other = copy(self)
+        other.writer = self.writer.with_decoding(**changes)  # type: ignore[assignment]
+        return other
+
+    # Listen and plan
+
+    def plan(self, talks: Sequence[Talk], controls: Controls | None = None, to_answer: bool = False) -> list[Planned]:
+        """What is heard in each dialogue, and what is to be done; with `to_answer`, by who then does it."""
+        return self._plan(as_contexts(talks, controls), controls, to_answer)
+
+    def _plan(self, contexts: Sequence[tuple[Turn, ...]], controls: Controls | None, to_answer: bool) -> list[Planned]:
+        said = self._turn_labels.label([turn.text for context in contexts for turn in context])
+        ends = accumulate((len(context) for context in contexts), initial=0)
+        labels = [tuple(label.name for label in said[begin:end]) for begin, end in pairwise(ends)]
+        planner = Planner(self.decoding.lean)
+        return [
+            Planned(context, heard, turns, planner.plan(heard, context, turns, controls))
+            for context, heard, turns in zip(contexts, self.hear(contexts, to_answer), labels, strict=True)
+        ]
+
+    def hear(self, contexts: Sequence[tuple[Turn, ...]], to_answer: bool = False) -> list[Heard]:
+        """What is heard in each dialogue: of the emotion, what the listener and the writer agree on, √(p q) scaled.
+
+        With `to_answer` the writer remembers its reading, and goes on from it when it replies.
+        """
+        found = self.listening.log_probs(contexts)
+        if isinstance(self.writer, Voice):
+            items = [Example(str(row), context) for row, context in enumerate(contexts)]
+            felt = self.writer.feel(items, to_answer)
+            both = (found["emotion"] + felt) / 2
+            found["emotion"] = both - np.logaddexp.reduce(both, axis=1, keepdims=True)
+        return heard_of(found)
+
+    # Reply
+
+    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
+        house, controls = for_this_call(self, controls, named)
+        planned = house._plan([as_context(talk, controls)], controls, to_answer=True)
+        return house._replies(planned, [draw_number(one.context) for one in planned])[0]
+
+    def replies(
+        self,
+        talks: Sequence[Talk],
+        controls: Controls | None = None,
+        done: Callable[[int], None] | None = None,
+        first: int = 0,
+        **named: Unpack[Asked],
+    ) -> list[Reply]:
+        house, controls = for_this_call(self, controls, named)
+        planned = house.plan(talks, controls, to_answer=True)
+        return house._replies(planned, range(first, first + len(planned)), done)
+
+    def _replies(
+        self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None = None
+    ) -> list[Reply]:
+        """`numbers` say what is drawn for each."""
+        ranked = self.rerank(planned, self._write(planned, numbers, done))
+        return [self._explain(one, candidates) for one, candidates in zip(planned, ranked, strict=True)]
+
+    def stream(
+        self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
+    ) -> Generator[str, None, Reply]:
+        """One candidate as it grows: sooner there, and not the best of several."""
+        house, controls = for_this_call(self, controls, named)
+        return house._stream(as_context(talk, controls), controls)
+
+    def _stream(self, context: tuple[Turn, ...], controls: Controls | None) -> Generator[str, None, Reply]:
+        (one,) = self._plan([context], controls, to_answer=True)
+        text = ""
+        growing = (
+            self.writer.say(_item(0, one), _plans([one]), draw_number(one.context))
+            if isinstance(self.writer, Voice)
+            else self.writer.stream(Dialogue("", one.context), Controls(label=one.plan.label))
+        )
+        for text in growing:
+            yield text
+        return replace(self._explain(one, [Candidate(text, 0.0)]), candidates=())
+
+    def _write(
+        self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None
+    ) -> list[list[Candidate]]:
+        if isinstance(self.writer, Voice):
+            items = [_item(row, one) for row, one in enumerate(planned)]
+            return self.writer.write(items, _plans(planned), numbers, done)
+        asked = [(one.context, Controls(label=one.plan.label)) for one in planned]
+        return self.writer.many_candidates(asked, done)
+
+    # Choose
+
+    def rerank(self, planned: Sequence[Planned], written: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
+        """The candidates of each dialogue, best first, with what each was weighed by."""
+        weights = self.decoding.rerank
+        if not weights:
+            return [list(candidates) for candidates in written]
+        pairs = [(one, candidate) for one, candidates in zip(planned, written, strict=True) for candidate in candidates]
+        columns = {name: values for name, values in self._terms(pairs) if getattr(weights, name)}
+        weighed = []
+        for row, (_, candidate) in enumerate(pairs):
+            terms = {name: float(values[row]) for name, values in columns.items()}
+            weighed.append(replace(candidate, score=weights.total(terms), terms=terms))
+        ends = accumulate((len(candidates) for candidates in written), initial=0)
+        return [
+            sorted(weighed[begin:end], key=lambda candidate: candidate.score, reverse=True)
+            for begin, end in pairwise(ends)
+        ]
+
+    def _terms(self, pairs: Sequence[tuple[Planned, Candidate]]) -> Iterable[tuple[str, np.ndarray | list[float]]]:
+        """Each term of `reranking` for all candidates together; those without weight are not computed."""
+        weights = self.decoding.rerank
+        texts = [candidate.text for _, candidate in pairs]
+        if weights.likelihood and isinstance(self.writer, Voice):
+            yield "likelihood", [candidate.score for _, candidate in pairs]
+        heard = self.labeller.log_probs(texts) if weights.plan or weights.positivity else np.empty((0, 0))
+        if weights.plan:
+            wanted = [LABEL_ID[one.plan.label] for one, _ in pairs]
+            yield "plan", heard[np.arange(len(texts)), wanted].clip(LEAST)
+        if weights.consensus and isinstance(self.writer, Voice):
+            yield "consensus", self.writer.consensus([one.last for one, _ in pairs], texts)
+        if weights.positivity:
+            turns = [one.last for one, _ in pairs]
+            gain = leaning(self.sentiment.distribution(texts)) - leaning(self.sentiment.distribution(turns))
+            labels = [self.labeller.names[index] for index in heard.argmax(axis=1)]
+            yield (
+                "positivity",
+                [uplift(g, one.plan, name) for g, (one, _), name in zip(gain, pairs, labels, strict=True)],
+            )
+        yield "fresh", [fresh(text) for text in texts]
+        yield "new", [new(text, one.earlier_replies()) for (one, _), text in zip(pairs, texts, strict=True)]
+
+    def _explain(self, one: Planned, candidates: Sequence[Candidate]) -> Reply:
+        plan = one.plan
+        reasons = {
+            "heard": list(one.labels),
+            "plan": plan.reason,
+            "positivity": plan.positivity,
+            "probability": plan.chances[plan.label],
+            "likeliest": dict(list(plan.expected.items())[:3]),
+        }
+        return Reply(
+            text=candidates[0].text,
+            emotion=one.heard.emotion,
+            emotions=one.heard.emotions,
+            label=plan.label,
+            reasons=reasons,
+            candidates=tuple(candidates),
+            system=self.name,
+        )
+
+    # Measure
+
+    def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
+        """The plan is summed out by what people would do, without the lean: that is a choice in use."""
+        if not isinstance(self.writer, Voice):
+            return None
+        chances = self.listening.log_probs([item.context for item in items])["label"]
+        return self.writer.likelihoods_by(items, torch.from_numpy(chances), done)
+
+    def oracle_likelihoods(
+        self, items: Sequence[Example], done: Callable[[int], None] | None = None
+    ) -> Likelihoods | None:
+        return self.writer.oracle_likelihoods(items, done) if isinstance(self.writer, Voice) else None
+
+
+def _item(row: int, one: Planned) -> Example:
+    return Example(str(row), one.context)
+
+
+def _plans(planned: Sequence[Planned]) -> torch.Tensor:
+    return torch.tensor([LABEL_ID[one.plan.label] for one in planned])

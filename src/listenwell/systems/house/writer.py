@@ -1,0 +1,288 @@
+"""The voice of the house system: its writer with a tokenizer, an engine and a way of decoding.
+
+What is learned or measured is read by transformers, with adapters; what is written and weighed while somebody waits
+goes through the lean engine, with the adapters merged, where the backbone is of its kind. In half the bits that engine
+measures too: the products are its own then, and nothing exact is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from listenwell.backbones.llama_engine import Cache, LeanLlama, brain, half, has_half
+from listenwell.checkpoint import Checkpoint
+from listenwell.contract import Batch, State, Steps, chosen
+from listenwell.contract import Sequence as Tokens
+from listenwell.data.dialogue import Example, Turn
+from listenwell.decoding import decode, stream
+from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.models.joined_text import REPLY, Text
+from listenwell.models.writer import AT_ONCE, Writer
+from listenwell.systems.bot import Bot, Likelihoods, Precision
+from listenwell.systems.reply import Candidate
+
+TABLES = ("model.embed_tokens.weight", "lm_head.weight")
+"""The weights of a language model that have a row a word."""
+
+TOGETHER: dict[str, int] = {"tokens": 4_000, "examples": 32}
+"""How much is read at once to hear and to write: the same for both, so that one reading serves both."""
+
+HELD = 40_000
+"""So many tokens of dialogues that were heard are remembered until they are answered: 1.8 GB of SmolLM2's memory."""
+
+MOST_GO_ON = 0.75
+"""The share of rows that go on below which the others' memory is given up."""
+
+
+class Lean:
+    """The lean engine under the step() contract.
+
+    There is one memory, which every step moves on: a state only says which of its rows go on, and in which order. While
+    most of them do, those that have ended are read along: to copy what all others remember would take longer.
+    """
+
+    def __init__(self, engine: LeanLlama, cache: Cache, first: Tensor) -> None:
+        self.engine, self.cache, self.first = engine, cache, first
+
+    def begin(self) -> State:
+        return State(moving=torch.arange(len(self.first)))
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        rows: Tensor = state.moving
+        if state.length == 0:
+            tokens = self.first[rows]  # the header has a token left where other models have the start token
+        held = len(self.cache.positions)
+        in_order = bool((rows[1:] > rows[:-1]).all())
+        near_end = int(self.cache.positions.max()) + 1 >= self.engine.longest  # of one that has ended, maybe
+        if len(rows) < MOST_GO_ON * held or not in_order or near_end:
+            self.cache, held, rows = self.cache.select(rows), len(rows), torch.arange(len(rows))
+        if len(rows) == held:
+            logits = self.engine.step(tokens, self.cache)
+        else:
+            read = tokens.new_zeros(held)
+            read[rows] = tokens
+            logits = self.engine.step(read, self.cache)[rows]
+        return logits, State(state.beliefs, None, rows, state.length + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Dialogues that were read to hear what is felt: whoever answers them next need not read them again."""
+
+    engine: LeanLlama
+    tokens: Tensor
+    cache: Cache
+
+    def is_of(self, engine: LeanLlama, tokens: Tensor) -> bool:
+        return self.engine is engine and torch.equal(self.tokens, tokens)
+
+    def with_room(self, more: int) -> Cache:
+        """The reading with room for so many tokens behind it, which are not its own."""
+        return self.engine.with_room(self.cache, None, more)
+
+
+class Voice(Bot):
+    """A writer that is told, for every reply, what to do."""
+
+    model: Writer
+
+    def __init__(self, made: Checkpoint) -> None:
+        if not isinstance(made.model, Writer):
+            raise ValueError(f"{made.name} does not write by a plan; house-writer does")
+        super().__init__(replace(made, parts={}))
+        self._engines: dict[Precision, LeanLlama | None] = {}
+        """The engine of the precision last used; None in it where the backbone is of another kind. A copy that speaks
+        another way shares it."""
+        self._begun: dict[tuple[int, ...], Begun] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the engine, which is made of functions and made again at the first reply."""
+        return {**super().__getstate__(), "_engine": None, "_begun": {}}
+
+    def feel(self, items: Sequence[Example], to_answer: bool = False) -> np.ndarray:
+        """log p(emotion | context) of each item, (items, 32): what the writer itself hears.
+
+        With `to_answer`, readings are kept until it next writes.
+        """
+        self._begun = {}
+        found, held = np.zeros((len(items), len(EMOTIONS))), 0
+        for batch in self._batches(items, **TOGETHER):
+            held += 0 if batch.context is None else batch.context.tokens.numel()
+            with torch.inference_mode():
+                found[list(batch.rows)] = self._feel(batch, to_answer and held <= HELD).double().numpy()
+        return found
+
+    def _feel(self, batch: Batch, keep: bool) -> Tensor:
+        engine = self._lean()
+        if engine is None:
+            with self._computing():
+                return self.model.feel(batch)
+        text = Text.joined(self.model.context(batch))
+        cache, hidden = engine.understand(text.tokens, text.mask, room=0)
+        if keep:
+            self._begun[batch.rows] = Begun(engine, text.tokens, cache)
+        return self.model.believe(hidden, text.mask)
+
+    def write(
+        self,
+        items: Sequence[Example],
+        plans: Tensor,
+        numbers: Sequence[int],
+        done: Callable[[int], None] | None = None,
+    ) -> list[list[Candidate]]:
+        """Candidates for the context of each item, by its plan (a label's id): the likeliest first, no text twice.
+
+        One that was cut where it had no end is a candidate only where none came to an end. `numbers` say what is drawn
+        for each item.
+        """
+        begun, self._begun = self._begun, {}  # gone with this call, whatever comes of it
+        found: dict[int, list[Candidate]] = {}
+        for batch in self._batches(items, **TOGETHER):
+            with self._writing_by():
+                steps, state = self._begin(batch, plans[list(batch.rows)], begun.pop(batch.rows, None))
+                drawn = [numbers[row] for row in batch.rows]
+                written = decode(steps, state, self.decoding, items=drawn, **self._ends())
+            for row, hypotheses in zip(batch.rows, written, strict=True):
+                texts: dict[str, float] = {}
+                for hypothesis in [one for one in hypotheses if one.finished] or hypotheses:
+                    texts.setdefault(self.tokenizer.decode(hypothesis.tokens), hypothesis.score)
+                found[row] = [Candidate(text, score) for text, score in texts.items()]
+            if done is not None:
+                done(len(batch))
+        return [found[row] for row in range(len(items))]
+
+    def say(self, item: Example, plan: Tensor, number: int) -> Iterator[str]:
+        """One reply as it grows, each time the whole text so far. The number says what is drawn."""
+        (batch,) = self._batches([item])
+        begun, self._begun = self._begun, {}
+        with torch.inference_mode():
+            steps, state = self._begin(batch, plan, begun.pop(batch.rows, None))
+        tokens: list[int] = []
+        for token in stream(steps, state, self.decoding.streamed(), item=number, **self._ends()):
+            tokens.append(token)
+            yield self.tokenizer.decode(tokens)
+
+    def likelihoods_by(
+        self, items: Sequence[Example], chances: Tensor, done: Callable[[int], None] | None = None
+    ) -> Likelihoods:
+        """Of the replies, the plan summed out by a planner's log-chances of all labels (items, 41)."""
+        engine = self._measuring()
+
+        def score(batch: Batch) -> Tensor:
+            expected = chances[list(batch.rows)].float()
+            if engine is None:
+                return self.model.score(batch, chances=expected)
+            return self.model.summed_out(expected, lambda rows, plans: self._told(engine, batch, rows, plans))
+
+        return self._likelihoods(items, score, done)
+
+    def oracle_likelihoods(
+        self, items: Sequence[Example], done: Callable[[int], None] | None = None
+    ) -> Likelihoods | None:
+        engine = self._measuring()
+
+        def score(batch: Batch) -> Tensor:
+            if engine is None:
+                return self.model.oracle_score(batch)
+            return self._told(engine, batch, torch.arange(len(batch)), self.model.gold(batch))
+
+        return self._likelihoods(items, score, done)
+
+    def _measuring(self) -> LeanLlama | None:
+        """The engine where it is to measure too: in full precision the adapters are not merged for that."""
+        return self._lean() if self.precision else None
+
+    def _told(self, engine: LeanLlama, batch: Batch, rows: Tensor, plans: Tensor) -> Tensor:
+        """−log p(reply | context, plan) of rows of the batch, each with a plan of its own. Contexts are read once."""
+        assert batch.reply is not None
+        context = Text.joined(self.model.context(batch))
+        found = torch.zeros(len(rows))
+        with torch.autocast("cpu", enabled=False):  # the engine has its precision in its weights
+            cache, _ = engine.understand(context.tokens, context.mask, room=0)
+            for some in batch.reply.mask.sum(dim=1)[rows].argsort().split(AT_ONCE):
+                reply = Text.of(chosen(batch.reply, rows[some]), REPLY)
+                text = Text.joined(self.model.header(plans[some]), reply)
+                found[some] = engine.score(cache, text.tokens, text.mask, rows[some], text.use == REPLY)
+        return found
+
+    def consensus(self, turns: Sequence[str], replies: Sequence[str]) -> np.ndarray:
+        """Mean log-probability of a token of each turn, its end too, given the reply alone."""
+        pairs = zip(turns, replies, strict=True)
+        items = [
+            Example(str(row), (Turn("speaker", turn),), Turn("listener", reply))
+            for row, (turn, reply) in enumerate(pairs)
+        ]
+        found = np.zeros(len(items))
+        for batch in self._batches(items, tokens=4_000):
+            assert batch.context is not None
+            assert batch.reply is not None
+            with torch.inference_mode():
+                last = self.model.last_turn(batch.context)
+                nll = self._backward(batch.reply, last)
+            found[list(batch.rows)] = (-nll / last.mask.sum(dim=1)).numpy()
+        return found
+
+    def _backward(self, replies: Tokens, turns: Tokens) -> Tensor:
+        """−log p(turn | reply) of each row."""
+        engine = self._lean()
+        if engine is None:
+            with self._computing():
+                return self.model.backward_scores(replies, turns)
+        text = self.model.answered(replies)
+        cache, _ = engine.prefill(text.tokens, text.mask, room=0)
+        return engine.score(cache, turns.tokens, turns.mask)
+
+    def _begin(self, batch: Batch, plans: Tensor, begun: Begun | None) -> tuple[Steps, State]:
+        if self.decoding.guidance:
+            raise ValueError(
+                f"decoding.guidance is {self.decoding.guidance:g}, expected 0: every plan is told in words"
+            )
+        engine = self._lean()
+        if engine is None:
+            return self.model, self.model.plan(batch, plans[:, None])
+        context, header = Text.joined(self.model.context(batch)), self.model.header(plans)
+        room = self.decoding.max_length + 1
+        if begun is not None and begun.is_of(engine, context.tokens):
+            text, first = self.model.opening(Text.joined(header))
+            cache = begun.with_room(text.tokens.shape[1] + room)
+            engine.go_on(text.tokens, text.mask, cache)
+        else:
+            text, first = self.model.opening(Text.joined(context, header))
+            cache, _ = engine.understand(text.tokens, text.mask, room)
+        lean = Lean(engine, cache, first)
+        return lean, lean.begin()
+
+    def _writing_by(self) -> AbstractContextManager[None]:
+        """The engine has its precision in its weights; without one it is the layers'."""
+        return self._computing() if self._lean() is None else torch.inference_mode()
+
+    @property
+    def engine(self) -> str:
+        """What writes, in words."""
+        if self._lean() is None:
+            return "transformers"
+        weights = "bfloat16" if self.precision == "bf16" else "float16" if has_half() else "float32"
+        return f"the lean engine, weights in {weights}"
+
+    def _lean(self) -> LeanLlama | None:
+        """The engine, made at the first reply in a precision; None where the backbone is of another kind."""
+        if self.precision not in self._engines:
+            self._engines.clear()  # each is as large as the model
+            self._engines[self.precision] = self._new_engine()
+        return self._engines[self.precision]
+
+    def _new_engine(self) -> LeanLlama | None:
+        # A backbone may have more rows than it has words, which take no part.
+        words = self.model.vocabulary.size
+        weights = {name: w[:words] if name in TABLES else w for name, w in self.model.merged().items()}
+        try:
+            return LeanLlama(self.model.config.architecture, weights, brain if self.precision == "bf16" else half)
+        except ValueError:
+            return None

@@ -1,0 +1,297 @@
+"""Endpoint: a model behind any server that speaks the OpenAI protocol, as a System."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, dropwhile, groupby
+from typing import Any, TypeVar, Unpack
+
+from listenwell.contract import Controls
+from listenwell.data.dialogue import Example, Turn
+from listenwell.decoding import Decoding
+from listenwell.labels.taxonomy import label_id
+from listenwell.systems.bot import Likelihoods, Talk, as_context, as_contexts
+from listenwell.systems.controls import Asked, for_this_call
+from listenwell.systems.remote.http import KEYS, Clock, Patience, RemoteError, Server, clean
+from listenwell.systems.reply import Candidate, Reply
+from listenwell.weights import REMOTE
+
+__all__ = ["Clock", "Endpoint", "Patience", "RemoteError", "Server", "endpoint"]
+
+URLS = ("LISTENWELL_BASE_URL", "OPENAI_BASE_URL")
+
+PROMPT = (
+    "You are a warm, attentive listener. Somebody tells you what happened to them and how they feel. Answer in one or "
+    "two short sentences of everyday words. Acknowledge the feeling first; then show that you followed what was said, "
+    "or ask one gentle question about it. Do not lecture, do not list advice, and never claim to be a person."
+)
+"""What the model is told before the conversation; LISTENWELL_PROMPT takes its place."""
+
+SPOKEN = Decoding(method="sample", temperature=0.7, top_p=0.95, max_length=120)
+
+HISTORY = 8_000
+"""Characters of a conversation that are sent, about 2,000 tokens: what a model reads is paid for and has an end."""
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class Habits:
+    """What was learned of a server by asking it; copies of an endpoint that speak another way share it."""
+
+    limit: str = "max_tokens"
+    """Its name for the length of a reply."""
+    gives_several: bool = True
+    """Whether one request can have several candidates."""
+
+
+class Endpoint:
+    """A model behind a server, as a System. It gives no likelihoods, and its candidates have no scores.
+
+    >>> Endpoint("some-model", Server("http://localhost:8000/v1")).reply("I lost my job today").text
+    """
+
+    takes_label = True
+    """`Controls.label` becomes a part of the prompt."""
+    labeller = None
+    """It does not say what it hears."""
+
+    def __init__(
+        self, model: str, server: Server, prompt: str = PROMPT, decoding: Decoding = SPOKEN, history: int = HISTORY
+    ) -> None:
+        if not model.strip():
+            raise ValueError(f"{REMOTE} needs the name of a model after it, such as {REMOTE}NAME")
+        self.name = REMOTE + model
+        self.model_name = model
+        self.server = server
+        self.prompt = prompt
+        self.decoding = decoding
+        self.history = history
+        self._habits = Habits()
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.model_name!r}, {self.server!r})"
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What a number measured of it depends on, beyond its name and decoding."""
+        return {"server": self.server.place, "prompt": self.prompt}
+
+    @property
+    def decoding(self) -> Decoding:
+        return self._decoding
+
+    @decoding.setter
+    def decoding(self, decoding: Decoding) -> None:
+        """Only what the protocol can ask for: to ignore the rest would measure one thing under another's name."""
+        if decoding.method == "beam":
+            raise ValueError(f"{self.name} writes greedily or by sampling, it has no beams (--decoding.method sample)")
+        asked = {name: getattr(decoding, name) for name in ("top_k", "block_ngrams", "guidance")}
+        beyond = {**asked, "min_length": decoding.min_length > 1}
+        for option in (name for name, given in beyond.items() if given):
+            raise ValueError(f"{self.name} cannot be asked for Decoding.{option}: the protocol has no word for it")
+        self._decoding = decoding
+
+    def with_decoding(self, **changes: Any) -> Endpoint:
+        """The same model, speaking another way."""
+        other = copy(self)
+        other.decoding = replace(self.decoding, **changes)
+        return other
+
+    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
+        bot, controls = for_this_call(self, controls, named)
+        return bot._reply(as_context(talk, controls), controls)
+
+    def replies(
+        self,
+        talks: Sequence[Talk],
+        controls: Controls | None = None,
+        done: Callable[[int], None] | None = None,
+        first: int = 0,
+        **named: Unpack[Asked],
+    ) -> list[Reply]:
+        bot, controls = for_this_call(self, controls, named)
+        contexts = as_contexts(talks, controls)
+        return bot.server.together([partial(bot._reply, context, controls) for context in contexts], done)
+
+    def stream(
+        self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
+    ) -> Generator[str, None, Reply]:
+        """The reply as it grows: each item is the whole text so far. What is returned at the end is the reply."""
+        bot, controls = for_this_call(self, controls, named)
+        return bot._stream(as_context(talk, controls), controls)
+
+    def _stream(self, context: Sequence[Turn], controls: Controls | None) -> Generator[str, None, Reply]:
+        messages = self._messages(context, _plan(controls))
+        ends = self.server.deadline()
+
+        def begin() -> Iterator[str]:
+            pieces = self._said(self.server.listen(self._body(messages, stream=True), ends))
+            return chain([next(pieces, "")], pieces)
+
+        said = shown = ""
+        for piece in self._adapted(begin, ends):
+            said += piece
+            text = self.server.hide(clean(said), growing=True).strip()
+            if text and text != shown:
+                shown = text
+                yield text
+        text = self.server.hide(clean(said)).strip()
+        if not text:
+            raise self._nothing()
+        if text != shown:
+            yield text
+        return self._as_reply([Candidate(text, 0.0)], controls)
+
+    def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
+        return None
+
+    def candidates(self, context: Sequence[Turn], count: int, plan: str | None = None) -> list[Candidate]:
+        """So many replies, as they come. A plan is what they are to do, in words; it is added to the prompt.
+
+        Those that came empty are left out. Their scores are all 0: an endpoint does not say what it thinks of them.
+        """
+        if count > 1 and self.decoding.method == "greedy":
+            raise ValueError(f"{self.name}: several candidates are drawn by sampling (--decoding.method sample)")
+        messages, ends = self._messages(context, plan), self.server.deadline()
+        texts: list[str] = []
+        problem: RemoteError | None = None
+        if count > 1 and self._habits.gives_several:
+            try:
+                texts = self._texts(messages, ends, count)
+            except RemoteError as error:
+                if error.status not in (400, 422):
+                    raise
+                problem = error  # perhaps for asking more than one: the next request tells
+        one_each = [partial(self._texts, messages, ends, number=number) for number in range(len(texts), count)]
+        texts += chain.from_iterable(self.server.together(one_each))
+        if count > 1 and (problem is not None or len(one_each) >= count - 1):
+            self._habits.gives_several = False
+        found = [Candidate(text, 0.0) for text in texts[:count] if text]
+        if not found:
+            raise self._nothing()
+        return found
+
+    def many_candidates(
+        self,
+        asked: Sequence[tuple[Sequence[Turn], Controls | None]],
+        done: Callable[[int], None] | None = None,
+    ) -> list[list[Candidate]]:
+        """For each context, and what is asked of its reply, as many candidates as the decoding says; a few at once."""
+        count = self.decoding.candidates
+        return self.server.together(
+            [partial(self.candidates, context, count, _plan(controls)) for context, controls in asked], done
+        )
+
+    def _reply(self, context: Sequence[Turn], controls: Controls | None) -> Reply:
+        return self._as_reply(self.candidates(context, self.decoding.candidates, _plan(controls)), controls)
+
+    def _as_reply(self, candidates: Sequence[Candidate], controls: Controls | None) -> Reply:
+        label = None if controls is None else controls.label
+        return Reply(candidates[0].text, label=label, candidates=tuple(candidates), system=self.name)
+
+    def _messages(self, context: Sequence[Turn], plan: str | None) -> list[dict[str, str]]:
+        prompt = self.prompt if plan is None else f"{self.prompt}\n\nFor this reply: {plan}"
+        roles = {"speaker": "user", "listener": "assistant"}
+        spoken = latest([turn for turn in context if turn.text.strip()], self.history)
+        # Two turns of one person in a row are one message: many servers want the roles to alternate.
+        said = [(who, "\n".join(turn.text for turn in turns)) for who, turns in groupby(spoken, lambda t: t.speaker)]
+        return [{"role": "system", "content": prompt}, *({"role": roles[who], "content": text} for who, text in said)]
+
+    def _body(self, messages: list[dict[str, str]], number: int = 0, **more: Any) -> dict[str, Any]:
+        """A request. `number` tells the requests for one reply's candidates apart, so that a seed does not equal them.
+
+        A seed of 0 is not sent: some servers refuse to be given any.
+        """
+        options = self.decoding
+        body: dict[str, Any] = {"model": self.model_name, "messages": messages, self._habits.limit: options.max_length}
+        body["temperature"] = options.temperature if options.method == "sample" else 0
+        if options.method == "sample" and options.top_p < 1:
+            body["top_p"] = options.top_p
+        if options.seed:
+            body["seed"] = options.seed + number
+        return {**body, **more}
+
+    def _texts(self, messages: list[dict[str, str]], ends: float, n: int = 1, number: int = 0) -> list[str]:
+        more = {"n": n} if n > 1 else {}
+        record = self._adapted(lambda: self.server.ask(self._body(messages, number, **more), ends), ends)
+        choices = record.get("choices")
+        if not isinstance(choices, list) or not choices:
+            raise RemoteError(f"{self.server.place}: answered without choices; does it speak /chat/completions?")
+        return [self.server.hide(clean(_content(choice, "message"))).strip() for choice in choices]
+
+    def _said(self, records: Iterable[dict[str, Any]]) -> Iterator[str]:
+        """The pieces of text in a stream's records; that of a server which does not stream is one piece."""
+        for record in records:
+            choices = record.get("choices")
+            for choice in choices[:1] if isinstance(choices, list) else ():  # none in a record of what it cost
+                if piece := _content(choice, "delta") or _content(choice, "message"):
+                    yield piece
+
+    def _adapted(self, attempt: Callable[[], Result], ends: float) -> Result:
+        """The attempt, once more under the newer name of the length limit where a server wants that."""
+        try:
+            return self.server.persist(attempt, ends)
+        except RemoteError as problem:
+            if problem.status != 400 or "max_completion_tokens" not in str(problem):
+                raise
+        self._habits.limit = "max_completion_tokens"
+        return self.server.persist(attempt, ends)
+
+    def _nothing(self) -> RemoteError:
+        return RemoteError(
+            f"{self.name} wrote an empty reply; {self.decoding.max_length} tokens may be too few for it "
+            "(--decoding.max_length)"
+        )
+
+
+def endpoint(name: str, base_url: str | None = None) -> Endpoint:
+    """The endpoint that `openai:NAME` stands for, with what the environment says of its URL, key and prompt."""
+    url = base_url or _first(URLS)
+    if not url:
+        raise ValueError(f"{name} needs the URL of a server: --base-url http://HOST:PORT/v1, or {URLS[0]}")
+    prompt = os.environ.get("LISTENWELL_PROMPT", "").strip() or PROMPT
+    return Endpoint(name.removeprefix(REMOTE), Server(url, _first(KEYS)), prompt)
+
+
+def latest(turns: Sequence[Turn], most: int) -> list[Turn]:
+    """The newest turns that have room in so many characters, whole; of a last one that is too long, its end.
+
+    What is left begins with the speaker, as many servers want it.
+    """
+    kept: list[Turn] = []
+    for turn in reversed(turns):
+        if len(turn.text) > most:
+            if not kept:
+                kept = [replace(turn, text=turn.text[-most:])]
+            break
+        most -= len(turn.text)
+        kept.insert(0, turn)
+    if len(kept) < len(turns):
+        kept = [*dropwhile(lambda turn: turn.speaker == "listener", kept[:-1]), kept[-1]]
+    return kept
+
+
+def _plan(controls: Controls | None) -> str | None:
+    if controls is None or controls.label is None:
+        return None
+    label_id(controls.label)
+    return f"what it does or expresses is {controls.label}."
+
+
+def _content(choice: Any, part: str) -> str:
+    """The text of a choice's message or delta: a string, a list of parts, or nothing."""
+    said = choice.get(part) if isinstance(choice, dict) else None
+    content = said.get("content") if isinstance(said, dict) else None
+    if isinstance(content, list):
+        content = "".join(str(item.get("text") or "") for item in content if isinstance(item, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _first(names: Iterable[str]) -> str | None:
+    """The first of these environment variables that says anything."""
+    return next((value for name in names if (value := os.environ.get(name, "").strip())), None)

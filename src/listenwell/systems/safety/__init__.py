@@ -1,0 +1,27 @@
+"""Care: signs of danger are heard before any model sees a message, and answered by fixed, humane words.
+
+from listenwell.systems.safety import Cared, detect
+detect("I want to die").kind
+Cared(system).reply("I want to die")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from listenwell.systems.safety.detector import Sign, detect
+from listenwell.systems.safety.replies import care_reply, is_care
+from listenwell.systems.safety.resources import Line, Resources, load_resources
+
+if TYPE_CHECKING:
+    from listenwell.systems.safety.wrapper import Cared
+
+__all__ = ["Cared", "Line", "Resources", "Sign", "care_reply", "detect", "is_care", "load_resources"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Cared":  # brings up tensors; the detector alone does not
+        from listenwell.systems.safety.wrapper import Cared
+
+        return Cared
+    raise AttributeError(f"module 'listenwell.systems.safety' has no attribute {name!r}")

@@ -1,0 +1,291 @@
+"""detect: does a message say that its writer, or somebody near, is in danger?
+
+Rules over normalised text, no model; english.yaml and chinese.yaml can be read and checked. Idioms are cut out, signs
+looked for, each find weighed against the guards (denial, the past, fiction, others' words, accidents, jokes). Where no
+sign speaks, hints are added up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal
+
+import yaml
+
+from listenwell.data.dialogue import readable
+from listenwell.systems.safety.normalize import Chinese, English
+
+if TYPE_CHECKING:
+    from listenwell.systems.safety.classifier import Heard
+
+Kind = Literal["self-harm", "danger", "harm-to-others"]
+Directness = Literal["direct", "indirect"]
+LanguageCode = Literal["en", "zh"]
+
+CUT = "~"
+"""Stands where an idiom was: no pattern reaches across."""
+ALONE = 1.5
+"""How sure the ear must be of a sign that no rule finds: the logarithm of its odds."""
+BACKED = -2.0
+"""How sure of one that a rule finds."""
+CHINESE = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff0c\uff01\uff1f]+")
+ENOUGH, TOGETHER = 3, 3
+"""Points that make a sign of hints, and in how many neighbouring sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What was found in a message."""
+
+    kind: Kind
+    """Harm to oneself, danger from others (or to somebody near, now), harm to others."""
+    directness: Directness
+    language: LanguageCode
+    words: str
+    """What was found, as normalised."""
+    why: str
+    """The sign's name in the rules, and what it means."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {self.directness}"
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """Where in the text a rule was found."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A sign as the data file has it."""
+
+    name: str
+    kind: Kind
+    directness: Directness
+    why: str
+    one: re.Pattern[str]
+    """Patterns that are found at one place."""
+    several: tuple[tuple[re.Pattern[str], ...], ...]
+    """Patterns that are found together within two sentences."""
+
+    def finds(self, text: str) -> Iterator[Find]:
+        for match in self.one.finditer(text):
+            yield Find(match.start(), match.end())
+        for parts in self.several:
+            if all(part.search(text) for part in parts):  # seldom: most messages are done with here
+                yield from self._together(text, parts)
+
+    def _together(self, text: str, parts: tuple[re.Pattern[str], ...]) -> Iterator[Find]:
+        for start, end in windows(text, 2):
+            first = parts[0].search(text, start, end)
+            if first is not None and all(part.search(text, start, end) for part in parts[1:]):
+                yield Find(first.start(), first.end())
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A setting in which the words of a sign are none."""
+
+    before: re.Pattern[str] | None
+    sentence: re.Pattern[str] | None
+    message: re.Pattern[str] | None
+    also: re.Pattern[str] | None
+    unless: re.Pattern[str] | None
+
+    def silences(self, text: str, find: Find, whole: str) -> bool:
+        """Whether it speaks against a find in `text`; `whole` is the message with its idioms."""
+        start, end = sentence_around(text, find)
+        return (
+            (self.before is None or self.before.search(text[start : find.start]) is not None)
+            and (self.sentence is None or self.sentence.search(text[start:end]) is not None)
+            and (self.message is None or self.message.search(whole) is not None)
+            and (self.also is None or self.also.search(whole) is not None)
+            and (self.unless is None or self.unless.search(text) is None)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """All that is known of the signs in one language."""
+
+    language: LanguageCode
+    normal: Callable[[str], str]
+    idioms: re.Pattern[str]
+    signs: tuple[tuple[Rule, tuple[Guard, ...]], ...]
+    """With the guards that may silence each; the most urgent first."""
+    hints: tuple[tuple[int, re.Pattern[str]], ...]
+    hint_guards: tuple[Guard, ...]
+    follow: re.Pattern[str]
+    eased: re.Pattern[str]
+    few: int
+    """Up to so many words (or characters) are an answer rather than a new subject."""
+
+    def look(self, text: str) -> Sign | None:
+        whole = self.normal(text)
+        text = self.idioms.sub(CUT, whole)
+        for rule, guards in self.signs:
+            for find in rule.finds(text):
+                if not any(guard.silences(text, find, whole) for guard in guards):
+                    words = text[find.start : find.end].strip()
+                    return Sign(rule.kind, rule.directness, self.language, words, f"{rule.name}: {rule.why}")
+        return self._weigh(text, whole)
+
+    def follows(self, text: str) -> bool:
+        text = self.normal(text)
+        if self.eased.search(text):
+            return False
+        length = len(text.split()) if self.language == "en" else len(text)
+        return length <= self.few or self.follow.search(text) is not None
+
+    def _weigh(self, text: str, whole: str) -> Sign | None:
+        """The sign that some neighbouring sentences make together, if any."""
+        for start, end in windows(text, TOGETHER):
+            found = [(points, match) for points, hint in self.hints if (match := hint.search(text, start, end))]
+            for_it = [match for points, match in found if points > 0]
+            if len(for_it) < 2 or sum(points for points, _ in found) < ENOUGH:
+                continue
+            find = Find(for_it[0].start(), for_it[0].end())
+            if not any(guard.silences(text, find, whole) for guard in self.hint_guards):
+                words = " … ".join(match[0].strip() for match in for_it)
+                return Sign("self-harm", "indirect", self.language, words, "hints: several together")
+        return None
+
+
+def windows(text: str, count: int) -> Iterator[tuple[int, int]]:
+    """Start and end of every `count` neighbouring sentences; of the whole text where it has no more."""
+    ends = [match.end() for match in re.finditer("[.。]", text)]
+    if not ends or ends[-1] < len(text.rstrip()):
+        ends.append(len(text))
+    starts = [0, *ends[:-1]]
+    for first in range(max(1, len(ends) - count + 1)):
+        yield starts[first], ends[min(first + count, len(ends)) - 1]
+
+
+def sentence_around(text: str, find: Find) -> tuple[int, int]:
+    start = max(text.rfind(mark, 0, find.start) for mark in ".。") + 1
+    ends = [place for mark in ".。" if (place := text.find(mark, find.end)) >= 0]
+    return start, min(ends, default=len(text))
+
+
+class Spelling:
+    """Patterns of the data files as regular expressions: <family>, <3>, plain groups, whole words."""
+
+    def __init__(self, families: Mapping[str, str | list[str]], gap: str, whole_words: bool) -> None:
+        self.families, self.gap, self.whole_words = families, gap, whole_words
+
+    def expression(self, pattern: str | list[str]) -> str:
+        """Of one pattern, or of a list of alternatives."""
+        pattern = pattern if isinstance(pattern, str) else "|".join(pattern)
+        while name := re.search("<([a-z ]+)>", pattern):
+            family = self.expression(self.families[name[1]])
+            pattern = pattern[: name.start()] + f"(?:{family})" + pattern[name.end() :]
+        pattern = re.sub(r"<(\d+)>", lambda most: f"(?:{self.gap}){{0,{most[1]}}}?", pattern)
+        return re.sub(r"(?<!\\)\((?!\?)", "(?:", pattern)
+
+    def compiled(self, pattern: str | list[str]) -> re.Pattern[str]:
+        joined = self.expression(pattern) or "(?!)"
+        return re.compile(rf"\b(?:{joined})(?!\w)" if self.whole_words else joined)
+
+    def rule(self, record: Mapping[str, Any]) -> Rule:
+        kind, directness = record["is"].split(", ")
+        alternatives = [alternative for pattern in record["any"] for alternative in alternatives_of(pattern)]
+        several = [pattern.split(" && ") for pattern in alternatives if " && " in pattern]
+        return Rule(
+            record["sign"], kind, directness, record["why"],
+            self.compiled([pattern for pattern in alternatives if " && " not in pattern]),
+            tuple(tuple(self.compiled(part) for part in parts) for parts in several),
+        )  # fmt: skip
+
+    def guard(self, record: Mapping[str, Any]) -> Guard:
+        parts = {
+            part: self.compiled(record[part]) for part in ("sentence", "message", "also", "unless") if part in record
+        }
+        before = re.compile(self.expression(record["before"])) if "before" in record else None
+        return Guard(before, *(parts.get(part) for part in ("sentence", "message", "also", "unless")))
+
+
+def alternatives_of(pattern: str) -> list[str]:
+    """What the bars outside of all brackets separate."""
+    found, depth = [""], 0
+    for character in pattern:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "|" and depth == 0:
+            found.append("")
+        else:
+            found[-1] += character
+    return found
+
+
+@cache
+def rules(language: LanguageCode) -> Rules:
+    """Read once, when first asked for."""
+    name = {"en": "english.yaml", "zh": "chinese.yaml"}[language]
+    data = yaml.safe_load(files("listenwell.systems.safety").joinpath(name).read_text(encoding="utf-8"))
+    english = language == "en"
+    spelling = Spelling(data["words"], "[a-z0-9]+ " if english else "[^，。~]", whole_words=english)
+    guards = [(record.get("of"), spelling.guard(record)) for record in data["guards"]]
+
+    def over(*names: str) -> tuple[Guard, ...]:
+        return tuple(guard for of, guard in guards if of is None or set(of) & set(names))
+
+    signs = [spelling.rule(record) for record in data["signs"]]
+    return Rules(
+        language,
+        English(data["spelling"]) if english else Chinese(data["spelling"]),
+        spelling.compiled(data["idioms"]),
+        tuple((rule, over(rule.name, rule.kind, f"{rule.kind} {rule.directness}")) for rule in signs),
+        tuple((record["points"], spelling.compiled(record["any"])) for record in data["hints"]),
+        over("hints", "self-harm", "self-harm indirect"),
+        spelling.compiled(data["follow"]),
+        spelling.compiled(data["eased"]),
+        few=6 if english else 12,
+    )
+
+
+def detect(text: str) -> Sign | None:
+    """The most urgent sign in a message; None where there is none."""
+    text = readable(text)
+    found = [sign for language in _languages(text) if (sign := _look(text, language)) is not None]
+    return min(found, key=lambda sign: sign.directness != "direct", default=None)
+
+
+def _look(text: str, language: LanguageCode) -> Sign | None:
+    sign = rules(language).look(text)
+    if language != "en":
+        return sign
+    from listenwell.systems.safety.classifier import ear  # brings up tensors
+
+    hearing = ear(rules(language).normal)
+    return sign if hearing is None else decide(text, sign, hearing.hear(CHINESE.sub(" ", text)))
+
+
+def decide(text: str, sign: Sign | None, heard: Heard) -> Sign | None:
+    """What the rules and the ear say together of an English message."""
+    if sign is not None:
+        return sign if heard.odds > BACKED else None
+    if heard.odds <= ALONE:
+        return None
+    return Sign(heard.kind, heard.directness, "en", rules("en").normal(text), "learned: it sounds like a sign")
+
+
+def follows(text: str, sign: Sign | None = None) -> bool:
+    """Whether a message that shows no sign itself still belongs to the sign of a message shortly before it.
+
+    Without a sign, whether it could belong to any.
+    """
+    languages = list(_languages(text)) or ([] if sign is None else [sign.language])
+    return all(rules(language).follows(text) for language in languages)
+
+
+def _languages(text: str) -> Iterable[LanguageCode]:
+    if CHINESE.search(text):
+        yield "zh"
+    if re.search("[A-Za-z]{2}|[A-Za-z][^A-Za-z][A-Za-z]|[Ａ-Ｚａ-ｚ]", text):
+        yield "en"

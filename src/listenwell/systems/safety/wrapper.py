@@ -1,0 +1,134 @@
+"""Cared: any system with care before it. What shows a sign of danger never reaches the system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any, Unpack
+
+from listenwell.contract import Controls
+from listenwell.data.dialogue import Dialogue, Example, Talk, Turn
+from listenwell.systems.bot import Likelihoods, System, as_context, as_dialogues
+from listenwell.systems.controls import Asked, for_this_call
+from listenwell.systems.reply import Reply
+from listenwell.systems.safety.detector import Sign, detect, follows
+from listenwell.systems.safety.replies import care_reply, is_care
+from listenwell.systems.safety.resources import Resources, load_resources
+from listenwell.systems.safety.status import warn_where_rules_serve_alone
+
+LATELY = 3
+"""How many earlier messages of the speaker may keep a conversation in care."""
+
+
+def sign_in(turns: Sequence[Turn]) -> tuple[Sign | None, bool]:
+    """The sign that the last message is answered for, and whether the same was answered with care before.
+
+    A message that shows none itself, such as "yes" or "I have them here", goes on with the sign of a message shortly
+    before. All is read from the turns: nothing is remembered between calls.
+    """
+    *before, last = [turn.text for turn in turns if turn.speaker == "speaker"]
+    sign = detect(last)
+    if sign is None and not follows(last):
+        return None, False  # nearly every message: what came before it need not be heard again
+    earlier = next((found for text in reversed(before[-LATELY:]) if (found := detect(text)) is not None), None)
+    if sign is None and earlier is not None and follows(last, earlier):
+        sign = earlier
+    if sign is None or earlier is None:
+        return sign, False
+    answered = any(turn.speaker == "listener" and is_care(turn.text) for turn in turns[-2 * LATELY - 1 :])
+    graver = sign.kind != earlier.kind or (sign.directness == "direct" and earlier.directness == "indirect")
+    return sign, answered and not graver
+
+
+class Cared:
+    """A system behind care. It speaks the System protocol; whatever else it is asked for, the system itself answers.
+
+    >>> Cared(system).reply("I want to die").reasons
+    {"care": "self-harm, direct"}
+    """
+
+    system: System
+    resources: Resources
+
+    def __init__(self, system: System, resources: Resources | None = None) -> None:
+        """With the resources that the environment names, if none are given: see `load_resources`.
+
+        Warns (CareWarning) where the crisis classifier is off.
+        """
+        warn_where_rules_serve_alone()
+        object.__setattr__(self, "system", system)
+        object.__setattr__(self, "resources", resources or load_resources())
+
+    @property
+    def name(self) -> str:
+        return self.system.name
+
+    def care(self, talk: Talk, controls: Controls | None = None) -> Reply | None:
+        """The reply of care, where one is due: for what was said, and for a situation told before it."""
+        sign, again = sign_in(as_context(talk, controls))
+        if sign is None:
+            return None
+        text = care_reply(sign, self.resources, again)
+        return Reply(text, reasons={"care": str(sign)}, system=self.name)
+
+    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
+        """What is asked of it comes as controls, or by name.
+
+        `intent`, one of the 41 labels, is what it should do or express; `positivity`, from 0 to 1, how far it leans
+        to a good mood; `situation` what to know beforehand. An option of `Decoding`, such as `temperature` or `seed`,
+        is for this reply alone.
+        """
+        system, controls = for_this_call(self.system, controls, named)
+        talk = Dialogue.from_talk(talk)  # which may be read only once
+        return self.care(talk, controls) or system.reply(talk, controls)
+
+    def replies(
+        self,
+        talks: Iterable[Talk],
+        controls: Controls | None = None,
+        done: Callable[[int], None] | None = None,
+        first: int = 0,
+        **named: Unpack[Asked],
+    ) -> list[Reply]:
+        system, controls = for_this_call(self.system, controls, named)
+        dialogues = as_dialogues(talks)
+        found = [self.care(dialogue, controls) for dialogue in dialogues]
+        rest = [index for index, reply in enumerate(found) if reply is None]
+        if done is not None and len(rest) < len(found):
+            done(len(found) - len(rest))
+        if rest:  # the system sees only these
+            answers = system.replies([dialogues[index] for index in rest], controls, done, first)
+            for index, answer in zip(rest, answers, strict=True):
+                found[index] = answer
+        return [reply for reply in found if reply is not None]
+
+    def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
+        """The system's own: care changes what is said, not what is measured."""
+        return self.system.likelihoods(items, done)
+
+    def _stream(
+        self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
+    ) -> Generator[str, None, Reply]:
+        system, controls = for_this_call(self.system, controls, named)
+        return self._streamed(system, Dialogue.from_talk(talk), controls)
+
+    def _streamed(self, system: Any, talk: Dialogue, controls: Controls | None) -> Generator[str, None, Reply]:
+        reply = self.care(talk, controls)
+        if reply is not None:
+            yield reply.text
+            return reply
+        return (yield from system.stream(talk, controls))
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what Cared itself lacks comes here. A copy being made has no system yet.
+        if name in ("system", "resources") or name.startswith("__"):
+            raise AttributeError(name)
+        value = getattr(self.system, name)
+        if name == "stream":
+            return self._stream
+        if name == "with_decoding":
+            return lambda **changes: Cared(value(**changes), self.resources)
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Settings such as `decoding` are the system's."""
+        setattr(self.system, name, value)

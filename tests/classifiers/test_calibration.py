@@ -1,0 +1,233 @@
+"""The temperature against a slow search, a choice against all choices; what `calibrate` does to a checkpoint."""
+
+import json
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from listenwell import checkpoint
+from listenwell.checkpoint import Checkpoint
+from listenwell.classifiers.calibration import LEAST, calibrate, calibrate_choice, fit_choice, fit_temperature, tempered
+from listenwell.classifiers.labeller import Labeller
+from listenwell.cli import main
+from listenwell.data.batching import EncodingConfig
+from listenwell.data.dialogue import Dialogue, Label, Turn, examples
+from listenwell.data.sources import jsonl
+from listenwell.decoding import Decoding
+from listenwell.labels.taxonomy import INTENTS
+from listenwell.systems.bot import Bot
+
+
+@pytest.fixture
+def overconfident():
+    """Logits three times too large for the labels that were drawn by them."""
+    random = np.random.default_rng(2)
+    logits = random.normal(size=(600, 7))
+    chances = np.exp(tempered(logits, 1.0))
+    gold = np.array([random.choice(7, p=row) for row in chances])
+    return 3 * logits, gold
+
+
+def test_the_temperature_is_that_of_a_slow_search(overconfident):
+    logits, gold = overconfident
+
+    def nll(temperature):
+        scaled = logits / temperature
+        return np.mean([np.log(np.exp(row).sum()) - row[label] for row, label in zip(scaled, gold, strict=True)])
+
+    grid = np.linspace(1, 6, 2001)
+    slow = grid[np.argmin([nll(temperature) for temperature in grid])]
+    found = fit_temperature(logits, gold)
+    assert found == pytest.approx(slow, abs=0.005)
+    assert found == pytest.approx(3, rel=0.2)
+    # Log-probabilities are logits: a constant in a row changes no softmax.
+    assert fit_temperature(tempered(logits, 1.0), gold) == pytest.approx(found, abs=1e-5)
+
+
+def test_tempering_divides_logits(overconfident):
+    logits, _ = overconfident
+    expected = np.exp(logits / 2) / np.exp(logits / 2).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(np.exp(tempered(logits, 2.0)), expected)
+
+
+def test_without_a_mistake_the_least_temperature_is_taken():
+    assert fit_temperature(np.eye(4), np.arange(4)) == pytest.approx(LEAST, rel=1e-4)
+
+
+@pytest.fixture
+def turns(small_corpus):
+    """Listener turns labelled at random: a classifier must not be sure of anything there."""
+    random = np.random.default_rng(1)
+    found = (turn for dialogue in jsonl.read(small_corpus) for turn in dialogue.turns)
+    return [Turn("listener", turn.text, Label(str(random.choice(INTENTS)))) for turn in found]
+
+
+def test_a_classifier_is_calibrated_and_labels_as_before(tiny_classifier, turns):
+    made = tiny_classifier()
+    texts = [turn.text for turn in turns]
+    before = Labeller(made).label(texts)
+    found = calibrate(made, [*turns, Turn("listener", "a label of another set", Label("happiness"))])
+    assert found.items == len(turns)
+    assert found.temperature > 1
+    assert float(made.model.temperature) == pytest.approx(found.temperature)
+    assert found.nll_after < found.nll_before
+    assert found.ece_after < found.ece_before
+    assert made.meta["calibration"]["temperature"] == found.temperature
+    after = Labeller(made).label(texts)
+    assert [label.name for label in after] == [label.name for label in before]
+    assert sum(a.confidence for a in after) < sum(b.confidence for b in before)
+    assert calibrate(made, turns).temperature == pytest.approx(found.temperature), "an earlier one is forgotten"
+
+
+def test_no_label_to_calibrate_by_is_told(tiny_classifier):
+    with pytest.raises(ValueError, match="nothing to calibrate by: no turn has one of the 41 labels"):
+        calibrate(tiny_classifier(), [Turn("speaker", "hello"), Turn("speaker", "hi", Label("anger"))])
+
+
+def test_a_run_is_calibrated_from_the_command_line(tiny_classifier, turns, tmp_path, capsys):
+    data = tmp_path / "valid.jsonl"
+    jsonl.write([Dialogue(f"d{i}", (turn,)) for i, turn in enumerate(turns)], data)
+    made = tiny_classifier()
+    made.meta["data"] = {"source": str(data)}
+    checkpoint.save(made, tmp_path / "run" / "best")
+    main(["calibrate", str(tmp_path / "run"), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    again = checkpoint.load(tmp_path / "run" / "best")
+    assert float(again.model.temperature) == pytest.approx(told["temperature"])
+    assert again.meta["calibration"] == {**told, "data": str(data), "split": "valid"}
+    main(["calibrate", str(tmp_path / "run"), "--data", str(data)])
+    assert f"{told['temperature']:.3f}" in capsys.readouterr().out
+
+
+def test_what_cannot_be_calibrated_is_told(tiny_classifier, tmp_path):
+    with pytest.raises(SystemExit, match="emotion-intent: no such folder; a run's own checkpoint is calibrated"):
+        main(["calibrate", "emotion-intent"])
+    checkpoint.save(tiny_classifier(), tmp_path / "bare")
+    with pytest.raises(SystemExit, match="does not tell what it was trained on; name the data with --data"):
+        main(["calibrate", str(tmp_path / "bare")])
+    (tmp_path / "bare" / "training.json").write_text("{}")
+    with pytest.raises(SystemExit, match="is what a run goes on from; give the folder of the run"):
+        main(["calibrate", str(tmp_path / "bare")])
+
+
+# How MEED2 chooses
+
+
+@pytest.fixture
+def chooser(tiny_model, tokenizer, tiny_classifier, monkeypatch, tmp_path):
+    """A tiny MEED2 that hears with a tiny classifier. It expects intents, the later ones by far the most."""
+    monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path / "cache"))
+    model = tiny_model("meed2", predictor_layers=1)
+    with torch.no_grad():
+        model.predictor.out.weight *= 8
+        model.predictor.out.bias.fill_(-20)
+        model.predictor.out.bias[32:40] = 0.7 * torch.arange(8)
+    made = Checkpoint("meed2", model, tokenizer, EncodingConfig(separators=True), Decoding(max_length=3))
+    made.parts = {"labeller": tiny_classifier()}
+    return made
+
+
+@pytest.fixture
+def items(small_corpus):
+    return [item for dialogue in jsonl.read(small_corpus) for item in examples(dialogue)]
+
+
+def slow_f1(chosen, gold):
+    """The mean F1 of the labels, each counted as often as it is gold."""
+    total = 0.0
+    for label in set(gold):
+        hits = sum(mine == right == label for mine, right in zip(chosen, gold, strict=True))
+        total += gold.count(label) * 200 * hits / (chosen.count(label) + gold.count(label))
+    return total / len(gold)
+
+
+def expected_f1(chances, chosen):
+    """Of the chances (items, classes), what the choices may expect: each class counted by how often it is right."""
+    total = 0.0
+    for label in range(chances.shape[1]):
+        hits = sum(chances[row, label] for row, mine in enumerate(chosen) if mine == label)
+        share = chances[:, label].sum()
+        total += share * 2 * hits / (share + sum(mine == label for mine in chosen))
+    return total / len(chances)
+
+
+def test_the_choice_is_as_good_as_the_best_of_all_choices():
+    random = np.random.default_rng(5)
+    for _ in range(8):
+        chances = random.dirichlet([2.0, 0.7, 0.3], size=7)
+        worth, doubt = fit_choice(chances)
+        reached = expected_f1(chances, (worth * (chances - doubt)).argmax(axis=1))
+        best = max(expected_f1(chances, chosen) for chosen in product(range(3), repeat=7))
+        assert expected_f1(chances, chances.argmax(axis=1)) <= reached <= best
+        assert reached > 0.97 * best  # so few items that one of them moves what the others are worth
+
+
+def test_the_more_there_are_the_nearer_comes_what_is_expected():
+    random = np.random.default_rng(5)
+    chances = random.dirichlet([3.0, 0.6, 0.4, 0.2], size=4000)
+    gold = np.array([random.choice(4, p=row) for row in chances])
+    worth, doubt = fit_choice(chances)
+    chosen = (worth * (chances - doubt)).argmax(axis=1)
+    likeliest = chances.argmax(axis=1)
+    assert slow_f1(chosen.tolist(), gold.tolist()) == pytest.approx(100 * expected_f1(chances, chosen), abs=1.5)
+    assert slow_f1(chosen.tolist(), gold.tolist()) > slow_f1(likeliest.tolist(), gold.tolist()) + 1
+
+
+def test_the_choice_is_held_against_the_replies(chooser, items, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(type(chooser.model), "step", None)  # no reply is written
+        found = calibrate_choice(chooser, items)
+    assert (found.items, found.labels) == (len(items), "the corpus")
+    gold = [item.reply.label.name for item in items]
+    talks = [Dialogue("d", item.context) for item in items]
+    assert found.temperature == pytest.approx(float(chooser.model.predictor.temperature))
+    assert found.nll_after < found.nll_before
+    ways = {"after": (chooser.model.worth.clone(), chooser.model.doubt.clone()), "before": (1.0, 0.0)}
+    for when, (worth, doubt) in ways.items():  # as it talks
+        chooser.model.worth[:], chooser.model.doubt[:] = worth, doubt
+        chosen = [reply.label for reply in Bot(chooser).replies(talks)]
+        assert getattr(found, f"f1_{when}") == pytest.approx(slow_f1(chosen, gold))
+        right = sum(mine == label for mine, label in zip(chosen, gold, strict=True))
+        assert getattr(found, f"accuracy_{when}") == pytest.approx(100 * right / len(gold))
+    calibrate_choice(chooser, items)
+    assert torch.equal(chooser.model.worth, ways["after"][0]), "an earlier way is forgotten"
+
+
+def test_where_the_corpus_has_other_labels_the_choice_is_held_against_the_labeller_s(chooser, items):
+    bare = [replace(item, reply=Turn("listener", item.reply.text, Label("joy"))) for item in items]
+    found = calibrate_choice(chooser, bare)
+    assert found.labels == "the labeller"
+    given = Labeller(chooser.parts["labeller"]).label([item.reply.text for item in items])
+    told = [replace(i, reply=replace(i.reply, label=label)) for i, label in zip(items, given, strict=True)]
+    again = calibrate_choice(chooser, told)
+    assert again == replace(found, labels="the corpus")
+    chooser.parts = {}
+    assert calibrate_choice(chooser, items).labels == "the corpus"
+    with pytest.raises(ValueError, match="nothing to calibrate by: no reply has one of the 41 labels"):
+        calibrate_choice(chooser, bare)
+
+
+def test_a_run_of_meed2_is_calibrated_from_the_command_line(chooser, small_corpus, tmp_path, capsys):
+    chooser.meta["data"] = {"source": str(small_corpus)}
+    checkpoint.save(chooser, tmp_path / "run" / "best")
+    main(["calibrate", str(tmp_path / "run"), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    again = checkpoint.load(tmp_path / "run" / "best")
+    assert again.meta["calibration"] == {**told, "data": str(small_corpus), "split": "valid"}
+    assert set(again.parts) == {"labeller"}
+    assert not torch.equal(again.model.worth, chooser.model.worth)
+    main(["calibrate", str(tmp_path / "run")])
+    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "against the labels of the corpus the likeliest chosen" in shown
+    assert f"temperature of the predictor 1 {told['temperature']:.3f}" in shown
+    assert f"weighted F1 {told['f1_before']:.2f} % {told['f1_after']:.2f} %" in shown
+    assert f"accuracy {told['accuracy_before']:.2f} % {told['accuracy_after']:.2f} %" in shown
+
+
+def test_the_plain_transformer_chooses_nothing(tiny_model, tokenizer, small_corpus, tmp_path):
+    checkpoint.save(Checkpoint("meed2-plain", tiny_model("meed2-plain"), tokenizer), tmp_path / "plain")
+    with pytest.raises(SystemExit, match="this model knows no labels, so that it has no predictor"):
+        main(["calibrate", str(tmp_path / "plain"), "--data", str(small_corpus)])

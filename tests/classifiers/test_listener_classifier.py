@@ -1,0 +1,192 @@
+"""Dialogues to what is heard in them: batched, ranked, calibrated; scored; and nothing gold ever read."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from listenwell import checkpoint
+from listenwell.classifiers.calibration import calibrate_listener, tempered
+from listenwell.classifiers.listener import Listening, listens
+from listenwell.cli import main
+from listenwell.commands.evaluate_listener import evaluate_listener
+from listenwell.data.batching import collate, encode
+from listenwell.data.dialogue import Dialogue, Example, Label, Turn, examples
+from listenwell.data.sources import jsonl
+from listenwell.evaluation.listener_scores import evaluate_listening, write
+from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, INTENTS, LABEL_ID, LABELS
+
+
+@pytest.fixture
+def dialogues(small_corpus):
+    """Emotions, and labels of the replies, at random: a listener must not be sure of anything there."""
+    random = np.random.default_rng(4)
+
+    def turn(one):
+        label = Label(str(random.choice(INTENTS))) if one.speaker == "listener" else None
+        return replace(one, label=label)
+
+    return [
+        replace(d, turns=tuple(map(turn, d.turns)), emotion=Label(str(random.choice(EMOTIONS))), split="valid")
+        for d in jsonl.read(small_corpus)
+    ]
+
+
+@pytest.fixture
+def items(dialogues):
+    return [item for dialogue in dialogues for item in examples(dialogue)]
+
+
+def silent(name, total):
+    return lambda more: None
+
+
+def test_every_dialogue_is_heard_in_its_place_and_likeliest_first(tiny_listener, items):
+    made = tiny_listener()
+    told = []
+    heard = Listening(made).hear([item.context for item in items], told.append)
+    assert sum(told) == len(items) == len(heard)
+    for item, one in list(zip(items, heard, strict=True))[:6]:
+        batch = collate(encode([item], made.tokenizer, made.encoding), [0], made.tokenizer.pad)
+        with torch.inference_mode():
+            alone = {name: log_p[0].exp() for name, log_p in made.model.hear(batch).items()}
+        for name, found, ids in (("emotion", one.emotions, EMOTION_ID), ("label", one.labels, LABEL_ID)):
+            assert set(found) == set(ids)
+            assert list(found.values()) == sorted(found.values(), reverse=True)
+            assert sum(found.values()) == pytest.approx(1)
+            for key, chance in found.items():
+                assert chance == pytest.approx(float(alone[name][ids[key]]), abs=1e-5)
+        assert one.emotion == EMOTIONS[int(alone["emotion"].argmax())]
+
+
+def test_nothing_gold_is_read(tiny_listener, items):
+    listening = Listening(tiny_listener())
+    bare = listening.hear([item.context for item in items])
+    other = [tuple(replace(turn, label=Label("furious")) for turn in item.context) for item in items]
+    assert listening.hear(other) == bare
+    changed = [
+        replace(item, emotion=Label("afraid"), reply=Turn("listener", "!", Label("neutral")), situation="x")
+        for item in items
+    ]
+    before, after = (evaluate_listening(listening, some, {}, silent, resamples=0) for some in (items, changed))
+    heard = [[(r["emotions"], r["labels"]) for r in found.records] for found in (before, after)]
+    assert heard[0] == heard[1]
+
+
+@pytest.fixture
+def drawn(tiny_listener, items):
+    """The items many times over, with what a listener that is half, and a third, as sure would draw for them."""
+    random = np.random.default_rng(5)
+    log_probs = Listening(tiny_listener()).log_probs([item.context for item in items])
+    emotions, labels = np.exp(tempered(log_probs["emotion"], 2.0)), np.exp(tempered(log_probs["label"], 3.0))
+    return [
+        replace(
+            item,
+            emotion=Label(str(random.choice(EMOTIONS, p=emotions[row]))),
+            reply=replace(item.reply, label=Label(str(random.choice(LABELS, p=labels[row])))),
+        )
+        for _ in range(10)
+        for row, item in enumerate(items)
+    ]
+
+
+def test_both_heads_are_calibrated_and_hear_as_before(tiny_listener, drawn):
+    made = tiny_listener()
+    contexts = [item.context for item in drawn[:40]]
+    before = Listening(made).hear(contexts)
+    found = calibrate_listener(made, drawn)
+    assert set(found) == {"emotion", "label"}
+    for (name, one), true in zip(found.items(), (2, 3), strict=True):
+        assert one.items == len(drawn)
+        assert one.temperature == pytest.approx(true, rel=0.15)
+        assert float(made.model.heads[name].temperature) == pytest.approx(one.temperature)
+        assert one.nll_after < one.nll_before
+        assert one.ece_after < one.ece_before
+        assert made.meta["calibration"][name]["temperature"] == one.temperature
+    after = Listening(made).hear(contexts)
+    assert [(one.emotion, next(iter(one.labels))) for one in after] == [
+        (one.emotion, next(iter(one.labels))) for one in before
+    ]
+    again = calibrate_listener(made, drawn)
+    assert again["label"].temperature == pytest.approx(found["label"].temperature), "an earlier one is forgotten"
+
+
+def test_a_head_without_labels_keeps_its_temperature(tiny_listener, items):
+    made = tiny_listener()
+    bare = [replace(item, reply=Turn("listener", "oh", Label("happiness"))) for item in items]
+    assert set(calibrate_listener(made, bare)) == {"emotion"}
+    assert float(made.model.heads["label"].temperature) == 1
+    with pytest.raises(ValueError, match="nothing to calibrate by: no dialogue has an emotion, and no reply one of"):
+        calibrate_listener(made, [Example("x", (Turn("speaker", "hello"),))])
+
+
+def test_a_run_is_calibrated_from_the_command_line(tiny_listener, dialogues, tmp_path, capsys):
+    data = tmp_path / "valid.jsonl"
+    jsonl.write(dialogues, data)
+    made = tiny_listener()
+    made.meta["data"] = {"source": str(data)}
+    checkpoint.save(made, tmp_path / "run" / "best")
+    main(["calibrate", str(tmp_path / "run"), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    again = checkpoint.load(tmp_path / "run" / "best")
+    for name, one in told.items():
+        assert float(again.model.heads[name].temperature) == pytest.approx(one["temperature"])
+    assert again.meta["calibration"] == {**told, "data": str(data), "split": "valid"}
+    main(["calibrate", str(tmp_path / "run")])
+    out = capsys.readouterr().out
+    assert all(f"{one['temperature']:.3f}" in out for one in told.values())
+    assert "valid, emotion" in " ".join(out.split())
+
+
+def test_scores_are_those_of_what_was_heard(tiny_listener, items):
+    listening = Listening(tiny_listener())
+    found = evaluate_listening(listening, items, {"data": "mine"}, silent, resamples=0)
+    scores = {score.name: score.value for score in found.scores}
+    heard = listening.hear([item.context for item in items])
+    ranks = [list(one.emotions).index(item.emotion.name) for one, item in zip(heard, items, strict=True)]
+    for k in (1, 2, 5):
+        assert scores[f"accuracy@{k}"] == pytest.approx(100 * np.mean([rank < k for rank in ranks]))
+    right = [next(iter(one.labels)) == item.reply.label.name for one, item in zip(heard, items, strict=True)]
+    assert scores["label-recall"] == pytest.approx(100 * np.mean(right)), "weighted recall is accuracy"
+    assert {"macro-f1", "ece", "label-precision", "label-f1", "label-ece", "random-label-f1"} <= set(scores)
+    assert found.about == {"data": "mine", "items": len(items)}
+    assert found.confusion.sum() == len(items)
+    assert [record["gold emotion"] for record in found.records] == [item.emotion.name for item in items]
+    assert all(len(record["labels"]) == 5 for record in found.records)
+
+
+def test_labels_of_another_set_are_not_scored_and_no_emotion_is_told(tiny_listener, items):
+    listening = Listening(tiny_listener())
+    other = [replace(item, reply=Turn("listener", "oh", Label("happiness"))) for item in items]
+    found = evaluate_listening(listening, other, {}, silent, resamples=0)
+    assert not any("label" in score.name for score in found.scores)
+    assert {record["gold label"] for record in found.records} == {None}
+    with pytest.raises(ValueError, match="nothing to score: no dialogue in the data has one of the 32 emotions"):
+        evaluate_listening(listening, [replace(item, emotion=None) for item in items], {}, silent)
+
+
+def test_an_evaluation_is_written_whole_and_shown(tiny_listener, dialogues, items, tmp_path, capsys):
+    made = tiny_listener()
+    write(evaluate_listening(Listening(made), items, {}, silent, resamples=0), tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["confusion.png", "heard.jsonl", "scores.json"]
+    about = {"data": "mine", "split": "valid"}
+    evaluate_listener("run", made, dialogues, about, tmp_path / "new" / "valid", 9, 10, False)
+    out = capsys.readouterr().out
+    assert "run on mine, valid: 9 contexts" in out
+    assert "random-label-f1" in out
+    evaluate_listener("run", made, dialogues, about, None, 9, 0, True)
+    told = json.loads(capsys.readouterr().out)
+    saved = json.loads((tmp_path / "new" / "valid" / "scores.json").read_text())
+    assert [score["value"] for score in told["scores"]] == [score["value"] for score in saved["scores"]]
+
+
+def test_what_cannot_be_heard_is_told(tiny_listener, tiny_classifier):
+    assert listens(tiny_listener())
+    assert not listens(tiny_classifier())
+    with pytest.raises(ValueError, match="emotion-intent does not listen to dialogues; house-listener does"):
+        Listening(tiny_classifier())
+    with pytest.raises(ValueError, match="dialogue 1: there is nothing to listen to, it has no turn"):
+        Listening(tiny_listener()).hear([Dialogue.from_texts(["hello"]).turns, ()])
+    assert Listening(tiny_listener()).hear([]) == []

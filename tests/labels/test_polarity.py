@@ -1,0 +1,84 @@
+from typing import get_args
+
+import pytest
+
+from listenwell.data.dialogue import Dialogue, Label, Turn
+from listenwell.data.relabel import by_polarity
+from listenwell.data.sources import SOURCES, dailydialog, goemotions
+from listenwell.labels import polarity
+from listenwell.labels.polarity import LABEL_MAPS, LABEL_SETS, one_polarity, polarity_in
+from listenwell.labels.taxonomy import EMOTIONS, INTENTS
+
+
+def test_every_map_belongs_to_a_source():
+    assert set(LABEL_MAPS) <= set(SOURCES)
+
+
+@pytest.mark.parametrize(
+    ("source", "size"),
+    [("dailydialog", 7), ("emotionlines", 8), ("goemotions", 28), ("smp2020-ewect", 6), ("nlpcc2014", 8)],
+)
+def test_a_map_covers_its_label_set(source, size):
+    assert len(LABEL_MAPS[source]) == size
+    assert "positive" in LABEL_MAPS[source].values()
+
+
+def test_the_maps_speak_of_the_labels_that_the_readers_give():
+    assert set(polarity.DAILYDIALOG) == set(dailydialog.EMOTIONS)
+    assert set(polarity.GOEMOTIONS) == set(goemotions.LABELS)
+
+
+def test_goemotions_is_grouped_as_by_its_authors():
+    groups = list(polarity.GOEMOTIONS.values())
+    assert [groups.count(name) for name in ("positive", "negative", "ambiguous", "neutral")] == [12, 11, 4, 1]
+
+
+def test_the_intents_of_edos_have_no_polarity():
+    assert all(polarity_in("edos", name) in ("positive", "negative") for name in EMOTIONS)
+    assert {polarity_in("edos", name) for name in INTENTS} == {None}
+    assert polarity_in("edos", "Neutral") == "neutral"
+
+
+def test_an_unknown_label_set_gets_the_near_one():
+    with pytest.raises(ValueError, match="unknown label set 'goemotion'; did you mean 'goemotions'"):
+        polarity_in("goemotion", "joy")
+
+
+@pytest.mark.parametrize(
+    ("source", "labels", "expected"),
+    [
+        ("goemotions", ["joy"], "positive"),
+        ("goemotions", ["joy", "love"], "positive"),
+        ("goemotions", ["anger", "neutral"], None),
+        ("goemotions", ["joy", "grief"], None),
+        ("goemotions", ["curiosity"], None),
+        ("goemotions", ["joy", "surprise"], None),
+        ("edos", ["devastated"], "negative"),
+        ("edos", ["questioning"], "neutral"),
+        ("edos", ["consoling"], None),
+        ("edos", ["a worker's own words"], None),
+        ("emotionlines", ["questioning"], None),
+        ("empathetic-dialogues", ["suggesting"], "neutral"),
+        ("goemotions", ["negative"], "negative"),
+        ("goemotions", [], None),
+    ],
+)
+def test_the_one_polarity_of_several_labels(source, labels, expected):
+    assert one_polarity(source, labels) == expected
+
+
+def test_a_dialogue_s_labels_are_mapped_and_who_gave_them_stays():
+    turns = (
+        Turn("speaker", "I won", Label("joyful", "machine", 0.8)),
+        Turn("listener", "I see", Label("acknowledging")),
+        Turn("speaker", "yes"),
+    )
+    found = by_polarity(Dialogue("d", turns, source="edos"))
+    assert [turn.label for turn in found.turns] == [Label("positive", "machine", 0.8), None, None]
+    assert [turn.text for turn in found.turns] == [turn.text for turn in turns]
+    assert by_polarity(found) == found
+
+
+def test_the_label_sets_have_ids_of_their_own():
+    assert set(LABEL_SETS) == set(get_args(polarity.LabelSet))
+    assert LABEL_SETS["polarity"] == ("negative", "neutral", "positive")
