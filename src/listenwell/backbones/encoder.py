@@ -10,12 +10,14 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from listenwell.backbones.locate import BackboneError, find_backbone
+from listenwell.backbones.stored import mapped_weights
 
 UNTOLD = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version")
 """What a config.json says beside the architecture: where it came from, and in which precision it was saved."""
@@ -72,6 +74,8 @@ class PretrainedEncoder(nn.Module):
     def load_pretrained(self, name: str, only: Collection[str] | None = None) -> None:
         """Takes the weights of the backbone whose architecture this is; those named by `only`, if that is given."""
         folder, auto = find_backbone(name), need_transformers().AutoModel
+        if only is not None and self._share(folder, only):
+            return
         try:
             with without_bars():
                 loaded, about = auto.from_pretrained(
@@ -88,6 +92,15 @@ class PretrainedEncoder(nn.Module):
             self.model.load_state_dict(weights, strict=only is None)
         except RuntimeError as problem:
             raise BackboneError(f"{folder}: its weights do not fit the architecture: {problem}") from problem
+
+    def _share(self, folder: Path, names: Collection[str]) -> bool:
+        """Takes weights as they lie in the backbone's file, without a copy; whether they lie there like that."""
+        parameters = {key.removeprefix("model."): weight for key, weight in self.named_parameters() if key in names}
+        found = mapped_weights(folder, parameters)
+        if found is None or any(found[key].shape != weight.shape for key, weight in parameters.items()):
+            return False  # transformers reads it, or says what is wrong
+        self.model.load_state_dict(found, strict=False, assign=True)
+        return True
 
     def forward(self, tokens: Tensor, mask: Tensor, added: Tensor | None = None) -> Tensor:
         """(batch, time) to (batch, time, width); every position sees every real position.

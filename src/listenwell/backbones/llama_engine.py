@@ -65,6 +65,14 @@ def brain(weight: Tensor) -> Product:
     return product
 
 
+def as_half_if_exact(weight: Tensor) -> Tensor:
+    """In float16 where that loses nothing, as of weights that were stored so; else as it is."""
+    short = weight.half()
+    # Some rows at a time: to compare all would take another copy of the table.
+    same = (torch.equal(few.float(), rows) for few, rows in zip(short.split(4096), weight.split(4096), strict=True))
+    return short if all(same) else weight
+
+
 def has_half() -> bool:
     """Whether torch has a product with float16 weights for this processor."""
     try:
@@ -105,8 +113,16 @@ class LeanLlama:
     """p(next token | tokens) of a Llama-like model, with its memory in the caller's hands."""
 
     def __init__(
-        self, config: Mapping[str, Any], weights: Mapping[str, Tensor], product: Callable[[Tensor], Product] = single
+        self,
+        config: Mapping[str, Any],
+        weights: Mapping[str, Tensor],
+        product: Callable[[Tensor], Product] = single,
+        words: int | None = None,
     ) -> None:
+        """`words` is how many rows of the tables stand for a word, all if not given: others take no part.
+
+        Every weight is asked for when its place is made, so that a mapping may read or compute it only then.
+        """
         refuse_others(config, weights)
         self.product = product
         self.width: int = config["hidden_size"]
@@ -116,12 +132,14 @@ class LeanLlama:
         self.head_width: int = config.get("head_dim") or self.width // self.heads
         self.smallest: float = config["rms_norm_eps"]
         self.longest: int = config["max_position_embeddings"]
-        self.words = weights["model.embed_tokens.weight"].detach().float()
+        table = weights["model.embed_tokens.weight"].detach()[:words].float()
         tied = config.get("tie_word_embeddings", False) or "lm_head.weight" not in weights
         # What words are chosen by is not rounded to eight bits: equals would stand where there are none.
         self.out = (single if product is brain else product)(
-            self.words if tied else weights["lm_head.weight"].detach().float()
+            table if tied else weights["lm_head.weight"].detach()[:words].float()
         )
+        # Where the product has the table in float16, none need be kept in float32.
+        self.words = as_half_if_exact(table) if product is half and has_half() else table
         self.last_norm = weights["model.norm.weight"].detach().float()
         self.blocks = [self._block(index, weights) for index in range(self.layers)]
         self.turns = self._turns(config)
@@ -245,7 +263,7 @@ class LeanLlama:
         real = Places(mask)
         cache.padded = cache.padded or real.padded
         seen = self._seen(cache, begin, end)
-        turns, hidden = self.turns[real.pack(places)], F.embedding(real.pack(tokens), self.words)
+        turns, hidden = self.turns[real.pack(places)], F.embedding(real.pack(tokens), self.words).float()
         for (query, mix, gate, down), memory in zip(self.blocks, cache.memory, strict=True):
             found = query(self._norm(hidden)).unflatten(-1, (-1, self.head_width))
             asked, values = found.split([self.heads + self.memories, self.memories], dim=-2)

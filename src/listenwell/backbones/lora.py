@@ -11,7 +11,7 @@ first. In mixed precision a frozen weight is cast once.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from listenwell.backbones.encoder import UNTOLD
 from listenwell.backbones.language_model import find_language_model, load_language_model, need_transformers
 from listenwell.backbones.locate import BackboneError
+from listenwell.backbones.stored import StoredWeights
 from listenwell.layers.attention import attend
 from listenwell.layers.cpu import spare_rows
 from listenwell.layers.packing import Places
@@ -229,6 +230,26 @@ def own_names(model: nn.Module) -> dict[str, str]:
     return {name: name.replace(".base_layer.", ".") for name in model.state_dict() if ".lora_" not in name}
 
 
+def stored_weights(model: Any, name: str, names: Mapping[str, str]) -> StoredWeights | None:
+    """The backbone's file, where a model's own weights (`names`, as `own_names` gives them) can be read one at a time.
+
+    None where they are stored in some other way; `fill` reads them then, as transformers does.
+    """
+    stored = StoredWeights.find(find_language_model(name))
+    is_tied = model.config.tie_word_embeddings
+    tied = (getattr(model, "_tied_weights_keys", None) or ()) if is_tied else ()
+    if stored is None or any(plain not in stored and plain not in tied for plain in names.values()):
+        return None
+    shapes = {names[own]: tuple(weight.shape) for own, weight in model.named_parameters() if own in names}
+    for plain, shape in shapes.items():
+        if plain in stored and stored.shape(plain) != shape:
+            raise BackboneError(
+                f"{stored.path}: its weights do not fit the architecture: {plain} is {stored.shape(plain)}, "
+                f"expected {shape}"
+            )
+    return stored.only(names.values())
+
+
 def fill(model: Any, name: str) -> None:
     """Gives an adapted model the weights of the backbone whose architecture it has. They are shared, not copied."""
     loaded, folder = load_language_model(name)
@@ -243,14 +264,28 @@ def fill(model: Any, name: str) -> None:
             parameter.requires_grad_(False)
 
 
-def merged_weights(model: nn.Module) -> dict[str, Tensor]:
-    """The weights of the plain language model that computes the same: W + scale · B A, under the backbone's names."""
-    weights = model.state_dict()
-    merged = {plain: weights[own] for own, plain in own_names(model).items()}
-    for name, layer in model.named_modules():
-        if hasattr(layer, "lora_A"):
-            merged[f"{name}.weight"] = merged[f"{name}.weight"] + layer.get_delta_weight(ADAPTER).detach()
-    return merged
+class MergedWeights(Mapping[str, Tensor]):
+    """The weights of the plain language model that computes the same: W + scale · B A, under the backbone's names.
+
+    Each sum is computed when it is asked for: all of them together would be another copy of the model.
+    """
+
+    def __init__(self, model: nn.Module, plain: Mapping[str, Tensor]) -> None:
+        """`plain` are the backbone's own weights, by its names."""
+        self.plain = plain
+        self.adapted: dict[str, Any] = {
+            f"{name}.weight": layer for name, layer in model.named_modules() if hasattr(layer, "lora_A")
+        }
+
+    def __getitem__(self, name: str) -> Tensor:
+        weight = self.plain[name].float()
+        return weight + self.adapted[name].get_delta_weight(ADAPTER).detach() if name in self.adapted else weight
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.plain)
+
+    def __len__(self) -> int:
+        return len(self.plain)
 
 
 class Reading:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from contextlib import suppress
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
@@ -33,6 +34,14 @@ def keep_freed_memory() -> None:
         return
     mallopt(_M_MMAP_THRESHOLD, 1 << 30)
     mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)
+
+
+def return_freed_memory() -> None:
+    """Tells glibc to give freed blocks back to the system: after a model was made of another, they are many."""
+    if not sys.platform.startswith("linux"):
+        return
+    with suppress(OSError, AttributeError):  # of another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def keep_made_kernels() -> None:

@@ -37,13 +37,15 @@ from torch.nn import functional as F
 from listenwell.backbones.lora import (
     Layout,
     Memory,
+    MergedWeights,
     Reading,
     fill,
     language_architecture,
     make_adapted,
-    merged_weights,
     own_names,
+    stored_weights,
 )
+from listenwell.backbones.stored import StoredWeights
 from listenwell.contract import (
     ABSENT,
     Batch,
@@ -137,6 +139,10 @@ class Writer(Model):
         )
         self.vocabulary = vocabulary
         self.backbone = make_adapted(self.config.architecture, config.rank, config.scale)
+        self._own_names = own_names(self.backbone)
+        self._stored: StoredWeights | None = None
+        """Where the backbone's weights are, as long as they are not read."""
+        self.register_state_dict_pre_hook(_read_first)
         vocabulary.check_known(len(self._table), config.backbone)
         self.emotion = Head(self._table.shape[1], len(EMOTIONS), config.emotion_dropout)
         self._tabulate()
@@ -156,17 +162,30 @@ class Writer(Model):
         if self.config.headers[LISTENER][0] != self.vocabulary.start:
             wanted = f"{{kind: backbone, backbone: {self.config.backbone}}}"
             raise ValueError(f"the text is not that of the backbone: write text: {wanted}")
-        self.borrow()
-
-    def borrowed(self) -> frozenset[str]:
-        return frozenset(f"backbone.{name}" for name in own_names(self.backbone))
-
-    def borrow(self) -> None:
         fill(self.backbone, self.config.backbone)
 
-    def merged(self) -> dict[str, Tensor]:
+    def borrowed(self) -> frozenset[str]:
+        return frozenset(f"backbone.{name}" for name in self._own_names)
+
+    def borrow(self) -> None:
+        """The backbone's weights are read when something first needs them all: an engine with merged weights, which
+        is all that talks, takes them from the file one by one."""
+        self._stored = stored_weights(self.backbone, self.config.backbone, self._own_names)
+        if self._stored is None:
+            fill(self.backbone, self.config.backbone)
+
+    def _fill_stored(self) -> None:
+        if self._stored is not None:
+            self._stored = None
+            with torch.inference_mode(False):  # what is read while measuring may be learned with later
+                fill(self.backbone, self.config.backbone)
+
+    def merged(self) -> MergedWeights:
         """The weights of a plain language model that writes the same, for an engine that knows no adapters."""
-        return merged_weights(self.backbone)
+        if self._stored is not None:
+            return MergedWeights(self.backbone, self._stored)
+        weights = self.backbone.state_dict()
+        return MergedWeights(self.backbone, {plain: weights[own] for own, plain in self._own_names.items()})
 
     @property
     def _table(self) -> Tensor:
@@ -227,6 +246,7 @@ class Writer(Model):
 
     def _hidden(self, text: Text) -> Tensor:
         """What the backbone makes of every real position, (positions, width), texts one behind the other."""
+        self._fill_stored()
         places = torch.arange(text.mask.shape[1], device=text.mask.device).expand_as(text.mask)[text.mask]
         layout = Layout(text.mask)
         found = self.backbone.base_model(
@@ -359,6 +379,7 @@ class Writer(Model):
     def _read(self, text: Text, before: Read | None = None, own: Memory | None = None) -> tuple[Tensor, Memory]:
         """What the backbone makes of the text behind what was read `before` and of its `own`: (batch, time, width),
         and the keys and values of all that is its own."""
+        self._fill_stored()
         known = text.mask.new_zeros(len(text.mask), 0) if before is None else before.mask
         if own:
             known = torch.cat([known, known.new_ones(len(known), own[0][0].shape[2])], dim=1)
@@ -460,3 +481,8 @@ class Writer(Model):
         """What it was told to do, if anything."""
         plan = int(state.fixed.plan[row])
         return {} if plan == PLAIN else {"told": LABELS[plan]}
+
+
+def _read_first(model: Writer, *_: object) -> None:
+    """Whoever asks for all weights gets those of the backbone, too."""
+    model._fill_stored()

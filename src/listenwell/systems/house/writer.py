@@ -23,19 +23,17 @@ from listenwell.contract import Sequence as Tokens
 from listenwell.data.dialogue import Example, Turn
 from listenwell.decoding import decode, stream
 from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.layers.cpu import return_freed_memory
 from listenwell.models.joined_text import REPLY, Text
 from listenwell.models.writer import AT_ONCE, Writer
 from listenwell.systems.bot import Bot, Likelihoods, Precision
 from listenwell.systems.reply import Candidate
 
-TABLES = ("model.embed_tokens.weight", "lm_head.weight")
-"""The weights of a language model that have a row a word."""
-
 TOGETHER: dict[str, int] = {"tokens": 4_000, "examples": 32}
 """How much is read at once to hear and to write: the same for both, so that one reading serves both."""
 
-HELD = 40_000
-"""So many tokens of dialogues that were heard are remembered until they are answered: 1.8 GB of SmolLM2's memory."""
+HELD = 8_000
+"""So many tokens of dialogues that were heard are remembered until they are answered: 370 MB of SmolLM2's memory."""
 
 MOST_GO_ON = 0.75
 """The share of rows that go on below which the others' memory is given up."""
@@ -104,7 +102,7 @@ class Voice(Bot):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the engine, which is made of functions and made again at the first reply."""
-        return {**super().__getstate__(), "_engine": None, "_begun": {}}
+        return {**super().__getstate__(), "_engines": {}, "_begun": {}}
 
     def feel(self, items: Sequence[Example], to_answer: bool = False) -> np.ndarray:
         """log p(emotion | context) of each item, (items, 32): what the writer itself hears.
@@ -274,15 +272,15 @@ class Voice(Bot):
     def _lean(self) -> LeanLlama | None:
         """The engine, made at the first reply in a precision; None where the backbone is of another kind."""
         if self.precision not in self._engines:
-            self._engines.clear()  # each is as large as the model
+            self._engines.clear()  # each is as large as the model: that of another precision goes before this one comes
             self._engines[self.precision] = self._new_engine()
+            return_freed_memory()
         return self._engines[self.precision]
 
     def _new_engine(self) -> LeanLlama | None:
-        # A backbone may have more rows than it has words, which take no part.
-        words = self.model.vocabulary.size
-        weights = {name: w[:words] if name in TABLES else w for name, w in self.model.merged().items()}
+        words = self.model.vocabulary.size  # a backbone may have more rows
+        product = brain if self.precision == "bf16" else half
         try:
-            return LeanLlama(self.model.config.architecture, weights, brain if self.precision == "bf16" else half)
+            return LeanLlama(self.model.config.architecture, self.model.merged(), product, words)
         except ValueError:
             return None

@@ -1,0 +1,68 @@
+"""Weights in a safetensors file, read one at a time: a model need not be in memory to be read from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from copy import copy
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+FILE = "model.safetensors"
+
+
+class StoredWeights(Mapping[str, Tensor]):
+    """By name. The file is opened for each weight anew: pages of what was read before do not stay in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with safe_open(path, "pt") as file:
+            self._shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+
+    @classmethod
+    def find(cls, folder: Path) -> StoredWeights | None:
+        """Of a pretrained model's folder; None where its weights are in several files, or of another kind."""
+        try:
+            return cls(folder / FILE) if (folder / FILE).is_file() else None
+        except (SafetensorError, OSError):
+            return None
+
+    def only(self, names: Iterable[str]) -> StoredWeights:
+        """Those with these names, as far as the file has them."""
+        fewer = copy(self)
+        fewer._shapes = {name: self._shapes[name] for name in names if name in self._shapes}
+        return fewer
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self._shapes[name]
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self._shapes:
+            raise KeyError(name)
+        with safe_open(self.path, "pt") as file:
+            return file.get_tensor(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shapes)
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+
+def mapped_weights(folder: Path, names: Collection[str]) -> dict[str, Tensor] | None:
+    """These weights of a pretrained model's folder as the file's own pages, which every reader of it shares.
+
+    None where the file has not all of them in float32: to convert them would make a copy.
+    """
+    if not (folder / FILE).is_file():
+        return None
+    try:
+        with safe_open(folder / FILE, "pt") as file:
+            if not set(names) <= set(file.keys()):
+                return None
+            found = {name: file.get_tensor(name) for name in names}
+    except (SafetensorError, OSError):
+        return None
+    return found if all(weight.dtype == torch.float32 for weight in found.values()) else None
