@@ -17,7 +17,7 @@ from listenwell import checkpoint
 from listenwell.checkpoint import Checkpoint, HasCheckpoint
 from listenwell.data.batching import collate, encode, ordered_batches
 from listenwell.data.dialogue import Example, Turn
-from listenwell.labels.taxonomy import EMOTIONS, LABELS
+from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, LABELS, POSITIVE
 from listenwell.models.listener import HEADS, Listener
 from listenwell.weights import find
 
@@ -38,6 +38,49 @@ class Heard:
     def emotion(self) -> str:
         """The likeliest emotion."""
         return next(iter(self.emotions))
+
+
+AMBIGUOUS: frozenset[str] = frozenset({"anticipating", "caring", "nostalgic", "sentimental", "surprised"})
+"""Emotions of good news and of bad, whichever side MIME has them on: they say nothing about the mood of a turn."""
+
+CLEAR = 0.2
+"""From here on the mood of a turn, −1 to 1, is taken to be good or bad; below, it is unclear."""
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What is felt in the last turn by itself: the dialogue's emotion lags behind, since it is mostly in the first."""
+
+    emotion: str
+    """One of the 32, by the listener."""
+    label: str
+    """One of the 41, by the labeller of turns."""
+    mood: float
+    """From −1, bad, to 1, good: what the listener, the labeller and the classifier of polarity hear, on average."""
+
+    @property
+    def is_bad(self) -> bool:
+        return self.mood <= -CLEAR
+
+    @property
+    def is_good(self) -> bool:
+        return self.mood >= CLEAR
+
+    def __str__(self) -> str:
+        kind = "bad" if self.is_bad else "good" if self.is_good else "unclear"
+        return f"{self.emotion}, mood {kind} ({self.mood:+.2f})"
+
+
+def mood_of(chances: Mapping[str, float]) -> float:
+    """p(positive) − p(negative) of emotions, or of all labels; what is ambiguous, or no emotion, counts as neither."""
+    clear = [(name, chance) for name, chance in chances.items() if name in EMOTION_ID and name not in AMBIGUOUS]
+    return sum(chance if name in POSITIVE else -chance for name, chance in clear)
+
+
+def felt_now(heard: Heard, labels: Mapping[str, float], polarity: float) -> Now:
+    """From what each classifier makes of the last turn alone. The listener, which is surest, counts twice."""
+    mood = (2 * mood_of(heard.emotions) + mood_of(labels) + polarity) / 4
+    return Now(heard.emotion, max(labels, key=lambda name: labels[name]), mood)
 
 
 def listens(made: Checkpoint) -> bool:

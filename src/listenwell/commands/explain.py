@@ -72,7 +72,10 @@ def _considered(reply: Reply) -> RenderableType:
     for index, candidate in enumerate(reply.candidates):
         numbers = [f"{candidate.score:.2f}"] if scored else []
         numbers += [f"{candidate.terms[name]:.2f}" if name in candidate.terms else "" for name in terms]
-        rows.append((*numbers, escape(candidate.text) or "(nothing)", "" if index else "said"))
+        what = "" if index else "said"
+        if candidate.vetoed:
+            what = f"{what and 'said, though it '}{' and '.join(candidate.vetoed)}"
+        rows.append((*numbers, escape(candidate.text) or "(nothing)", what))
     right = [*(["score"] if scored else []), *map(escape, terms)]
     return table("considered" + (", best first" if scored else ""), (*right, "reply", ""), rows, right=right)
 

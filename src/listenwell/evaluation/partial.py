@@ -85,5 +85,5 @@ class Kept:
 
 
 def _reply(record: dict[str, Any]) -> Reply:
-    candidates = tuple(Candidate(**candidate) for candidate in record.pop("candidates"))
+    candidates = tuple(Candidate.from_json(candidate) for candidate in record.pop("candidates"))
     return Reply(**record, candidates=candidates)

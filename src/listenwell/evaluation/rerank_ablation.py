@@ -41,10 +41,7 @@ class Choice:
 
 def kept(evaluated: Evaluated) -> list[list[Candidate]]:
     """The candidates of every item, each with its terms."""
-    found = [
-        [Candidate(one["text"], one["score"], one.get("terms", {})) for one in record.get("candidates", ())]
-        for record in evaluated.records
-    ]
+    found = [[Candidate.from_json(one) for one in record.get("candidates", ())] for record in evaluated.records]
     if not found or not all(found):
         raise ValueError(
             f"{evaluated.place}: replies.jsonl has no candidates to choose among; only a system that weighs several "
@@ -55,7 +52,9 @@ def kept(evaluated: Evaluated) -> list[list[Candidate]]:
 
 def known_terms(candidates: Sequence[Sequence[Candidate]]) -> tuple[str, ...]:
     """Those that every candidate has, in the order of `Rerank`."""
-    return tuple(name for name in TERMS if all(name in one.terms for several in candidates for one in several))
+    # A plain sentence that was said where all candidates were vetoed has none.
+    weighed = [one.terms for several in candidates for one in several if one.terms]
+    return tuple(name for name in TERMS if weighed and all(name in terms for terms in weighed))
 
 
 def weights_of(evaluated: Evaluated) -> Rerank:
@@ -79,13 +78,16 @@ def ways(weights: Rerank, terms: Sequence[str]) -> list[tuple[str, Rerank | None
 
 
 def choose(candidates: Sequence[Sequence[Candidate]], weights: Rerank | None) -> list[Candidate]:
-    """The best of each item by the weights, of equals any; without weights any; always the same."""
+    """The best of each item by the weights, of equals any; without weights any; always the same.
+
+    What was vetoed is chosen by no weight, as long as there is something else.
+    """
     draw = random.Random(0)
     # They are kept best first by all terms: that order would let all of them speak where one alone is undecided.
     shuffled = [draw.sample(several, len(several)) for several in candidates]
     if weights is None:
         return [several[0] for several in shuffled]
-    return [max(several, key=lambda one: weights.total(one.terms)) for several in shuffled]
+    return [max(several, key=lambda one: (not one.vetoed, weights.total(one.terms))) for several in shuffled]
 
 
 def reranked(

@@ -15,10 +15,17 @@ class Candidate:
     score: float
     terms: Mapping[str, float] = field(default_factory=dict)
     """What the score was made of, where several things were weighed."""
+    vetoed: tuple[str, ...] = ()
+    """Why it should not be said, whatever its score; see listenwell.systems.house.vetoes."""
 
     def to_json(self) -> dict[str, Any]:
         terms = {"terms": {name: round(value, 4) for name, value in self.terms.items()}} if self.terms else {}
-        return {"text": self.text, "score": round(self.score, 4), **terms}
+        vetoed = {"vetoed": list(self.vetoed)} if self.vetoed else {}
+        return {"text": self.text, "score": round(self.score, 4), **terms, **vetoed}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Candidate:
+        return cls(record["text"], record["score"], record.get("terms", {}), tuple(record.get("vetoed", ())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +42,7 @@ class Reply:
     reasons: Mapping[str, Any] = field(default_factory=dict)
     """Whatever else explains the reply, by name."""
     candidates: tuple[Candidate, ...] = ()
-    """All replies it considered, best first; the first is the text."""
+    """All replies it considered, best first and those vetoed last; the first is the text."""
     system: str = ""
     """Who says it."""
 

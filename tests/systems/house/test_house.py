@@ -12,6 +12,7 @@ import torch
 from listenwell import checkpoint, cli
 from listenwell.backbones.llama_engine import single
 from listenwell.classifiers.calibration import tempered
+from listenwell.classifiers.listener import Now
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Dialogue, Example, Label, Turn
 from listenwell.decoding import Decoding, Hypothesis, Lean, Rerank, sampling
@@ -22,6 +23,7 @@ from listenwell.models.writer import PLAIN
 from listenwell.systems.house.calibration import calibrate_writer
 from listenwell.systems.house.reranking import fresh, new, uplift
 from listenwell.systems.house.system import House
+from listenwell.systems.house.vetoes import PLAIN_BAD
 from listenwell.systems.house.writer import Voice
 from listenwell.systems.remote.endpoint import PROMPT
 from listenwell.systems.reply import Candidate
@@ -209,8 +211,8 @@ def test_tokens_come_one_by_one_and_end_in_a_reply(house):
 
 def test_the_best_candidate_is_the_one_with_the_highest_sum(house):
     for reply in house.replies(TALKS):
-        scores = [candidate.score for candidate in reply.candidates]
-        assert scores == sorted(scores, reverse=True)
+        order = [(not candidate.vetoed, candidate.score) for candidate in reply.candidates]
+        assert order == sorted(order, reverse=True)
         for candidate in reply.candidates:
             assert candidate.score == pytest.approx(WEIGHTS.total(candidate.terms))
 
@@ -274,7 +276,7 @@ def test_the_cheerful_candidate_wins_only_once_the_feeling_was_acknowledged(hous
     moods = {"Cheer up!": [0.0, 0.1, 0.9], "That is sad.": [0.5, 0.5, 0.0]}
     (one,) = house.plan([TALKS[0]])
     certain = {text: np.log(np.eye(len(LABELS))[LABELS.index(label)] + 1e-9) for text, label in heard.items()}
-    monkeypatch.setattr(house.labeller, "log_probs", lambda texts: np.array([certain[text] for text in texts]))
+    monkeypatch.setattr(house.labeller, "log_probs", lambda texts, *_: np.array([certain[text] for text in texts]))
     monkeypatch.setattr(
         house.sentiment, "distribution", lambda texts: np.array([moods.get(text, [1.0, 0.0, 0.0]) for text in texts])
     )
@@ -287,7 +289,7 @@ def test_the_cheerful_candidate_wins_only_once_the_feeling_was_acknowledged(hous
 
 def test_what_has_no_weight_is_not_computed(house, monkeypatch):
     monkeypatch.setattr(Voice, "consensus", None)
-    monkeypatch.setattr(house, "sentiment", None)
+    monkeypatch.setattr("listenwell.systems.house.system.uplift", None)
     reply = house.with_decoding(rerank=Rerank(likelihood=1.0, plan=0.5)).reply(TALKS[0])
     assert set(reply.candidates[0].terms) == {"likelihood", "plan"}
 
@@ -407,6 +409,94 @@ def test_scores_of_the_house_in_half_the_bits_say_so(whole, tmp_path):
     found = json.loads((tmp_path / "half" / "scores.json").read_text())
     assert found["about"]["precision"] == "bf16"
     assert all("precision:bf16" in score["signature"] for score in found["scores"])
+
+
+# Vetoes
+
+
+def written(house, monkeypatch, by_label, otherwise=()):
+    """Lets the writer write these texts for these plans, and notes which plans it was given."""
+    plans = []
+
+    def write(planned, numbers, done):
+        plans.extend(one.plan.label for one in planned)
+        return [[Candidate(text, 0.0) for text in by_label.get(one.plan.label, otherwise)] for one in planned]
+
+    monkeypatch.setattr(house, "_write", write)
+    return plans
+
+
+@pytest.fixture
+def sad(house, monkeypatch):
+    """A house system that hears bad news in every last turn, and cheer in every great thing."""
+    plain = house.with_decoding(rerank=Rerank())
+    monkeypatch.setattr(plain, "feel_now", lambda contexts: [Now("sad", "sad", -0.9)] * len(contexts))
+    moods = np.array([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9]])
+    monkeypatch.setattr(plain.sentiment, "distribution", lambda texts: moods[["great" in text for text in texts]])
+    monkeypatch.setattr(plain.labeller, "label", lambda texts: [Label("acknowledging")] * len(texts))
+    return plain
+
+
+def test_cheer_at_bad_news_is_not_said_and_the_reasons_say_so(sad, monkeypatch):
+    written(sad, monkeypatch, {}, ["That's great!", "What a loss."])
+    reply = sad.reply(TALKS[0])
+    assert reply.text == "What a loss."
+    assert [candidate.vetoed for candidate in reply.candidates] == [(), ("cheers at bad news",)]
+    assert reply.reasons["vetoed"] == ["That's great! (cheers at bad news)"]
+    assert reply.reasons["now"] == "sad, mood bad (-0.90)"
+    assert reply.to_json()["candidates"][1]["vetoed"] == ["cheers at bad news"]
+
+
+def test_where_all_are_vetoed_others_are_written_under_another_plan(sad, monkeypatch):
+    plans = written(sad, monkeypatch, {"sympathizing": ["What a loss."]}, ["That's great!"])
+    label = "wishing"
+    monkeypatch.setattr("listenwell.systems.house.planner.lean", lambda *_: {label: 1.0})
+    reply = sad.reply(TALKS[0])
+    assert (reply.text, reply.label) == ("What a loss.", "sympathizing")
+    assert reply.reasons["plan"] == "what was written for wishing was vetoed: sympathizing instead"
+    assert plans == ["wishing", "sympathizing", "questioning"]
+
+
+def test_where_these_are_vetoed_too_plain_sentences_are_said_and_never_the_same(sad, monkeypatch):
+    written(sad, monkeypatch, {}, ["That's great!"])
+    talk = ["I lost my job today"]
+    for _ in range(len(PLAIN_BAD)):
+        talk += [sad.reply(talk).text, "I do not know what to do"]
+    assert talk[1::2] == list(PLAIN_BAD)
+    assert sad.reply(talk).text == "That's great!"  # there is nothing else, and no error
+
+
+def test_what_was_asked_for_is_not_contradicted(sad, monkeypatch):
+    written(sad, monkeypatch, {}, ["That's great!"])
+    assert sad.reply(TALKS[0], Controls(label="joyful")).text == "That's great!"
+
+
+def test_a_streamed_reply_is_shown_once_its_first_sentence_has_no_veto(sad, monkeypatch):
+    texts = {"wishing": ["That's", "That's great!", "That's great! So"], "sympathizing": ["What", "What a loss."]}
+    monkeypatch.setattr("listenwell.systems.house.planner.lean", lambda *_: {"wishing": 1.0})
+    monkeypatch.setattr(sad, "_grow", lambda one, number: iter(texts[one.plan.label]))
+    assert [*sad.stream(TALKS[0])] == ["What", "What a loss."]
+
+
+# Memory
+
+
+def test_talking_reads_no_copy_of_the_backbone_and_measuring_does(whole, tmp_path):
+    checkpoint.save(whole, tmp_path / "house")
+    house = load(tmp_path / "house", care=False)
+    model = house.writer.model
+    before = house.reply(TALKS[0])
+    assert model._stored is not None, "the engine takes the weights one by one"
+    items = [Example("0", Dialogue.from_texts(TALKS[0]).turns, Turn("listener", "Oh no, why?"))]
+    assert house.likelihoods(items).nll == pytest.approx(House.of(whole).likelihoods(items).nll, abs=1e-6)
+    assert model._stored is None
+    assert house.reply(TALKS[0]) == before
+
+
+def test_whoever_asks_for_all_weights_gets_those_of_the_backbone(whole, tmp_path):
+    checkpoint.save(whole, tmp_path / "house")
+    found = checkpoint.load(tmp_path / "house").model.state_dict()
+    assert all(torch.equal(weight, found[name]) for name, weight in whole.model.state_dict().items())
 
 
 # Likelihood

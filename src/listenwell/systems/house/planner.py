@@ -7,6 +7,8 @@ lifts the mood (`positivity`, 0 to 1):
 
 How much a label lifts depends on where the dialogue stands:
 
+What is felt is heard in the last turn, and in the dialogue where that turn leaves it open:
+
 - *share*: the speaker feels well. To mirror that is right, as MIME does: the positive emotions lift most.
 - *acknowledge*: the speaker feels bad, and no reply has acknowledged it yet. To acknowledge, to sympathize, to console
   or to ask lifts; to encourage, to suggest and to be cheerful comes too early, and is leaned away from: however strong
@@ -23,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from listenwell.classifiers.listener import Heard
+from listenwell.classifiers.listener import Heard, Now
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Turn
 from listenwell.decoding.options import Lean, check_positivity
@@ -90,6 +92,8 @@ class Plan:
     """What people would do: the chances before the lean, likeliest first."""
     phase: Phase
     """Where the dialogue stands, whatever was asked for."""
+    asked: bool = False
+    """The label was asked for outright."""
 
 
 class Planner:
@@ -99,12 +103,19 @@ class Planner:
         self.leaning = Lean() if leaning is None else leaning
 
     def plan(
-        self, heard: Heard, context: Sequence[Turn], labels: Sequence[str], controls: Controls | None = None
+        self,
+        heard: Heard,
+        context: Sequence[Turn],
+        labels: Sequence[str],
+        controls: Controls | None = None,
+        now: Now | None = None,
     ) -> Plan:
-        """`labels` are what each turn of the context was heard as, one of the 41, by a classifier of utterances."""
+        """`labels` are what each turn of the context was heard as, one of the 41, by a classifier of utterances.
+
+        What is felt `now`, where that is clear, goes before the dialogue's emotion."""
         controls = controls or Controls()
         positivity = self.leaning.positivity if controls.positivity is None else check_positivity(controls.positivity)
-        feels_bad = is_negative(heard.emotions if controls.emotion is None else {controls.emotion: 1.0})
+        feels_bad = feels_bad_now(heard, now) if controls.emotion is None else is_negative({controls.emotion: 1.0})
         phase = find_phase(feels_bad, context, labels)
         if controls.label is not None:
             label_id(controls.label)
@@ -114,7 +125,8 @@ class Planner:
             chances = lean(heard.labels, LIFTS[phase], positivity * self.leaning.strength)
             reason = REASONS[phase] if positivity > 0 else "no lean: what people would likeliest do"
             reason += "" if controls.emotion is None else f" (told that the speaker feels {controls.emotion})"
-        return Plan(next(iter(chances)), chances, positivity, reason, dict(heard.labels), phase)
+        asked = controls.label is not None
+        return Plan(next(iter(chances)), chances, positivity, reason, dict(heard.labels), phase, asked)
 
 
 def find_phase(feels_bad: bool, context: Sequence[Turn], labels: Sequence[str]) -> Phase:
@@ -122,6 +134,13 @@ def find_phase(feels_bad: bool, context: Sequence[Turn], labels: Sequence[str]) 
     if not feels_bad:
         return "share"
     return "lift" if is_acknowledged(context, labels) else "acknowledge"
+
+
+def feels_bad_now(heard: Heard, now: Now | None) -> bool:
+    """By the last turn, where its mood is clear; else by the dialogue."""
+    if now is not None and (now.is_bad or now.is_good):
+        return now.is_bad
+    return is_negative(heard.emotions)
 
 
 def is_negative(emotions: Mapping[str, float]) -> bool:

@@ -1,12 +1,13 @@
 """The house system: it listens, plans what to do, writes several replies and says the one that fits best.
 
 context ─ listener ─▶ emotion, what people would do ─┐
-        ─ labeller ─▶ what each turn expresses ──────┴─ planner ─▶ plan ─ writer ─▶ candidates ─ rerank ─▶ reply
+        ─ labeller ─▶ what each turn expresses ──────┼─ planner ─▶ plan ─ writer ─▶ candidates ─ rerank, veto ─▶ reply
+last turn ─ all ────▶ what is felt now ──────────────┘                                 ▲────── all vetoed ───┘
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -18,7 +19,7 @@ import torch
 from listenwell.checkpoint import Checkpoint
 from listenwell.classifiers.label_cache import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT, Remembered
 from listenwell.classifiers.labeller import Labeller
-from listenwell.classifiers.listener import Heard, Listening, heard_of
+from listenwell.classifiers.listener import CLEAR, Heard, Listening, Now, felt_now, heard_of, mood_of
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Dialogue, Example, Turn
 from listenwell.decoding import Decoding
@@ -26,13 +27,26 @@ from listenwell.labels.taxonomy import LABEL_ID
 from listenwell.metrics.positivity import leaning
 from listenwell.systems.bot import Likelihoods, Precision, Talk, as_context, as_contexts, draw_number
 from listenwell.systems.controls import Asked, for_this_call
-from listenwell.systems.house.planner import Plan, Planner
+from listenwell.systems.house.planner import Plan, Planner, feels_bad_now
 from listenwell.systems.house.reranking import fresh, new, uplift
+from listenwell.systems.house.vetoes import Sentence, find_vetoes, plain_reply, split_sentences
 from listenwell.systems.house.writer import Voice
 from listenwell.systems.reply import Candidate, Reply
 
 if TYPE_CHECKING:
     from listenwell.systems.remote.endpoint import Endpoint
+
+TOGETHER = 128
+"""Dialogues that are heard before they are answered."""
+
+OTHERS: dict[str, tuple[str, ...]] = {
+    "bad": ("sympathizing", "questioning", "consoling"),
+    "good": ("questioning", "acknowledging", "wishing"),
+}
+"""The plans tried where all candidates were vetoed, by what is felt: the first two that were not the plan."""
+
+AGAIN = 1 << 40
+"""Added to the number that says what is drawn, where more is written: no item of a corpus is so far away."""
 
 LEAST = float(np.log(0.01))
 """The log-probability below which a reply simply does not do what was planned."""
@@ -46,7 +60,18 @@ class Planned:
     heard: Heard
     labels: tuple[str, ...]
     """What each turn was heard as."""
+    now: Now
+    """What is felt in the last turn, beside the dialogue's emotion."""
     plan: Plan
+
+    @property
+    def feels_bad(self) -> bool:
+        return feels_bad_now(self.heard, self.now)
+
+    @property
+    def is_bad_news(self) -> bool:
+        """Whether cheer is out of place. Not by an emotion that good news have, too, such as a sentimental one."""
+        return self.now.is_bad or (not self.now.is_good and mood_of(self.heard.emotions) <= -CLEAR)
 
     @property
     def last(self) -> str:
@@ -118,9 +143,21 @@ class House:
         ends = accumulate((len(context) for context in contexts), initial=0)
         labels = [tuple(label.name for label in said[begin:end]) for begin, end in pairwise(ends)]
         planner = Planner(self.decoding.lean)
+        rows = zip(contexts, self.hear(contexts, to_answer), labels, self.feel_now(contexts), strict=True)
         return [
-            Planned(context, heard, turns, planner.plan(heard, context, turns, controls))
-            for context, heard, turns in zip(contexts, self.hear(contexts, to_answer), labels, strict=True)
+            Planned(context, heard, turns, now, planner.plan(heard, context, turns, controls, now))
+            for context, heard, turns, now in rows
+        ]
+
+    def feel_now(self, contexts: Sequence[tuple[Turn, ...]]) -> list[Now]:
+        """What is felt in the last turn of each dialogue, by that turn alone."""
+        last = [context[-1].text for context in contexts]
+        heard = self.listening.hear([(Turn("speaker", text),) for text in last])
+        labels = self.labeller.distribution(last)
+        polarities = leaning(self.sentiment.distribution(last))
+        return [
+            felt_now(one, dict(zip(self.labeller.names, map(float, chances), strict=True)), float(polarity))
+            for one, chances, polarity in zip(heard, labels, polarities, strict=True)
         ]
 
     def hear(self, contexts: Sequence[tuple[Turn, ...]], to_answer: bool = False) -> list[Heard]:
@@ -152,34 +189,78 @@ class House:
         **named: Unpack[Asked],
     ) -> list[Reply]:
         house, controls = for_this_call(self, controls, named)
-        planned = house.plan(talks, controls, to_answer=True)
-        return house._replies(planned, range(first, first + len(planned)), done)
+        contexts = as_contexts(talks, controls)
+        found: list[Reply] = []
+        for begin in range(0, len(contexts), TOGETHER):  # what was read to hear is remembered until it is answered
+            planned = house._plan(contexts[begin : begin + TOGETHER], controls, to_answer=True)
+            found += house._replies(planned, range(first + begin, first + begin + len(planned)), done)
+        return found
 
     def _replies(
         self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None = None
     ) -> list[Reply]:
         """`numbers` say what is drawn for each."""
         ranked = self.rerank(planned, self._write(planned, numbers, done))
-        return [self._explain(one, candidates) for one, candidates in zip(planned, ranked, strict=True)]
+        chosen = self._write_others(planned, ranked, numbers)
+        return [self._explain(one, candidates) for one, candidates in chosen]
+
+    def _write_others(
+        self, planned: Sequence[Planned], ranked: Sequence[list[Candidate]], numbers: Sequence[int]
+    ) -> list[tuple[Planned, list[Candidate]]]:
+        """With more candidates where all were vetoed, under other plans; where these are too, a plain sentence.
+
+        What comes back has the plan that the first candidate was written for.
+        """
+        tries = [
+            (row, other)
+            for row, candidates in enumerate(ranked)
+            if all(one.vetoed for one in candidates)
+            for other in other_plans(planned[row])
+        ]
+        found = list(zip(planned, ranked, strict=True))
+        if not tries:
+            return found
+        others = [other for _, other in tries]
+        written = self.rerank(others, self._write(others, [numbers[row] + AGAIN for row, _ in tries], None))
+        for (row, other), more in zip(tries, written, strict=True):
+            one, before = found[row]
+            together = _best_first([*before, *more])
+            found[row] = (other if together[0] in more else one), together
+        return [(one, [*_plain(one, candidates), *candidates]) for one, candidates in found]
 
     def stream(
         self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
     ) -> Generator[str, None, Reply]:
-        """One candidate as it grows: sooner there, and not the best of several."""
+        """One candidate as it grows: sooner there, and not the best of several.
+
+        Its first sentence is shown once it is whole and has no veto; with one, another is written under another plan,
+        and at last a plain sentence is said.
+        """
         house, controls = for_this_call(self, controls, named)
         return house._stream(as_context(talk, controls), controls)
 
     def _stream(self, context: tuple[Turn, ...], controls: Controls | None) -> Generator[str, None, Reply]:
         (one,) = self._plan([context], controls, to_answer=True)
-        text = ""
-        growing = (
-            self.writer.say(_item(0, one), _plans([one]), draw_number(one.context))
-            if isinstance(self.writer, Voice)
-            else self.writer.stream(Dialogue("", one.context), Controls(label=one.plan.label))
-        )
-        for text in growing:
-            yield text
-        return replace(self._explain(one, [Candidate(text, 0.0)]), candidates=())
+        vetoed: list[Candidate] = []
+        for number, tried in enumerate([one, *other_plans(one)]):
+            growing = self._grow(tried, draw_number(one.context) + number * AGAIN)
+            held, sentence = _first_sentence(growing)
+            (begun,) = self.veto([(tried, Candidate(sentence, 0.0))])
+            if not begun.vetoed:
+                yield from held
+                text = held[-1] if held else ""
+                for text in growing:
+                    yield text
+                return replace(self._explain(tried, [Candidate(text, 0.0), *vetoed]), candidates=())
+            vetoed.append(begun)
+        said = [*_plain(one, vetoed), *vetoed]
+        yield said[0].text
+        return replace(self._explain(one, said), candidates=())
+
+    def _grow(self, one: Planned, number: int) -> Iterator[str]:
+        if isinstance(self.writer, Voice):
+            return self.writer.say(_item(0, one), _plans([one]), number)
+        return self.writer.stream(Dialogue("", one.context), Controls(label=one.plan.label))
 
     def _write(
         self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None
@@ -194,19 +275,44 @@ class House:
 
     def rerank(self, planned: Sequence[Planned], written: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
         """The candidates of each dialogue, best first, with what each was weighed by."""
+        pairs = [(one, candidate) for one, candidates in zip(planned, written, strict=True) for candidate in candidates]
+        weighed = self.veto([(one, candidate) for (one, _), candidate in zip(pairs, self._weigh(pairs), strict=True)])
+        ends = accumulate((len(candidates) for candidates in written), initial=0)
+        return [_best_first(weighed[begin:end]) for begin, end in pairwise(ends)]
+
+    def _weigh(self, pairs: Sequence[tuple[Planned, Candidate]]) -> list[Candidate]:
+        """With the terms and their sum; as they are where nothing has a weight."""
         weights = self.decoding.rerank
         if not weights:
-            return [list(candidates) for candidates in written]
-        pairs = [(one, candidate) for one, candidates in zip(planned, written, strict=True) for candidate in candidates]
+            return [candidate for _, candidate in pairs]
         columns = {name: values for name, values in self._terms(pairs) if getattr(weights, name)}
         weighed = []
         for row, (_, candidate) in enumerate(pairs):
             terms = {name: float(values[row]) for name, values in columns.items()}
             weighed.append(replace(candidate, score=weights.total(terms), terms=terms))
-        ends = accumulate((len(candidates) for candidates in written), initial=0)
+        return weighed
+
+    def veto(self, pairs: Sequence[tuple[Planned, Candidate]]) -> list[Candidate]:
+        """The candidates, each with why it should not be said."""
+        split = [split_sentences(candidate.text) for _, candidate in pairs]
+        texts = list(dict.fromkeys(sentence for sentences in split for sentence in sentences))
+        known: dict[str, Sentence] = {}
+        if texts:
+            labels, polarities = self.labeller.label(texts), leaning(self.sentiment.distribution(texts))
+            rows = zip(texts, labels, polarities, strict=True)
+            known = {text: Sentence(text, label.name, float(polarity)) for text, label, polarity in rows}
         return [
-            sorted(weighed[begin:end], key=lambda candidate: candidate.score, reverse=True)
-            for begin, end in pairwise(ends)
+            replace(
+                candidate,
+                vetoed=find_vetoes(
+                    [known[text] for text in sentences],
+                    one.earlier_replies(),
+                    one.is_bad_news,
+                    one.now.is_good,
+                    one.plan.asked,
+                ),
+            )
+            for (one, candidate), sentences in zip(pairs, split, strict=True)
         ]
 
     def _terms(self, pairs: Sequence[tuple[Planned, Candidate]]) -> Iterable[tuple[str, np.ndarray | list[float]]]:
@@ -236,11 +342,16 @@ class House:
         plan = one.plan
         reasons = {
             "heard": list(one.labels),
+            "now": str(one.now),
             "plan": plan.reason,
             "positivity": plan.positivity,
             "probability": plan.chances[plan.label],
             "likeliest": dict(list(plan.expected.items())[:3]),
         }
+        if vetoed := [
+            f"{candidate.text} ({', '.join(candidate.vetoed)})" for candidate in candidates if candidate.vetoed
+        ]:
+            reasons["vetoed"] = vetoed
         return Reply(
             text=candidates[0].text,
             emotion=one.heard.emotion,
@@ -264,6 +375,41 @@ class House:
         self, items: Sequence[Example], done: Callable[[int], None] | None = None
     ) -> Likelihoods | None:
         return self.writer.oracle_likelihoods(items, done) if isinstance(self.writer, Voice) else None
+
+
+def other_plans(one: Planned) -> list[Planned]:
+    """What else to try where all that was written is vetoed; what was asked for is only drawn again."""
+    if one.plan.asked:
+        return [one]
+    labels = [label for label in OTHERS["bad" if one.feels_bad else "good"] if label != one.plan.label]
+    reason = "what was written for {} was vetoed: {} instead"
+    return [
+        replace(one, plan=replace(one.plan, label=label, reason=reason.format(one.plan.label, label)))
+        for label in labels[:2]
+    ]
+
+
+def _best_first(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """By score, and what is vetoed behind all that is not."""
+    return sorted(candidates, key=lambda candidate: (bool(candidate.vetoed), -candidate.score))
+
+
+def _plain(one: Planned, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """A plain sentence where all candidates are vetoed, as long as there is one that was not said."""
+    if not all(candidate.vetoed for candidate in candidates):
+        return []
+    text = plain_reply(one.feels_bad, one.earlier_replies())
+    return [] if text is None else [Candidate(text, max((c.score for c in candidates), default=0.0))]
+
+
+def _first_sentence(growing: Iterator[str]) -> tuple[list[str], str]:
+    """What came until the first sentence was whole, and that sentence."""
+    held: list[str] = []
+    for text in growing:
+        held.append(text)
+        if len(sentences := split_sentences(text)) > 1:
+            return held, sentences[0]
+    return held, held[-1] if held else ""
 
 
 def _item(row: int, one: Planned) -> Example:

@@ -1,0 +1,157 @@
+"""What the house system does not say: a candidate with a veto is chosen only where every candidate has one.
+
+| veto | the candidate |
+|---|---|
+| cheers at bad news | calls it good, or is glad of it, where the speaker feels bad |
+| laments good news | is sorry, or takes it badly, where the last turn is good |
+| repeats an earlier reply | has a sentence, exactly or nearly, that was said in this conversation |
+| repeats itself | has one of its own sentences twice |
+
+A weight could be outweighed; these cannot. Each is a function of the reply's sentences and of what is felt, and has no
+other input. A label that was asked for outright is not contradicted: then only repetition is vetoed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from listenwell.labels.taxonomy import POSITIVE
+from listenwell.metrics.stock import normal
+
+CHEERS = "cheers at bad news"
+LAMENTS = "laments good news"
+REPEATS = "repeats an earlier reply"
+STUTTERS = "repeats itself"
+
+CLEARLY = 0.5
+"""From here on the polarity of a sentence, −1 to 1, is clear."""
+
+NEAR = 0.66
+"""The share of words that two sentences have in common from which on they say the same."""
+
+CHEERFUL: frozenset[str] = frozenset(
+    {"acknowledging", "agreeing", "joyful", "excited", "proud", "impressed", "content"}
+)
+"""A positive sentence that is heard as one of these is about what was told. One that hopes, encourages or consoles is
+about what may come, and fits bad news, too."""
+
+SYMPATHY: frozenset[str] = frozenset({"sympathizing", "consoling"})
+
+_GOOD = r"(?:great|good|awesome|amazing|cool|nice|wonderful|fun|fantastic|exciting|happy)"
+
+GLAD = re.compile(
+    r"\bcongrat|\bgood for you\b|\bwell done\b|^glad\b"
+    r"|\b(?:i am|so|very|really) (?:\w+ )?(?:glad|happy|proud|excited)\b"
+    rf"|\b(?:that|it|this) (?:\w+ ){{0,3}}?{_GOOD}\b|^(?:how )?{_GOOD}\b"
+)
+"""Gladness in so many words, spelt as `normal` does."""
+
+FESTIVE = re.compile(rf"\ba (?:\w+ )?{_GOOD} (?:time|day|night|trip|outlook)\b|\bhave fun\b|\benjoy\b")
+"""A wish for somebody who feels well."""
+
+DENIED = re.compile(r"\b(?:not|never|no|hope|wish|if|would|will|could|can)\b")
+"""What is denied or only hoped for ("that does not sound good") is no verdict on what was told."""
+
+SENTENCE_END = re.compile(r"(?<=[.!?…\n])\s+")
+INTERJECTIONS: frozenset[str] = frozenset(
+    {
+        "oh", "ah", "aw", "wow", "no", "yes", "yeah", "ok", "well", "hey", "hi", "hm", "man", "my", "god", "gosh",
+        "goodness", "dear", "so", "and", "but",
+    }
+)  # fmt: skip
+"""Words that make no sentence, and no difference between two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a candidate, and how it is heard."""
+
+    text: str
+    label: str
+    """One of the 41, by the labeller."""
+    polarity: float
+    """p(positive) − p(negative), by the classifier of polarity."""
+
+
+def split_sentences(text: str) -> list[str]:
+    return [part for part in SENTENCE_END.split(text.strip()) if part]
+
+
+def cheers(sentence: Sentence) -> bool:
+    """Whether it is glad of what was told."""
+    spelt = normal(sentence.text)
+    if sentence.text.rstrip().endswith("?") or sentence.polarity < CLEARLY:
+        return False
+    glad = GLAD.search(spelt)
+    if FESTIVE.search(spelt) or (glad and not DENIED.search(spelt[: glad.end()])):
+        return True
+    return sentence.label in CHEERFUL
+
+
+def laments(sentence: Sentence) -> bool:
+    """Whether it takes what was told for bad news."""
+    return sentence.polarity < -CLEARLY and (sentence.label in SYMPATHY or sentence.label not in POSITIVE)
+
+
+def says_the_same(one: str, other: str) -> bool:
+    """Whether two sentences are equal, or nearly; a mere "oh no" is no sentence."""
+    first, second = _content(one), _content(other)
+    if not first or not second:
+        return False
+    shared = (first & second).total()
+    return 2 * shared >= NEAR * (first.total() + second.total())
+
+
+def repeats(reply: str, earlier: Sequence[str]) -> bool:
+    """Whether a sentence of the reply was said in an earlier one."""
+    said = [sentence for text in earlier for sentence in split_sentences(text)]
+    return any(says_the_same(sentence, before) for sentence in split_sentences(reply) for before in said)
+
+
+def repeats_itself(reply: str) -> bool:
+    return any(says_the_same(one, other) for one, other in combinations(split_sentences(reply), 2))
+
+
+def find_vetoes(
+    sentences: Sequence[Sentence], earlier: Sequence[str], bad_news: bool, good_news: bool, asked: bool = False
+) -> tuple[str, ...]:
+    """Why a candidate should not be said, given the listener's earlier replies; nothing where it may be."""
+    text = " ".join(sentence.text for sentence in sentences)
+    checks = {
+        CHEERS: bad_news and not asked and any(map(cheers, sentences)),
+        LAMENTS: good_news and not asked and any(map(laments, sentences)),
+        REPEATS: repeats(text, earlier),
+        STUTTERS: repeats_itself(text),
+    }
+    return tuple(name for name, found in checks.items() if found)
+
+
+PLAIN_BAD = (
+    "That sounds really hard.",
+    "I'm here, and I'm listening.",
+    "It makes sense that you feel this way.",
+    "I can hear how much this weighs on you.",
+    "Do you want to tell me more about it?",
+    "What has been the worst part of it for you?",
+)
+PLAIN_GOOD = (
+    "That is good to hear.",
+    "I can hear how much this means to you.",
+    "Tell me more about it!",
+    "What did you like best about it?",
+)
+"""What is said where every candidate was vetoed, under every plan that was tried: true of most things people tell."""
+
+
+def plain_reply(feels_bad: bool, earlier: Sequence[str]) -> str | None:
+    """The first plain sentence that was not yet said; None once all of them were."""
+    fitting = PLAIN_BAD if feels_bad else PLAIN_GOOD
+    return next((text for text in fitting if not repeats(text, earlier)), None)
+
+
+def _content(sentence: str) -> Counter[str]:
+    return Counter(word for word in re.findall(r"[\w']+", normal(sentence)) if word not in INTERJECTIONS)

@@ -1,0 +1,101 @@
+"""What is never said, whatever its score."""
+
+import pytest
+
+from listenwell.classifiers.listener import Heard, Now, felt_now
+from listenwell.systems.house.planner import feels_bad_now
+from listenwell.systems.house.vetoes import (
+    PLAIN_BAD,
+    PLAIN_GOOD,
+    Sentence,
+    cheers,
+    find_vetoes,
+    laments,
+    plain_reply,
+    repeats,
+    repeats_itself,
+    says_the_same,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "That's great!",
+        "Congratulations!",
+        "I'm so glad that you made it.",
+        "That must have been fun.",
+        "I'm glad you have a great time!",
+        "I hope you have a good time.",
+    ],
+)
+def test_to_be_glad_of_what_was_told_is_cheer(text):
+    assert cheers(Sentence(text, "neutral", 0.9))
+
+
+@pytest.mark.parametrize("text", ["I hope she is ok.", "You will get through this.", "Did you have a good time?"])
+def test_to_hope_to_console_and_to_ask_is_none(text):
+    assert not cheers(Sentence(text, "consoling", 0.9))
+
+
+def test_a_positive_verdict_is_cheer_in_whatever_words():
+    assert cheers(Sentence("What a treat", "acknowledging", 0.9))
+    assert not cheers(Sentence("What a blow", "acknowledging", -0.9))
+
+
+def test_to_be_sorry_is_a_lament():
+    assert laments(Sentence("I'm sorry to hear that.", "sympathizing", -0.9))
+    assert not laments(Sentence("I hope it goes well.", "wishing", 0.9))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("I hope she is ok.", "i hope she's okay", True),
+        ("I hope you did not pass.", "I hope you do not pass.", True),
+        ("Maybe you should try to find a new friend.", "Maybe you should start looking for a new friend.", True),
+        ("Oh no, what happened?", "What happened?", True),
+        ("I hope you feel better soon.", "I hope you find a new job soon.", False),
+        ("Oh no!", "Oh no!", False),
+        ("", "", False),
+    ],
+)
+def test_sentences_say_the_same_that_are_nearly_equal(one, other, same):
+    assert says_the_same(one, other) is same
+
+
+def test_one_sentence_of_an_earlier_reply_is_a_repetition():
+    earlier = ["That sounds awful. I hope she is ok.", "How old was she?"]
+    assert repeats("Oh dear! I hope she is ok!", earlier)
+    assert not repeats("Was she at home?", earlier)
+    assert repeats_itself("I'm so sorry. I'm so sorry.")
+
+
+def test_vetoes_are_named_and_go_by_what_is_felt():
+    said = [Sentence("That's great!", "acknowledging", 0.9)]
+    sorry = [Sentence("I'm sorry.", "sympathizing", -0.9)]
+    assert find_vetoes(said, [], bad_news=True, good_news=False) == ("cheers at bad news",)
+    assert find_vetoes(said, [], bad_news=False, good_news=True) == ()
+    assert find_vetoes(sorry, [], bad_news=False, good_news=True) == ("laments good news",)
+    assert find_vetoes(said, ["That is great."], True, False, asked=True) == ("repeats an earlier reply",)
+
+
+def test_plain_sentences_are_used_up_without_an_error():
+    assert plain_reply(True, []) == PLAIN_BAD[0]
+    assert plain_reply(False, [PLAIN_GOOD[0]]) == PLAIN_GOOD[1]
+    assert plain_reply(True, PLAIN_BAD) is None
+    for several in (PLAIN_BAD, PLAIN_GOOD):
+        assert not any(repeats(text, several[:index]) for index, text in enumerate(several))
+
+
+def test_what_is_felt_now_goes_before_the_dialogues_emotion():
+    hopeful, sad = Heard({"hopeful": 1.0}, {}), Heard({"devastated": 1.0}, {})
+    assert feels_bad_now(hopeful, felt_now(Heard({"afraid": 1.0}, {}), {"afraid": 1.0}, -0.9))
+    assert not feels_bad_now(sad, felt_now(Heard({"grateful": 1.0}, {}), {"faithful": 1.0}, 0.6))
+    unclear = Now("sentimental", "sentimental", 0.0)
+    assert feels_bad_now(sad, unclear)
+    assert not feels_bad_now(hopeful, unclear)
+
+
+def test_an_emotion_of_good_news_and_of_bad_says_nothing_about_the_mood():
+    assert felt_now(Heard({"nostalgic": 0.6, "caring": 0.4}, {}), {"sentimental": 1.0}, 0.0).mood == 0
