@@ -72,3 +72,8 @@ def test_gibberish_is_neutral_whatever_the_judge_says_of_it():
     assert score.signature["gibberish"] == "neutral"
     gain = positivity([0.55, 0.9], by="a judge", before=[-0.5, -0.5], language=readable(texts), resamples=0)
     assert gain.items.tolist() == [0, 1.4]
+
+
+def test_a_long_text_is_language_though_its_words_come_again():
+    texts = [turn.text for dialogue in shipped.read() for turn in dialogue.turns]
+    assert is_language(" ".join(texts[:400]))

@@ -18,11 +18,14 @@ from listenwell.data.sources import shipped
 from listenwell.text.words import words
 
 MOST_REPEATED = 0.34
-"""Of the places between two words, the share where the same word stands on both sides. In real replies: about 0."""
+"""Of the places between two words, the share where the same word stands on both sides; in all but 3 of 40,254 replies
+of EmpatheticDialogues' training split it is less."""
 FEWEST_DIFFERENT = 0.5
-"""Different words per word; also real texts of a hundred words have more."""
+"""Different words per word among the first `WINDOW`; people's turns joined to 50 words have at least 0.56. The longer a
+text, the fewer: at 200 words some of theirs would have too few."""
+WINDOW = 50
 LEAST_LIKELY = -3.85
-"""Mean log-likelihood per letter. Real replies: -1.9 on average; random letters: -4.6."""
+"""Mean log-likelihood per letter. Of real replies the median is -1.9, of random letters -4.6."""
 LETTERS = 30
 SMOOTHING = 0.1
 
@@ -37,7 +40,8 @@ def is_language(text: str) -> bool:
 
 def _repeats(spoken: list[str]) -> bool:
     twice = sum(one == other for one, other in pairwise(spoken))
-    return twice / (len(spoken) - 1) >= MOST_REPEATED or len(set(spoken)) / len(spoken) <= FEWEST_DIFFERENT
+    first = spoken[:WINDOW]
+    return twice / (len(spoken) - 1) >= MOST_REPEATED or len(set(first)) / len(first) <= FEWEST_DIFFERENT
 
 
 def _is_scrambled(spoken: list[str]) -> bool:
