@@ -1,9 +1,9 @@
 """Whether a system cheers at bad news or repeats itself, over whole conversations: python bench/talk.py [SYSTEM]
 
 The speaker's turns of conversations.yaml are said one after the other, and the system's own replies stand between them.
-Printed are the conversations, to be read, and how many replies are glad in so many words of a turn that its writer meant
-to be bad, and how many have a sentence that was said before. The words are those that the vetoes look for: of the house
-system the counts say whether the vetoes work, and reading alone says whether the replies are any good.
+Printed are the conversations, to be read, how many replies are glad of a turn that its writer meant to be bad, and how
+many have a sentence that was said before. The words are those that the vetoes look for: of the house system the counts
+say whether the vetoes work, and reading alone says whether the replies are any good.
 """
 
 from __future__ import annotations
