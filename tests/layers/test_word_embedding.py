@@ -86,10 +86,14 @@ def test_a_narrow_table_is_widened_without_bending():
 
 
 @torch.no_grad()
-def test_the_bias_starts_as_the_frequencies():
-    words = WordEmbedding(4, 8)
+@pytest.mark.parametrize("table_width", [8, 3])
+def test_words_start_as_likely_as_they_are_frequent(table_width):
+    words, output_weight = WordEmbedding(4, 8, table_width), torch.ones(8)
     counts = torch.tensor([0, 1, 10, 100])
-    words.start_frequencies(counts)
+    words.start_at_unigrams(counts, output_weight)
     smoothed = counts + 0.5
     assert torch.allclose(words.bias.exp(), smoothed / smoothed.sum(), atol=1e-6)
     assert torch.allclose(words.bias.softmax(0), words.bias.exp(), atol=1e-6)
+    assert torch.equal(words.logits(torch.randn(5, 8) * output_weight), words.bias.expand(5, 4))
+    # One weight is silent, not two: of two, neither would ever learn.
+    assert bool(output_weight.any()) == (table_width != 8)

@@ -68,7 +68,13 @@ class WordEmbedding(nn.Module):
             table[known] = vectors[known].to(table.dtype)
 
     @torch.no_grad()
-    def start_frequencies(self, counts: Tensor) -> None:
-        """The bias starts as the log frequency of each word as a target, so that learning starts at unigrams."""
+    def start_at_unigrams(self, counts: Tensor, output_weight: Tensor) -> None:
+        """Every word starts as likely as it is frequent among the targets, whatever stands before it.
+
+        The bias is the log frequency, and all that would be added to it is zero: the projection, or without one
+        `output_weight`, which the decoder's output goes through last. Only these weights are: they learn from the first
+        step, and from the second so does all below them. A tied table would otherwise choose the word just read.
+        """
         smoothed = counts.float() + 0.5
         self.bias.copy_((smoothed / smoothed.sum()).log())
+        nn.init.zeros_(self.narrow.weight if isinstance(self.narrow, nn.Linear) else output_weight)

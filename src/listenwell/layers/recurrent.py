@@ -80,6 +80,11 @@ class AttentiveDecoder(nn.Module):
         self.mix = nn.Linear(memory_width + width, width, bias=False)
         self.dropout = Dropout(dropout)
 
+    @property
+    def output_weight(self) -> nn.Parameter:
+        """What all of its output goes through last."""
+        return self.mix.weight
+
     def start(self, state: Tensor) -> Recurrence:
         return Recurrence(state, torch.zeros_like(state))
 

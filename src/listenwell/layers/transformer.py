@@ -119,6 +119,11 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(DecoderLayer(width, heads, inner, dropout, activation) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
 
+    @property
+    def output_weight(self) -> nn.Parameter:
+        """What all of its output goes through last."""
+        return self.norm.weight
+
     def remember(self, memory: Tensor, mask: Tensor) -> Memory:
         """Projects the memory for every layer, once for all steps."""
         return Memory([layer.cross_attention.project(memory) for layer in self.layers], mask)  # type: ignore[union-attr, operator]

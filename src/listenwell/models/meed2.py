@@ -226,7 +226,7 @@ class Meed2(Model):
         return self.input.words
 
     def initialise(self, prior: WordPrior) -> None:
-        self.words.start_frequencies(prior.counts)
+        self.words.start_at_unigrams(prior.counts, self.decoder.output_weight)
         if prior.vectors is not None and prior.known is not None:
             self.words.start_from(prior.vectors, prior.known)
 

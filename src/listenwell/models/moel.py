@@ -158,6 +158,11 @@ class Panel(nn.Module):
         self.listeners = Listeners(1 + len(EMOTIONS), config.width, *sizes)
         self.meta = Decoder(config.decoder_layers, config.width, config.heads, config.feed_forward, config.dropout)
 
+    @property
+    def output_weight(self) -> nn.Parameter:
+        """What all of its output goes through last."""
+        return self.meta.output_weight
+
     def remember(self, memory: Tensor, mask: Tensor, shares: Tensor) -> Heard:
         """Chooses who speaks, and projects the context for them: nobody who has no share in any row."""
         if self.top_k:

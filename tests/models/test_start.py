@@ -1,0 +1,71 @@
+"""Every model that learns to choose words starts at their frequencies, and learns from there."""
+
+from dataclasses import fields
+from importlib import import_module
+
+import pytest
+import torch
+
+from listenwell.contract import Moment, WordPrior
+from listenwell.data.batching import EncodingConfig, collate, encode
+from listenwell.data.dialogue import examples
+from listenwell.data.sources import jsonl
+from listenwell.models import MODELS, build
+from listenwell.text import backbone_tokenizer
+
+PRETRAINED = {"house-writer"}
+"""Models whose words are chosen by a pretrained language model: they start at more than frequencies."""
+
+
+def model_class(name):
+    return getattr(import_module(MODELS[name].module), MODELS[name].cls)
+
+
+LEARNERS = [name for name in MODELS if model_class(name).talks and name not in PRETRAINED]
+
+
+@pytest.fixture
+def start(tiny_backbone, small_corpus):
+    """Makes a model as training starts it, with the counts it starts from and a batch."""
+
+    def make(name, **choices):
+        known = {field.name for field in fields(model_class(name).Config)}
+        # Every model reads the backbone's pieces, also those that need no backbone: one vocabulary serves all.
+        pieces = backbone_tokenizer(str(tiny_backbone))
+        items = [item for dialogue in jsonl.read(small_corpus, "valid") for item in examples(dialogue)]
+        batch = collate(encode(items, pieces, EncodingConfig(max_context=30, separators=True)), range(6), pieces.pad)
+        counts = torch.bincount(batch.reply.tokens[batch.reply.mask], minlength=len(pieces))
+        sizes = {key: value for key, value in {"width": 16, "heads": 2, "feed_forward": 24}.items() if key in known}
+        backbone = {"backbone": str(tiny_backbone)} if "backbone" in known else {}
+        torch.manual_seed(7)
+        model = build(name, {**sizes, **backbone, **choices}, pieces.vocabulary)
+        model.initialise(WordPrior(counts, emotional=torch.arange(len(pieces)) % 3 == 0))
+        return model, counts, batch
+
+    return make
+
+
+@pytest.mark.parametrize("word_width", [0, 8])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_model_starts_at_the_perplexity_of_unigrams(start, name, word_width):
+    model, counts, batch = start(name, word_width=word_width)
+    with torch.no_grad():
+        found = model.eval().score(batch, torch.Generator().manual_seed(1)).sum() / batch.reply.mask.sum()
+    unigrams = ((counts + 0.5) / (counts + 0.5).sum()).log()
+    expected = -unigrams[batch.reply.tokens[batch.reply.mask]].mean()
+    assert found.exp().item() == pytest.approx(expected.exp().item(), rel=0.01)
+
+
+@pytest.mark.parametrize("word_width", [0, 8])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_after_one_step_from_there_every_part_of_a_model_learns(start, name, word_width):
+    model, _, batch = start(name, word_width=word_width)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    for _ in range(2):
+        optimizer.zero_grad()
+        sum(term.total for term in model("likelihood", batch, Moment()).values() if term.learned).backward()
+        optimizer.step()
+    words = model.generator.words if hasattr(model, "generator") else model.words
+    decoder = model.generator.decoder if hasattr(model, "generator") else model.decoder
+    assert words.table.grad.any()
+    assert all(weight.grad is not None and weight.grad.any() for weight in decoder.parameters() if weight.dim() > 1)
