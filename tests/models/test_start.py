@@ -53,7 +53,7 @@ def test_a_model_starts_at_the_perplexity_of_unigrams(start, name, word_width):
         found = model.eval().score(batch, torch.Generator().manual_seed(1)).sum() / batch.reply.mask.sum()
     unigrams = ((counts + 0.5) / (counts + 0.5).sum()).log()
     expected = -unigrams[batch.reply.tokens[batch.reply.mask]].mean()
-    assert found.exp().item() == pytest.approx(expected.exp().item(), rel=0.01)
+    assert found.exp().item() == pytest.approx(expected.exp().item(), rel=0.02)
 
 
 @pytest.mark.parametrize("word_width", [0, 8])
