@@ -198,7 +198,7 @@ def test_models_lists_papers_and_recipes():
 
 def test_data_describes_a_corpus(tmp_path: Path):
     said = json.loads(run("data", "shipped", "--split", "train", "--json").stdout)
-    assert said["dialogues"] == 128
+    assert said["dialogues"] == 817
     mine = tmp_path / "my.jsonl"
     mine.write_text('{"turns": [{"speaker": "speaker", "text": "hi"}]}\n{"turns": 5}\n', encoding="utf-8")
     done = run("data", str(mine))
@@ -232,11 +232,11 @@ def test_a_run_that_is_stopped_says_how_to_go_on_just_so(monkeypatch, capsys):
 
 
 def test_evaluate_prints_scores_and_keeps_every_reply(trained: Path):
-    done = run("evaluate", str(trained), "--data", "shipped", "--resamples", "50")
+    done = run("evaluate", str(trained), "--data", "shipped", "--limit", "72", "--resamples", "50")
     assert done.returncode == 0, done.stderr
     for name in ("perplexity", "accuracy@1", "bleu-4", "distinct-1", "bland"):
         assert name in done.stdout
-    place = trained / "evaluation" / "shipped-test"
+    place = trained / "evaluation" / "shipped-test-first72"
     scores = json.loads((place / "scores.json").read_text())
     replies = (place / "replies.jsonl").read_text().splitlines()
     assert scores["about"]["items"] == len(replies) == 72
@@ -272,7 +272,7 @@ def test_data_converts_draws_and_checks(tmp_path: Path):
     target, picture = tmp_path / "shipped.jsonl", tmp_path / "labels.png"
     done = run("data", "convert", "shipped", "--out", str(target))
     assert done.returncode == 0, done.stderr
-    assert len(target.read_text(encoding="utf-8").splitlines()) == 192
+    assert len(target.read_text(encoding="utf-8").splitlines()) == 1058
     assert run("data", "stats", str(target), "--plot", str(picture)).returncode == 0
     assert picture.stat().st_size > 10_000
     said = json.loads(run("data", "check", "shipped", "--json").stdout)

@@ -1,7 +1,7 @@
 """The corpus that ships inside the package keeps the promises that training and tests rely on."""
 
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -9,7 +9,7 @@ from listenwell.data.sources import shipped
 from listenwell.labels.taxonomy import EMOTIONS, INTENTS
 from listenwell.text import words
 
-SIX = {"train": 4, "valid": 1, "test": 1}
+SPLITS = ("train", "valid", "test")
 
 
 @pytest.fixture(scope="module")
@@ -17,15 +17,19 @@ def dialogues():
     return list(shipped.read())
 
 
-def test_there_are_192_english_dialogues_six_for_each_emotion(dialogues):
-    assert len(dialogues) == 192
+def test_there_are_1058_english_dialogues_and_no_emotion_has_few(dialogues):
+    assert len(dialogues) == 1058
     assert {dialogue.language for dialogue in dialogues} == {"en"}
-    assert Counter(dialogue.emotion.name for dialogue in dialogues) == dict.fromkeys(EMOTIONS, 6)
+    found = Counter(dialogue.emotion.name for dialogue in dialogues)
+    assert set(found) == set(EMOTIONS)
+    assert min(found.values()) >= 30
 
 
-def test_of_each_emotions_six_four_are_to_learn_from_one_to_validate_and_one_to_test(dialogues):
+def test_of_each_emotion_there_are_some_to_validate_some_to_test_and_most_to_learn_from(dialogues):
     found = Counter((dialogue.emotion.name, dialogue.split) for dialogue in dialogues)
-    assert found == {(emotion, split): count for emotion in EMOTIONS for split, count in SIX.items()}
+    for emotion in EMOTIONS:
+        assert found[emotion, "train"] >= 20
+        assert min(found[emotion, "valid"], found[emotion, "test"]) >= 3
 
 
 def test_turns_alternate_from_the_speaker_to_the_listener(dialogues):
@@ -43,7 +47,7 @@ def test_every_listener_turn_has_one_of_the_eight_intents(dialogues):
                 assert turn.label.name in INTENTS, dialogue.id
 
 
-@pytest.mark.parametrize("split", SIX)
+@pytest.mark.parametrize("split", SPLITS)
 def test_all_eight_intents_are_used_in_each_split(dialogues, split):
     turns = [turn for dialogue in dialogues if dialogue.split == split for turn in dialogue.turns]
     assert {turn.label.name for turn in turns if turn.speaker == "listener"} == set(INTENTS)
@@ -55,6 +59,20 @@ def test_no_text_comes_twice(dialogues):
     situations = [dialogue.situation for dialogue in dialogues]
     assert all(situations)
     assert len(set(situations)) == len(situations)
+
+
+def test_no_two_speakers_tell_almost_the_same(dialogues):
+    told: dict[tuple[str, ...], list[int]] = {}
+    runs = []
+    for dialogue in dialogues:
+        for turn in dialogue.turns:
+            if turn.speaker == "speaker":
+                said = words(turn.text)
+                runs.append(set(zip(said, said[1:], said[2:], strict=False)))
+                for run in runs[-1]:
+                    told.setdefault(run, []).append(len(runs) - 1)
+    shared = Counter(pair for places in told.values() for pair in combinations(places, 2))
+    assert all(count <= 0.5 * len(runs[one] | runs[two]) for (one, two), count in shared.items())
 
 
 def test_ids_are_unique_and_say_what_they_are(dialogues):

@@ -5,6 +5,7 @@ import io
 import re
 import shlex
 import sys
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def corpora(tmp_path):
         with path.open("w", encoding="utf-8", newline="") as stream:
             rows = csv.writer(stream)
             rows.writerow(COLUMNS)
-            for number, dialogue in enumerate(list(shipped.read(split))[::8]):
+            for number, dialogue in enumerate(list(shipped.read(split))[:128:8]):
                 for index, turn in enumerate(dialogue.turns):
                     who, text = 10 + (turn.speaker == "listener"), turn.text.replace(",", "_comma_")
                     first = (f"hit:{number}_conv:{number}", index + 1, dialogue.emotion.name, "a prompt")
@@ -61,7 +62,7 @@ def test_the_readme_s_commands_run_in_its_order(corpora, tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(run, "draw", lambda folder: None)
     monkeypatch.setenv("LISTENWELL_DATA", str(corpora))
-    jsonl.write([*shipped.read("train"), *shipped.read("valid")], tmp_path / "my.jsonl")
+    jsonl.write([*islice(shipped.read("train"), 128), *islice(shipped.read("valid"), 32)], tmp_path / "my.jsonl")
     done = []
     for words, typed in commands():
         if words[0] in ("make", "export", "source"):
