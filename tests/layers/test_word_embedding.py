@@ -94,7 +94,7 @@ def test_words_start_as_likely_as_they_are_frequent(table_width):
     smoothed = counts + 0.5
     assert torch.allclose(words.bias.exp(), smoothed / smoothed.sum(), atol=1e-6)
     assert torch.allclose(words.bias.softmax(0), words.bias.exp(), atol=1e-6)
-    # Quiet in one place, not in two: what both would have to learn would come late.
+    # Small in one place, not in two: what both have to learn comes late.
     assert torch.equal(output_weight, torch.ones(8)) == (table_width != 8)
 
 
@@ -107,3 +107,10 @@ def test_the_word_just_read_is_no_likelier_at_the_start(table_width):
     added = words.logits(words(read) * output_weight) - words.bias
     assert added[read, read].mean().abs() < 0.1
     assert added.std() < 0.3
+
+
+@torch.no_grad()
+def test_an_untied_choice_starts_at_zero():
+    words = WordEmbedding(4, 8, tied=False)
+    words.start_at_unigrams(torch.ones(4), torch.ones(8))
+    assert torch.equal(words.logits(torch.randn(5, 8)), words.bias.expand(5, 4))

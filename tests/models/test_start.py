@@ -17,6 +17,10 @@ PRETRAINED = {"house-writer"}
 """Models whose words are chosen by a pretrained language model: they start at more than frequencies."""
 
 
+WIDTHS = [(16, 0), (16, 8), (64, 8)]
+"""Of the model and of its word table: without a projection, with one, with one that has room beside the words."""
+
+
 def model_class(name):
     return getattr(import_module(MODELS[name].module), MODELS[name].cls)
 
@@ -28,27 +32,29 @@ LEARNERS = [name for name in MODELS if model_class(name).talks and name not in P
 def start(tiny_backbone, small_corpus):
     """Makes a model as training starts it, with the counts it starts from and a batch."""
 
-    def make(name, **choices):
+    def make(name, width, word_width):
         known = {field.name for field in fields(model_class(name).Config)}
         # Every model reads the backbone's pieces, also those that need no backbone: one vocabulary serves all.
         pieces = backbone_tokenizer(str(tiny_backbone))
         items = [item for dialogue in jsonl.read(small_corpus, "valid") for item in examples(dialogue)]
         batch = collate(encode(items, pieces, EncodingConfig(max_context=30, separators=True)), range(6), pieces.pad)
         counts = torch.bincount(batch.reply.tokens[batch.reply.mask], minlength=len(pieces))
-        sizes = {key: value for key, value in {"width": 16, "heads": 2, "feed_forward": 24}.items() if key in known}
+        sizes = {"width": width, "word_width": word_width, "heads": 2, "feed_forward": 24}
+        sizes = {key: value for key, value in sizes.items() if key in known}
         backbone = {"backbone": str(tiny_backbone)} if "backbone" in known else {}
         torch.manual_seed(7)
-        model = build(name, {**sizes, **backbone, **choices}, pieces.vocabulary)
-        model.initialise(WordPrior(counts, emotional=torch.arange(len(pieces)) % 3 == 0))
+        model = build(name, {**sizes, **backbone}, pieces.vocabulary)
+        vectors, known = torch.randn(len(pieces), 12), torch.arange(len(pieces)) % 2 == 0
+        model.initialise(WordPrior(counts, vectors, known, emotional=torch.arange(len(pieces)) % 3 == 0))
         return model, counts, batch
 
     return make
 
 
-@pytest.mark.parametrize("word_width", [0, 8])
+@pytest.mark.parametrize(("width", "word_width"), WIDTHS)
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_model_starts_at_the_perplexity_of_unigrams(start, name, word_width):
-    model, counts, batch = start(name, word_width=word_width)
+def test_a_model_starts_at_the_perplexity_of_unigrams(start, name, width, word_width):
+    model, counts, batch = start(name, width, word_width)
     with torch.no_grad():
         found = model.eval().score(batch, torch.Generator().manual_seed(1)).sum() / batch.reply.mask.sum()
     unigrams = ((counts + 0.5) / (counts + 0.5).sum()).log()
@@ -56,10 +62,10 @@ def test_a_model_starts_at_the_perplexity_of_unigrams(start, name, word_width):
     assert found.exp().item() == pytest.approx(expected.exp().item(), rel=0.02)
 
 
-@pytest.mark.parametrize("word_width", [0, 8])
+@pytest.mark.parametrize(("width", "word_width"), WIDTHS)
 @pytest.mark.parametrize("name", LEARNERS)
-def test_after_one_step_from_there_every_part_of_a_model_learns(start, name, word_width):
-    model, _, batch = start(name, word_width=word_width)
+def test_after_one_step_from_there_every_part_of_a_model_learns(start, name, width, word_width):
+    model, _, batch = start(name, width, word_width)
     optimizer = torch.optim.Adam(model.parameters(), 1e-3)
     for _ in range(2):
         optimizer.zero_grad()

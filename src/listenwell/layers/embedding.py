@@ -7,8 +7,16 @@ import math
 import torch
 from torch import Tensor, nn
 
+from listenwell.layers.transformer import sinusoids
+
+SOFT = 0.2
+"""How loud the choice of words starts where it sees only what the layers make of words and positions."""
+
 QUIET = 0.15
-"""How loud the choice of words starts, beside their frequencies: about 1 % of perplexity above that of unigrams."""
+"""How loud it starts where it sees all: either way about 1 % of perplexity above that of unigrams."""
+
+PLACES = 60
+"""Positions that the choice of words starts blind for: a reply is hardly longer."""
 
 
 class WordEmbedding(nn.Module):
@@ -74,14 +82,34 @@ class WordEmbedding(nn.Module):
     def start_at_unigrams(self, counts: Tensor, output_weight: Tensor) -> None:
         """Every word starts about as likely as it is frequent among the targets, whatever stands before it.
 
-        The bias is the log frequency, and what is added to it starts small: the projection or, without one,
-        `output_weight`, which the decoder's output goes through last. Not at zero, from where every direction would
-        have to be found one after the other. Without a projection a tied table would choose the word just read, since
-        that is most of the decoder's output; random signs make it like any other.
+        The bias is the log frequency, and what is added to it starts small. Most of a decoder's output is the word just
+        read, which a tied table would choose again: so words are read and chosen in different dimensions at first.
+        `output_weight` is what the decoder's output goes through last, one row for each of its dimensions.
         """
         smoothed = counts.float() + 0.5
         self.bias.copy_((smoothed / smoothed.sum()).log())
-        if isinstance(self.narrow, nn.Linear):
-            self.narrow.weight.mul_(QUIET)
+        if self.choice is not None:
+            self.choice.zero_()
+        elif isinstance(self.narrow, nn.Linear) and isinstance(self.widen, nn.Linear):
+            _look_aside(self.narrow.weight, self.widen.weight)
         else:
-            output_weight.mul_(QUIET * (torch.randint_like(output_weight, 2) * 2 - 1))
+            half = self.width // 2
+            self.table[:, half:] = 0
+            output_weight[:half] = 0
+
+
+def _look_aside(narrow: Tensor, widen: Tensor) -> None:
+    """Lets `narrow` see nothing of what `widen` and the positions put into the output, if there is room beside them.
+
+    Small at once would do as well for the start, but not for learning: what is small grows in few directions.
+    """
+    table_width, width = narrow.shape
+    _, energies, places = torch.linalg.svd(sinusoids(PLACES, width))
+    rank = int((energies.square().cumsum(0) < 0.995 * energies.square().sum()).sum()) + 1  # a few tell most apart
+    taken = torch.linalg.qr(torch.cat([widen, places[:rank].T.to(widen)], dim=1)).Q
+    if taken.shape[1] + table_width > width:
+        narrow.mul_(QUIET)
+        return
+    free = torch.randn(width, table_width).to(widen)
+    free -= taken @ (taken.T @ free)
+    narrow.copy_(SOFT * torch.linalg.qr(free).Q.T)

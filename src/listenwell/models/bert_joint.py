@@ -166,9 +166,9 @@ class BertJoint(Model):
         self.dropout = Dropout(config.dropout)
 
     def initialise(self, prior: WordPrior) -> None:
-        self.words.start_at_unigrams(prior.counts, self.decoder.output_weight)
         if prior.vectors is not None and prior.known is not None:
             self.words.start_from(prior.vectors, prior.known)
+        self.words.start_at_unigrams(prior.counts, self.decoder.output_weight)
         if self.backbone is not None:
             self.backbone.load_pretrained(self.config.backbone)
 

@@ -74,9 +74,9 @@ class Trs(Model):
         self.emotion = nn.Linear(config.width, len(EMOTIONS)) if config.emotion else None
 
     def initialise(self, prior: WordPrior) -> None:
-        self.words.start_at_unigrams(prior.counts, self.decoder.output_weight)
         if prior.vectors is not None and prior.known is not None:
             self.words.start_from(prior.vectors, prior.known)
+        self.words.start_at_unigrams(prior.counts, self.decoder.output_weight)
 
     def embed(self, tokens: Tensor, roles: Tensor, first: int = 0) -> Tensor:
         """Word + position + speaker. `first` is the position of the first token."""
