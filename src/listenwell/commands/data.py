@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from listenwell.data.sources.statistics import Statistics
 
-VERBS = ("list", "stats", "convert", "check", "label", "select")
+VERBS = ("list", "stats", "convert", "check", "label", "select", "clean")
 NO_REPLY = "no reply in it (a single turn)"
 
 
@@ -24,21 +24,22 @@ def data(
     most_emotional: int | None = None,
     json: bool = False,
 ) -> None:
-    """List the corpora; describe, convert, check, label or select from one.
+    """List the corpora; describe, convert, check, label, clean or select from one.
 
     `data` lists them. `data stats SOURCE` counts what one holds, what was dropped and what is dirty. `data convert
     SOURCE --out FILE.jsonl` writes it as JSON lines. `data check SOURCE` looks for duplicates within and across splits.
     `data label SOURCE --out FILE.jsonl` converts it with one of the 41 labels on every turn, by a trained classifier.
     `data select SOURCE --most_emotional N --out FILE.jsonl` keeps the N dialogues that express most emotion, each in
-    its split; those of a single turn, in which there is no reply, are left out.
+    its split; those of a single turn, in which there is no reply, are left out. `data clean SOURCE --out FILE.jsonl`
+    cleans talk from social media: names, links, hashtags, kaomoji, emoticons, repeats, adverts, duplicates.
 
     Args:
-        verb: list, stats, convert, check, label or select; a source's name alone means stats.
+        verb: list, stats, convert, check, label, select or clean; a source's name alone means stats.
         source: A source by name or a .jsonl file.
         split: Only this split; all if not given.
         path: Where it lies, if not in LISTENWELL_DATA.
         part: Only this part, of a source that has parts, such as edos's mturk.
-        out: For convert, label and select: the file to write; .gz is compressed.
+        out: For convert, label, select and clean: the file to write; .gz is compressed.
         plot: For stats: also draw the labels into this picture (PNG, PDF or SVG): the share of each where they are of
             the 41, else how often each is given.
         clean: Leave out junk turns and duplicates.
@@ -66,6 +67,10 @@ def data(
         return _label(source, split, path, out, options, using, overwrite)
     if verb == "select":
         return _select(source, split, path, out, options, using, most_emotional)
+    if verb == "clean":
+        from listenwell.commands.clean_data import clean_data
+
+        return clean_data(source, split, path, out, options, json)
     if verb == "check":
         return _check(source, path, {"part": part} if part else {}, json)
     return _stats(source, split, path, plot, options, json)

@@ -73,7 +73,10 @@ SMP2020_EWECT: Mapping[str, Polarity] = _grouped(
 NLPCC2014: Mapping[str, Polarity] = _grouped(
     positive="happiness, like", negative="anger, disgust, fear, sadness", ambiguous="surprise", neutral="none"
 )
-"""NLPCC 2014's seven, and none."""
+"""NLPCC 2014's seven, and none; NLPCC 2013 has the same, nlpcc-sentences all of them but fear and surprise."""
+
+WEIBO_SENTI: Mapping[str, Polarity] = {"positive": "positive", "negative": "negative"}
+"""weibo_senti_100k is labelled by polarity, and has no neutral posts."""
 
 EDOS: Mapping[str, Polarity] = {**{name: mime_polarity(name) for name in EMOTIONS}, NEUTRAL: "neutral"}
 """EDOS has the 41 labels of `taxonomy`: MIME's groups, and neutral; the eight intents have no polarity."""
@@ -87,6 +90,9 @@ LABEL_MAPS: dict[str, Mapping[str, Polarity]] = {
     "goemotions": GOEMOTIONS,
     "smp2020-ewect": SMP2020_EWECT,
     "nlpcc2014": NLPCC2014,
+    "nlpcc2013": NLPCC2014,
+    "nlpcc-sentences": NLPCC2014,
+    "weibo-senti": WEIBO_SENTI,
 }
 """By the name of the source."""
 

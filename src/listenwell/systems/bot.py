@@ -247,21 +247,15 @@ class Bot(HasCheckpoint):
             tokens[list(batch.rows)] = batch.reply.mask.sum(1).numpy()
             if done is not None:
                 done(len(batch))
-        spoken = [words(item.reply.text) for item in items if item.reply is not None]
-        lacking = self._lacking(spoken)
+        spoken = [item.reply.text for item in items if item.reply is not None]
+        unknown = [self.tokenizer.unknown(text) for text in spoken]
         return Likelihoods(
             nll=nll,
             tokens=tokens,
-            words=np.array([len(reply) for reply in spoken]),
-            unknown=np.array([sum(word in lacking for word in reply) for reply in spoken]),
-            unseen_types=len(lacking),
+            words=np.array([len(words(text)) for text in spoken]),
+            unknown=np.array([len(lacking) for lacking in unknown]),
+            unseen_types=len({word for lacking in unknown for word in lacking}),
         )
-
-    def _lacking(self, spoken: Iterable[list[str]]) -> set[str]:
-        if self.tokenizer.kind != "word":
-            return set()  # sub-words spell every word
-        vocabulary = self.tokenizer.backend.get_vocab()
-        return {word for reply in spoken for word in reply if word not in vocabulary}
 
     def _heard(self, items: Sequence[Example]) -> Sequence[Example]:
         """The items with what is heard in each turn of their contexts."""

@@ -1,6 +1,6 @@
-"""One interface over Hugging Face `tokenizers`: words or byte-level pieces learned from a corpus, or a backbone's own.
+"""One interface over Hugging Face `tokenizers`: words, characters or byte-level pieces of a corpus, a backbone's own.
 
-They lower-case nothing they need not: the word-level kind folds case (its papers do), BPE keeps it.
+They lower-case nothing they need not: the word-level kind folds case (its papers do), the others keep it.
 The file form is `tokenizer.json`, as every Hugging Face tool reads it.
 """
 
@@ -18,6 +18,7 @@ from tokenizers import AddedToken, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
 
 from listenwell.contract import Vocabulary
+from listenwell.text.characters import CHARACTERS, characters, join_tokens
 from listenwell.text.words import NORMAL_FORM, SPLIT, detokenize, words
 
 PAD, UNK, START, END, CTX = SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<ctx>")
@@ -47,15 +48,20 @@ _APART = re.compile(r"(?<=\w) ' (?=(?:t|s|m|d|re|ve|ll)\b)")
 class TextConfig:
     """How text becomes tokens."""
 
-    kind: Literal["word", "bpe", "backbone"] = "word"
-    """word: one token a lower-cased word, every word of the training data; bpe: byte-level pieces; backbone: the
-    pieces that a pretrained model was trained with."""
+    kind: Literal["word", "char", "bpe", "backbone"] = "word"
+    """word: one token a lower-cased word, every word of the training data; char: one token per Chinese character, Latin
+    word, number or mark, the commonest alone; bpe: byte-level pieces; backbone: the pieces that a pretrained model was
+    trained with."""
     backbone: str = ""
     """For backbone: whose; a folder, or a name such as minilm."""
     size: int = 16_000
     """For bpe: how many pieces to learn."""
     least: int = 1
     """For word: leave out words seen fewer times than this."""
+    most: int = 12_000
+    """For char: at most so many tokens besides the special ones."""
+    coverage: float = 0.999
+    """For char: the commonest tokens that together make up this share of the characters; the rest is unknown."""
 
 
 class Tokenizer:
@@ -102,15 +108,23 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Readable text: words joined as people write them."""
-        if self.kind == "word":
+        if self.kind in ("word", "char"):
             kept = {*ids} - {*self.banned, self.end}
-            return detokenize([self.token(index) for index in ids if index in kept])
+            join = detokenize if self.kind == "word" else join_tokens
+            return join([self.token(index) for index in ids if index in kept])
         text = self.backend.decode(list(ids), skip_special_tokens=True).strip()
         if self.kind != "backbone":
             return text
         text = _APART.sub("'", text)
         # Word pieces tell neither capitals nor blanks ("well - known"); the words stay, as scores count them.
         return detokenize(words(text)) if self.uncased else text
+
+    def unknown(self, text: str) -> list[str]:
+        """The words or characters of a text that have no token of their own; sub-words spell everything."""
+        if self.kind not in ("word", "char"):
+            return []
+        units = words(text) if self.kind == "word" else characters(text)
+        return [unit for unit in units if self.backend.token_to_id(unit) is None]
 
     def whole_words(self) -> dict[str, list[int]]:
         """The ids that stand for a whole word or mark, by what it is in lower case where a word has several."""
@@ -150,6 +164,13 @@ def word_backend() -> Backend:
     return backend
 
 
+def character_backend() -> Backend:
+    """Splits Chinese into characters and leaves Latin words and numbers whole."""
+    backend = Backend(models.WordLevel({UNK: 0}, unk_token=UNK))
+    backend.pre_tokenizer = CHARACTERS
+    return backend
+
+
 def backbone_tokenizer(name: str) -> Tokenizer:
     """The tokenizer that a pretrained model was trained with."""
     from listenwell.backbones import BackboneError, find_backbone
@@ -177,6 +198,8 @@ def train_tokenizer(texts: Iterable[str], config: TextConfig) -> Tokenizer:
     texts = chain([first], texts)
     if config.kind == "word":
         return _train_words(texts, config.least)
+    if config.kind == "char":
+        return _train_characters(texts, config)
     backend = Backend(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     backend.decoder = decoders.ByteLevel()
@@ -199,7 +222,29 @@ def _train_words(texts: Iterable[str], least: int) -> Tokenizer:
     ranked = sorted(((word, n) for word, n in counts.items() if n >= least), key=lambda pair: (-pair[1], pair[0]))
     if not ranked:
         raise ValueError(f"there are no words to learn a vocabulary from: none of {len(counts)} is there {least} times")
+    return _word_level(backend, "word", ranked)
+
+
+def _train_characters(texts: Iterable[str], config: TextConfig) -> Tokenizer:
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(characters(text))
+    if not counts:
+        raise ValueError("there are no characters to learn a vocabulary from: the training texts are blank")
+    wanted = config.coverage * sum(len(token) * n for token, n in counts.items())
+    kept: list[tuple[str, int]] = []
+    covered = 0
+    for token, n in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
+        if covered >= wanted or len(kept) == config.most:
+            break
+        kept.append((token, n))
+        covered += len(token) * n
+    return _word_level(character_backend(), "char", kept)
+
+
+def _word_level(backend: Backend, kind: str, ranked: Sequence[tuple[str, int]]) -> Tokenizer:
+    """A tokenizer whose ids are the special tokens, then `ranked`: tokens with their counts, the commonest first."""
     vocabulary = {word: index for index, word in enumerate((*SPECIALS, *(word for word, _ in ranked)))}
     backend.model = models.WordLevel(vocabulary, unk_token=UNK)
     backend.add_special_tokens([AddedToken(token, special=True) for token in SPECIALS])
-    return Tokenizer(backend, "word", rare_from=len(SPECIALS) + sum(n > 1 for _, n in ranked))
+    return Tokenizer(backend, kind, rare_from=len(SPECIALS) + sum(n > 1 for _, n in ranked))

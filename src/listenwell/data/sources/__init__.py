@@ -39,6 +39,13 @@ SOURCES: dict[str, str] = {
     "lccc": "listenwell.data.sources.lccc",
     "smp2020-ewect": "listenwell.data.sources.smp2020_ewect",
     "nlpcc2014": "listenwell.data.sources.nlpcc2014",
+    "nlpcc2013": "listenwell.data.sources.nlpcc2013",
+    "nlpcc-sentences": "listenwell.data.sources.nlpcc_sentences",
+    "weibo-senti": "listenwell.data.sources.weibo_senti",
+    "weibo-raw": "listenwell.data.sources.weibo_raw",
+    "smile": "listenwell.data.sources.smile",
+    "chinese-chat": "listenwell.data.sources.chinese_chat",
+    "epitome": "listenwell.data.sources.epitome",
 }
 
 DATA_VARIABLE = "LISTENWELL_DATA"

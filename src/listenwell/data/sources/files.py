@@ -139,6 +139,18 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield begins, row
 
 
+def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """The values of a file with one JSON value per line, each with its line; blank lines are skipped."""
+    for number, text in lines(path):
+        if not text.strip():
+            continue
+        try:
+            yield number, json.loads(text)
+        except (json.JSONDecodeError, RecursionError) as error:
+            found = f"{shorten(text.strip())!r} ({getattr(error, 'msg', 'endless nesting')})"
+            raise SourceError.at(path.name, number, found, "one JSON value per line", "correct the line") from error
+
+
 def json_items(path: Path) -> Iterator[tuple[int, Any]]:
     """The items of a file that is one JSON array, each with the line it begins on, one at a time."""
     with path.open("rb") as stream:

@@ -54,6 +54,8 @@ class Weibo:
     emotion: str
     second: str
     sentences: list[str] = field(default_factory=list)
+    emotions: list[tuple[str, str]] = field(default_factory=list)
+    """The first and second emotion of each sentence, "none" where it shows none."""
     opinionated: bool = False
     """Whether a sentence of it is said to show an emotion."""
 
@@ -84,14 +86,19 @@ def read(
 def _read(chosen: list[Found], builder: Builder) -> Iterator[Dialogue]:
     for found in chosen:
         for weibo in weibos(found.path):
-            said = [Utterance("speaker", _joined(weibo.sentences), weibo.line, _label(weibo, builder.report, found))]
+            said = [
+                Utterance(
+                    "speaker", joined_sentences(weibo.sentences), weibo.line, label_of(weibo, builder.report, found)
+                )
+            ]
             name = builder.name(f"{found.stem}-{weibo.id}", found, weibo.line)
             dialogue = builder.build(name, said, found, weibo.line)
             if dialogue is not None:
                 yield dialogue
 
 
-def _label(weibo: Weibo, report: Report, found: Found) -> Label | None:
+def label_of(weibo: Weibo, report: Report, found: Found) -> Label | None:
+    """The label of a post; what is doubtful about it is noted."""
     excerpt = "".join(weibo.sentences)
     if not weibo.emotion:
         report.note(NO_LABEL, found.file, weibo.line, excerpt)
@@ -105,7 +112,7 @@ def _label(weibo: Weibo, report: Report, found: Found) -> Label | None:
     return Label(weibo.emotion)
 
 
-def _joined(sentences: list[str]) -> str:
+def joined_sentences(sentences: list[str]) -> str:
     """The sentences as one text; a space only between Latin letters or figures."""
     text = ""
     for sentence in filter(None, sentences):
@@ -166,11 +173,15 @@ class _Reader:
             if not attributes.get("id", "").strip():
                 raise self._error("a <weibo> without id", 'one such as <weibo id="1" emotion-type1="like">')
             first, second = (attributes.get(f"emotion-type{n}", "").strip().lower() for n in (1, 2))
+            first = first or attributes.get("emotion-type", "").strip().lower()  # as in NLPCC 2013
             self._weibo = Weibo(self._parser.CurrentLineNumber, attributes["id"].strip(), first, second)
         elif tag == "sentence":
             if self._weibo is None:
                 raise self._error("a <sentence> outside a <weibo>", "<weibo …> before it")
-            self._weibo.opinionated |= attributes.get("opinionated", "").strip().upper() == "Y"
+            flag = attributes.get("opinionated", attributes.get("emotion_tag", ""))  # the second as in NLPCC 2013
+            self._weibo.opinionated |= flag.strip().upper() == "Y"
+            first, second = (attributes.get(f"emotion-{n}-type", "").strip().lower() or NONE for n in (1, 2))
+            self._weibo.emotions.append((first, second))
             self._text = []
 
     def _characters(self, text: str) -> None:

@@ -1,0 +1,63 @@
+"""Chinese chat in three turns, made for rewriting (Su et al., 2019); the rewritten turns are left out.
+
+A line has four texts with two tabs between them: three turns, and the third one rewritten so that it is understood
+without the others. That last text is nobody's turn, so it is not read. Some of the replies are an assistant's (weather,
+facts). No splits were published; here eight of ten dialogues are train, one valid, one test, by a hash of their texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from listenwell.data.dialogue import Dialogue
+from listenwell.data.sources.dialogue_builder import Builder, taking_turns
+from listenwell.data.sources.files import Found, Piece, choose, lines
+from listenwell.data.sources.report import Report, SourceError
+from listenwell.data.sources.splits import split_name, split_of_texts
+
+NAME = "chinese-chat"
+FOLDER = "chinese_chat"
+HOW_TO_GET = "it is published at https://github.com/chin-gyou/dialogue-utterance-rewriter"
+
+PIECES = (Piece("train", ("three_turns.txt", "corpus.txt")),)
+SEPARATOR = "\t\t"
+COLUMNS = 4
+
+
+def files(path: str | Path, split: str | None = None) -> list[Found]:
+    """The one file, which holds dialogues of every split."""
+    if split is not None:
+        split_name(split)
+    return choose(path, PIECES, how_to_get=HOW_TO_GET)
+
+
+def read(
+    path: str | Path, split: str | None = None, *, report: Report | None = None, clean: bool = False
+) -> Iterator[Dialogue]:
+    """The dialogues of a split (all by default), three turns each.
+
+    `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
+    """
+    chosen = files(path, split)
+    wanted = None if split is None else split_name(split)
+    return _read(chosen, Builder(NAME, Report() if report is None else report, clean, language="zh"), wanted)
+
+
+def _read(chosen: list[Found], builder: Builder, wanted: str | None) -> Iterator[Dialogue]:
+    for found in chosen:
+        for line, row in lines(found.path):
+            if not row.strip():
+                continue
+            texts = row.rstrip("\r\n").split(SEPARATOR)
+            if len(texts) != COLUMNS:
+                expected = f"{COLUMNS} with two tabs between them (three turns, the third rewritten)"
+                raise SourceError.at(found.file, line, f"{len(texts)} texts", expected, "correct the line")
+            turns = texts[:-1]
+            split = split_of_texts(turns)
+            if wanted not in (None, split):
+                continue
+            said = taking_turns(turns, line)
+            dialogue = builder.build(f"chat-{line}", said, found._replace(split=split), line)
+            if dialogue is not None:
+                yield dialogue

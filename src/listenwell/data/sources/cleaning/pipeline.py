@@ -1,0 +1,113 @@
+"""Dialogues in, cleaned dialogues out, one at a time, and what every step did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from listenwell.data.dialogue import Dialogue, Turn
+from listenwell.data.sources.cleaning.adverts import has_contact
+from listenwell.data.sources.cleaning.steps import TEXT_STEPS
+from listenwell.data.sources.quality import fingerprint
+from listenwell.data.sources.report import shorten
+
+LONGEST = 80
+"""Strategy memory's appendix A.1: the maximal length of an utterance, in characters."""
+
+CONTACT = "contact details (adverts)"
+EMPTY = "empty utterances"
+TOO_LONG = "over-long utterances"
+DUPLICATE = "duplicate dialogues"
+
+_UNIT = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
+
+
+@dataclass
+class StepCount:
+    """What one step did to a corpus."""
+
+    changed: int = 0
+    """Utterances that it changed."""
+    utterances: int = 0
+    """Utterances that it left out."""
+    dialogues: int = 0
+    """Dialogues that it left out whole."""
+    example: str = ""
+    """The first text that it changed or left out."""
+
+
+@dataclass
+class Cleaner:
+    """Cleans dialogues and counts.
+
+    An utterance with contact details, one that is empty after the text steps and one that is too long end their
+    dialogue; if fewer than two turns stand before it, the dialogue is left out. A single post is kept or left out.
+    Nothing is held but a hash per dialogue, to know duplicates by.
+    """
+
+    longest: int = LONGEST
+    """In Chinese characters and words of other scripts."""
+    counts: dict[str, StepCount] = field(default_factory=dict)
+    seen: set[bytes] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for name in (CONTACT, *TEXT_STEPS, EMPTY, TOO_LONG, DUPLICATE):
+            self.counts.setdefault(name, StepCount())
+
+    def clean(self, dialogues: Iterable[Dialogue]) -> Iterator[Dialogue]:
+        for dialogue in dialogues:
+            cleaned = self._cleaned(dialogue)
+            if cleaned is not None and self._is_fresh(cleaned):
+                yield cleaned
+
+    def clean_text(self, text: str) -> str:
+        """A text after all text steps, each counted where it changed something."""
+        for name, step in TEXT_STEPS.items():
+            after = step(text)
+            if after != text:
+                self._count_change(name, text, after)
+            text = after
+        return text
+
+    def _cleaned(self, dialogue: Dialogue) -> Dialogue | None:
+        turns: list[Turn] = []
+        least = min(2, len(dialogue.turns))
+        for position, turn in enumerate(dialogue.turns):
+            text = "" if has_contact(turn.text) else self.clean_text(turn.text)
+            reason = self._unusable(turn.text, text)
+            if reason is None:
+                turns.append(replace(turn, text=text))
+                continue
+            is_dropped = len(turns) < least
+            count = self.counts[reason]
+            count.utterances += len(dialogue.turns) - (0 if is_dropped else position)
+            count.dialogues += is_dropped
+            count.example = count.example or shorten(turn.text)
+            if is_dropped:
+                return None
+            break
+        return replace(dialogue, turns=tuple(turns))
+
+    def _unusable(self, before: str, after: str) -> str | None:
+        if has_contact(before):
+            return CONTACT
+        if not any(map(str.isalnum, after)):
+            return EMPTY
+        return TOO_LONG if len(_UNIT.findall(after)) > self.longest else None
+
+    def _is_fresh(self, dialogue: Dialogue) -> bool:
+        mark = fingerprint(dialogue)
+        if mark not in self.seen:
+            self.seen.add(mark)
+            return True
+        count = self.counts[DUPLICATE]
+        count.dialogues += 1
+        count.utterances += len(dialogue.turns)
+        count.example = count.example or shorten(dialogue.turns[0].text)
+        return False
+
+    def _count_change(self, name: str, before: str, after: str) -> None:
+        count = self.counts[name]
+        count.changed += 1
+        count.example = count.example or f"{shorten(before)} → {shorten(after)}"

@@ -1,0 +1,95 @@
+"""NLPCC 2013's evaluation of emotions in Weibo posts: the 4,000 posts to train with, seven emotions or none.
+
+The XML is that of NLPCC 2014 with other names of attributes, and is read the same way. Two parts of one file: *posts*
+(the default), each with one emotion; *sentences*, each a dialogue of its own with its first emotion ("none" if it shows
+none). Posts that stand in the test posts of NLPCC 2014, or share a long sentence with them or with valid or test of
+nlpcc-sentences, are dropped and counted (see `nlpcc_overlap`), and so are such sentences; `leaks=True` keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from listenwell.data.dialogue import Dialogue, Label
+from listenwell.data.sources import quality
+from listenwell.data.sources.dialogue_builder import Builder, Utterance
+from listenwell.data.sources.files import Found, Piece, choose
+from listenwell.data.sources.nlpcc2014 import NONE, SECOND, Weibo, joined_sentences, label_of, weibos
+from listenwell.data.sources.nlpcc_overlap import leak_of_post, leak_of_sentence, scored_files, scored_texts
+from listenwell.data.sources.report import Report
+from listenwell.labels.polarity import NLPCC2014
+
+NAME = "nlpcc2013"
+FOLDER = "nlpcc2013_weibo"
+HOW_TO_GET = "the evaluation's page is http://tcci.ccf.org.cn/conference/2013/pages/page04_sam.html"
+
+PARTS = ("posts", "sentences")
+PIECES = tuple(Piece("train", ("sample.xml",), part) for part in PARTS)
+
+
+def files(path: str | Path, split: str | None = None, *, part: str | None = None, leaks: bool = False) -> list[Found]:
+    """The files that a reading takes, also those of what is scored elsewhere."""
+    chosen = _chosen(path, split, part)
+    held_out = {} if leaks else scored_files(Path(path))
+    return list(dict.fromkeys([*chosen, *(found for several in held_out.values() for found in several)]))
+
+
+def read(
+    path: str | Path,
+    split: str | None = None,
+    *,
+    report: Report | None = None,
+    clean: bool = False,
+    part: str | None = None,
+    leaks: bool = False,
+) -> Iterator[Dialogue]:
+    """The posts, or with `part="sentences"` their sentences, as dialogues of one turn; all are train.
+
+    `leaks`: keeps what is scored elsewhere. `clean`: posts that are junk or duplicates are dropped.
+    """
+    chosen = _chosen(path, split, part)
+    held_out = {} if leaks else scored_files(Path(path))
+    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single=True)
+    return _read(chosen, held_out, builder)
+
+
+def _chosen(path: str | Path, split: str | None, part: str | None) -> list[Found]:
+    return choose(path, PIECES, split, part or PARTS[0], how_to_get=HOW_TO_GET)
+
+
+def _read(chosen: list[Found], held_out: dict[str, list[Found]], builder: Builder) -> Iterator[Dialogue]:
+    scored = scored_texts(held_out)
+    for found in chosen:
+        read_weibo = _sentences if found.part == "sentences" else _post
+        for weibo in weibos(found.path):
+            yield from read_weibo(weibo, scored, builder, found)
+
+
+def _post(weibo: Weibo, scored: dict[str, set[str]], builder: Builder, found: Found) -> Iterator[Dialogue]:
+    leak = leak_of_post(weibo.sentences, scored)
+    if leak is not None:
+        builder.refuse(leak, found, weibo.line, "".join(weibo.sentences))
+        return
+    text = joined_sentences(weibo.sentences)
+    said = [Utterance("speaker", text, weibo.line, label_of(weibo, builder.report, found))]
+    dialogue = builder.build(builder.name(f"{found.stem}-{weibo.id}", found, weibo.line), said, found, weibo.line)
+    if dialogue is not None:
+        yield dialogue
+
+
+def _sentences(weibo: Weibo, scored: dict[str, set[str]], builder: Builder, found: Found) -> Iterator[Dialogue]:
+    for number, (text, (first, second)) in enumerate(zip(weibo.sentences, weibo.emotions, strict=True), start=1):
+        leak = leak_of_sentence(text, scored)
+        if leak is not None:
+            builder.refuse(leak, found, weibo.line, text)
+            continue
+        if first not in NLPCC2014:
+            builder.report.note(quality.UNKNOWN_LABEL, found.file, weibo.line, first)
+        if second not in (NONE, first):
+            builder.report.note(SECOND, found.file, weibo.line, f"{first}, {second}")
+        name = builder.name(f"{found.stem}-{weibo.id}-{number}", found, weibo.line)
+        said = [Utterance("speaker", text, weibo.line, Label(first))]
+        dialogue = builder.build(name, said, found, weibo.line)
+        if dialogue is not None:
+            yield dialogue

@@ -1,0 +1,64 @@
+"""Weibo threads as they come, uncleaned: kaomoji, hashtags, links, adverts, reposted chains. For `data clean`.
+
+A file has one JSON list of texts per line: a thread. Who speaks is not told; the turns alternate. No splits were
+published; here eight of ten threads are train, one valid, one test, by a hash of their texts. Two of the files share
+most of their threads: duplicates are noted, and dropped by `clean`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from listenwell.data.dialogue import Dialogue
+from listenwell.data.sources.dialogue_builder import Builder, taking_turns
+from listenwell.data.sources.files import Found, Piece, choose, json_lines
+from listenwell.data.sources.report import Report, SourceError, shorten
+from listenwell.data.sources.splits import split_name, split_of_texts
+
+NAME = "weibo-raw"
+FOLDER = "weibo_raw"
+HOW_TO_GET = "any .jsonl files with one list of texts per line will do; give the path of one"
+
+PIECES = tuple(
+    Piece("train", (f"{name}.jsonl",)) for name in ("test1_testdata", "test1_testdata2", "weibo_tang_testdata2")
+)
+
+
+def files(path: str | Path, split: str | None = None) -> list[Found]:
+    """The files of the folder, or the one named: each holds threads of every split."""
+    if split is not None:
+        split_name(split)
+    return choose(path, PIECES, how_to_get=HOW_TO_GET)
+
+
+def read(
+    path: str | Path, split: str | None = None, *, report: Report | None = None, clean: bool = False
+) -> Iterator[Dialogue]:
+    """The threads of a split (all by default), their texts as they come.
+
+    `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
+    """
+    chosen = files(path, split)
+    wanted = None if split is None else split_name(split)
+    return _read(chosen, Builder(NAME, Report() if report is None else report, clean, language="zh"), wanted)
+
+
+def _read(chosen: list[Found], builder: Builder, wanted: str | None) -> Iterator[Dialogue]:
+    for found in chosen:
+        for line, record in json_lines(found.path):
+            texts = _texts(record, found.file, line)
+            split = split_of_texts(texts)
+            if wanted not in (None, split):
+                continue
+            name = f"{found.path.stem}-{line}"
+            dialogue = builder.build(name, taking_turns(texts, line), found._replace(split=split), line)
+            if dialogue is not None:
+                yield dialogue
+
+
+def _texts(record: Any, file: str, line: int) -> list[str]:
+    if not isinstance(record, list) or not record or not all(isinstance(text, str) for text in record):
+        raise SourceError.at(file, line, shorten(repr(record)), "a thread: a list of strings", "correct the line")
+    return record

@@ -1,0 +1,86 @@
+"""weibo_senti_100k, a sample: single Weibo posts labelled positive or negative.
+
+`sample.csv` has the columns label (1 positive, 0 negative) and review. The labels follow the posts' emoticons ([哈哈],
+[泪]), so a classifier that sees them need not read a word: `emoticons=False` takes them out. No splits were published;
+here eight of ten posts are train, one valid, one test, by a hash of their texts without emoticons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from listenwell.data.dialogue import Dialogue, Label
+from listenwell.data.sources.cleaning.steps import strip_emoticons
+from listenwell.data.sources.dialogue_builder import Builder, Utterance
+from listenwell.data.sources.files import Found, Piece, choose, csv_rows
+from listenwell.data.sources.report import Report, SourceError, shorten
+from listenwell.data.sources.splits import split_name, split_of_texts
+
+NAME = "weibo-senti"
+FOLDER = "weibo_senti"
+HOW_TO_GET = "it is published at https://github.com/SophonPlus/ChineseNlpCorpus"
+
+# Noted
+EMOTICONS = "emoticons in brackets, removed"
+
+PIECES = (Piece("train", ("sample.csv", "weibo_senti_100k.csv")),)
+HEADER = ["label", "review"]
+LABELS = {"1": "positive", "0": "negative"}
+
+
+def files(path: str | Path, split: str | None = None, *, emoticons: bool = True) -> list[Found]:
+    """The one file, which holds posts of every split."""
+    if split is not None:
+        split_name(split)
+    return choose(path, PIECES, how_to_get=HOW_TO_GET)
+
+
+def read(
+    path: str | Path,
+    split: str | None = None,
+    *,
+    report: Report | None = None,
+    clean: bool = False,
+    emoticons: bool = True,
+) -> Iterator[Dialogue]:
+    """The posts of a split (all by default) as dialogues of one turn.
+
+    `emoticons=False` removes [哈哈] and the like. `clean`: posts that are junk or duplicates are dropped.
+    """
+    chosen = files(path, split)
+    wanted = None if split is None else split_name(split)
+    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single=True)
+    return _read(chosen, builder, wanted, emoticons)
+
+
+def _read(chosen: list[Found], builder: Builder, wanted: str | None, emoticons: bool) -> Iterator[Dialogue]:
+    for found in chosen:
+        for number, (line, label, text) in enumerate(_posts(found.path), start=1):
+            bare = strip_emoticons(text)
+            split = split_of_texts([bare if bare.strip() else text])
+            if wanted not in (None, split):
+                continue
+            if not emoticons and bare != text:
+                builder.report.note(EMOTICONS, found.file, line, text)
+            said = [Utterance("speaker", text if emoticons else bare, line, Label(LABELS[label]))]
+            dialogue = builder.build(f"post-{number}", said, found._replace(split=split), line)
+            if dialogue is not None:
+                yield dialogue
+
+
+def _posts(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Line, label and text."""
+    rows = csv_rows(path)
+    _, header = next(rows, (1, []))
+    if header != HEADER:
+        found = f"the header {shorten(', '.join(header))!r}" if header else "no header"
+        raise SourceError.at(path.name, 1, found, ", ".join(HEADER), "name a file of weibo_senti_100k")
+    for line, row in rows:
+        if len(row) != len(HEADER):
+            raise SourceError.at(path.name, line, f"{len(row)} columns", "2 (label, review)", "correct the row")
+        label = row[0].strip()
+        if label not in LABELS:
+            expected = "1 (positive) or 0 (negative)"
+            raise SourceError.at(path.name, line, f"the label {shorten(label)!r}", expected, "correct the row")
+        yield line, label, row[1]
