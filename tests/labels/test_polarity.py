@@ -16,7 +16,16 @@ def test_every_map_belongs_to_a_source():
 
 @pytest.mark.parametrize(
     ("source", "size"),
-    [("dailydialog", 7), ("emotionlines", 8), ("goemotions", 28), ("smp2020-ewect", 6), ("nlpcc2014", 8)],
+    [
+        ("dailydialog", 7),
+        ("emotionlines", 8),
+        ("goemotions", 28),
+        ("smp2020-ewect", 6),
+        ("nlpcc2014", 8),
+        ("nlpcc2013", 8),
+        ("nlpcc-sentences", 8),
+        ("weibo-senti", 2),
+    ],
 )
 def test_a_map_covers_its_label_set(source, size):
     assert len(LABEL_MAPS[source]) == size
@@ -61,6 +70,9 @@ def test_an_unknown_label_set_gets_the_near_one():
         ("empathetic-dialogues", ["suggesting"], "neutral"),
         ("goemotions", ["negative"], "negative"),
         ("goemotions", [], None),
+        ("nlpcc-sentences", ["like"], "positive"),
+        ("nlpcc2013", ["surprise"], None),
+        ("weibo-senti", ["negative"], "negative"),
     ],
 )
 def test_the_one_polarity_of_several_labels(source, labels, expected):

@@ -1,4 +1,4 @@
-"""Cleaning talk from social media, as strategy memory does for Weibo (appendix A.1): text steps, adverts, a pipeline."""
+"""Cleaning talk from social media, as strategy memory does for Weibo (appendix A.1): steps, adverts, a pipeline."""
 
 from listenwell.data.sources.cleaning.adverts import AdvertFinder, has_contact
 from listenwell.data.sources.cleaning.pipeline import LONGEST, Cleaner, StepCount

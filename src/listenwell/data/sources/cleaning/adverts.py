@@ -28,6 +28,11 @@ def has_contact(text: str) -> bool:
     return _CONTACT.search(text) is not None
 
 
+def hide_contact(text: str) -> str:
+    """The text with its contact details hidden, fit to be shown."""
+    return _CONTACT.sub("***", text)
+
+
 def is_advert(text: str) -> bool:
     """Whether a text gives contact details or uses the words of adverts."""
     return has_contact(text) or any(word in text for word in ADVERT_WORDS)

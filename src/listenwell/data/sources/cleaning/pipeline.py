@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from listenwell.data.dialogue import Dialogue, Turn
-from listenwell.data.sources.cleaning.adverts import has_contact
+from listenwell.data.sources.cleaning.adverts import has_contact, hide_contact
 from listenwell.data.sources.cleaning.steps import TEXT_STEPS
 from listenwell.data.sources.quality import fingerprint
 from listenwell.data.sources.report import shorten
@@ -83,7 +83,7 @@ class Cleaner:
             count = self.counts[reason]
             count.utterances += len(dialogue.turns) - (0 if is_dropped else position)
             count.dialogues += is_dropped
-            count.example = count.example or shorten(turn.text)
+            count.example = count.example or shorten(hide_contact(turn.text))
             if is_dropped:
                 return None
             break
@@ -110,4 +110,14 @@ class Cleaner:
     def _count_change(self, name: str, before: str, after: str) -> None:
         count = self.counts[name]
         count.changed += 1
-        count.example = count.example or f"{shorten(before)} → {shorten(after)}"
+        count.example = count.example or _difference(before, after)
+
+
+def _difference(before: str, after: str, lead: int = 20) -> str:
+    """Both texts from a little before the place where they begin to differ."""
+    same = next(
+        (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
+    )
+    start = max(0, same - lead)
+    texts = ("…" + text[start:] if start else text for text in (before, after))
+    return " → ".join(shorten(text) for text in texts)
