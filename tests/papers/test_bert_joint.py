@@ -514,7 +514,7 @@ def test_text_of_more_tokens_than_the_backbone_knows_is_refused(tiny_backbone, p
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"emotion_from": "bert"}, 'model bert-joint: .*"emotion_from"'),
+        ({"emotion_from": "bert"}, "model bert-joint: emotion_from is 'bert', expected one of backbone, bilstm"),
         ({"width": 15}, "model bert-joint: a width of 15 does not divide into two directions"),
     ],
 )
