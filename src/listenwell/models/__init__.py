@@ -90,6 +90,19 @@ MODELS: dict[str, Entry] = {
         "transformer that also reads the emotional words alone, and learns from two judges",
         "Li et al. 2020; baseline of Dual-Emp",
     ),
+    "dual-emp": Entry(
+        "listenwell.models.dual_emp",
+        "DualEmp",
+        "a forward and a backward model that agree on an emotion, and learn from data without pairs too",
+        "Shen et al. 2021",
+    ),
+    "sing-emp": Entry(
+        "listenwell.models.dual_emp",
+        "DualEmp",
+        "dual-emp's forward model alone",
+        "Shen et al. 2021, Table 1",
+        {"dual": False},
+    ),
     "meed2": Entry(
         "listenwell.models.meed2",
         "Meed2",

@@ -1,0 +1,514 @@
+"""Dual-Emp: two dialogue models and the emotion that both sides agree on (Shen et al. 2021).
+
+A forward model writes the reply to a context, a backward model writes the context of a reply. A discrete latent z with
+K values, the emotion consensus, is inferred from either side and read by both decoders:
+
+    q(z|c) = softmax(FFN(H₀))       p(y | c, z), p(c | y, z)       p(e|z) = softmax(W_e E[z])         (3), (9), (4)
+
+Paired data maximises two bounds, one with z from the context and one with z from the reply (11, 12). Where one side of
+a pair is missing, the model writes it, and is paid by how well the other side can be written back (15–17).
+
+`sing-emp` is the forward model alone. All losses here are minimised: the paper's L1…L4 are bounds to be maximised.
+Every term is a sum divided by one count, the tokens of the side that is written forward, so that a bound stays a bound;
+an emotion thus weighs as much as one token unless the recipe says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from listenwell.contract import (
+    Batch,
+    Controls,
+    Model,
+    Moment,
+    Sequence,
+    State,
+    Term,
+    Vocabulary,
+    WordPrior,
+)
+from listenwell.data.dialogue import ROLES
+from listenwell.decoding import Decoding, decode
+from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.layers.attention import Attention, KeyValues
+from listenwell.layers.dropout import Dropout, dropout
+from listenwell.layers.embedding import WordEmbedding
+from listenwell.layers.latent import anneal, categorical_kl, straight_through
+from listenwell.layers.loss import packed_cross_entropy
+from listenwell.layers.transformer import Encoder, FeedForward, sinusoids
+from listenwell.models.terms import classification_terms, sum_by_row
+
+Direction = Literal["forward", "backward"]
+
+SPEAKER, LISTENER = ROLES.index("speaker"), ROLES.index("listener")
+OTHER: dict[Direction, Direction] = {"forward": "backward", "backward": "forward"}
+ROLE_WRITTEN: dict[Direction, int] = {"forward": LISTENER, "backward": SPEAKER}
+"""Who speaks in what a direction writes: a reply is the listener's, and a generated context is one speaker turn."""
+
+LONGEST = 30
+"""Tokens of a generated side at most, as in the paper's decoding."""
+AT_ONCE = 4
+"""Values of z that are summed over together: each is a pass of the decoder over the whole batch."""
+SHOWN = 3
+"""Emotions that an explanation names."""
+
+
+@dataclass
+class DualEmpConfig:
+    """Sizes and choices."""
+
+    width: int = 300
+    """Of every layer."""
+    heads: int = 6
+    """Of every attention."""
+    encoder_layers: int = 1
+    """How deep a side is read."""
+    decoder_layers: int = 1
+    """How deep a side is written."""
+    feed_forward: int = 1200
+    """Inner width of the feed-forward parts."""
+    dropout: float = 0.1
+    """After every part, and on the embeddings."""
+    word_width: int = 0
+    """Width of the word table; 0 means the model's. A narrower one goes through a projection."""
+    tied: bool = True
+    """Read and choose words by one table."""
+    consensus_size: int = 32
+    """K: how many values the consensus has."""
+    consensus_dropout: float = 0.0
+    """On what the consensus is inferred from."""
+    dual: bool = True
+    """False for Sing-Emp: the forward model alone, z from the context alone."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What a decoder attends to, projected once, one entry per layer: the source H, and E[z]."""
+
+    source: list[KeyValues]
+    mask: Tensor
+    consensus: list[KeyValues]
+    embedding: Tensor
+    """E[z], (batch, width): the decoder's first input."""
+
+
+class TwoSourceLayer(nn.Module):
+    """A decoder layer that attends to the source and to E[z] apart, and joins both (Eqs 6–8).
+
+    E[z] is a single position, so that the softmax of Eq 7 is always 1: C_Z is the same at every step.
+    """
+
+    def __init__(self, width: int, heads: int, inner: int, rate: float) -> None:
+        super().__init__()
+        self.self_norm = nn.LayerNorm(width)
+        self.self_attention = Attention(width, heads)
+        self.cross_norm = nn.LayerNorm(width)
+        self.source_attention = Attention(width, heads)
+        self.consensus_attention = Attention(width, heads)
+        self.join_norm = nn.LayerNorm(2 * width)
+        self.join = FeedForward(2 * width, inner, rate)
+        self.join.down = nn.Linear(inner, width)
+        self.dropout = Dropout(rate)
+
+    def forward(
+        self, x: Tensor, source: KeyValues, mask: Tensor | None, consensus: KeyValues, past: KeyValues | None
+    ) -> tuple[Tensor, KeyValues]:
+        normed = self.self_norm(x)
+        now = self.self_attention.project(normed)
+        seen = now if past is None else past.extended(now)
+        x = x + self.dropout(self.self_attention(normed, seen, causal=past is None and x.shape[1] > 1))
+        normed = self.cross_norm(x)
+        x = x + self.dropout(self.source_attention(normed, source, mask))  # C_H, (6)
+        felt = self.consensus_attention(normed, consensus)  # C_Z, (7)
+        return x + self.dropout(self.join(self.join_norm(torch.cat([x, felt], dim=-1)))), seen  # (8)
+
+
+class TwoSourceDecoder(nn.Module):
+    """Layers of `TwoSourceLayer` with one norm behind them."""
+
+    def __init__(self, layers: int, width: int, heads: int, inner: int, rate: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(TwoSourceLayer(width, heads, inner, rate) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+
+    def remember(self, hidden: Tensor, mask: Tensor, embedding: Tensor) -> Memory:
+        source = [layer.source_attention.project(hidden) for layer in self.layers]  # type: ignore[union-attr, operator]
+        consensus = [layer.consensus_attention.project(embedding[:, None]) for layer in self.layers]  # type: ignore[union-attr, operator]
+        return Memory(source, mask, consensus, embedding)
+
+    def forward(self, x: Tensor, memory: Memory, past: list[KeyValues] | None = None) -> tuple[Tensor, list[KeyValues]]:
+        """A whole sequence (past is None), or one more position after what `past` holds."""
+        mask = None if bool(memory.mask.all()) else memory.mask
+        caches = []
+        for index, layer in enumerate(self.layers):
+            before = None if past is None else past[index]
+            x, cache = layer(x, memory.source[index], mask, memory.consensus[index], before)
+            caches.append(cache)
+        return self.norm(x), caches
+
+
+class DialogueModel(nn.Module):
+    """One direction: reads a source, infers z from it, writes the target under a z."""
+
+    def __init__(self, config: DualEmpConfig) -> None:
+        super().__init__()
+        sizes = (config.width, config.heads, config.feed_forward, config.dropout)
+        self.encoder = Encoder(config.encoder_layers, *sizes)
+        self.inference = nn.Sequential(
+            Dropout(config.consensus_dropout),
+            nn.Linear(config.width, config.width),
+            nn.ReLU(),
+            nn.Linear(config.width, config.consensus_size),
+        )
+        self.decoder = TwoSourceDecoder(config.decoder_layers, *sizes)
+
+    def infer(self, hidden: Tensor) -> Tensor:
+        """log q(z | source), (batch, K): Eq 3."""
+        return self.inference(hidden[:, 0]).log_softmax(dim=-1)
+
+
+class DualEmp(Model):
+    """p(reply | context, z), p(context | reply, z) and what z says of the emotion."""
+
+    Config = DualEmpConfig
+    objectives: ClassVar[Mapping[str, str]] = {
+        "paired": "paired",
+        "likelihood": "likelihood",
+        "situation": "situation",
+        "unpaired-context": "unpaired_context",
+        "unpaired-reply": "unpaired_reply",
+    }
+
+    def __init__(self, config: DualEmpConfig, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.config = config
+        self.vocabulary = vocabulary
+        self.words = WordEmbedding(vocabulary.size, config.width, config.word_width, config.tied)
+        self.speakers = nn.Embedding(2, config.width)
+        self.consensus = nn.Embedding(config.consensus_size, config.width)  # E_z
+        self.emotion = nn.Linear(config.width, len(EMOTIONS))  # W_e
+        for table in (self.speakers, self.consensus):
+            nn.init.normal_(table.weight, std=0.02 if table is self.speakers else 1.0)
+        self.forward_model = DialogueModel(config)
+        self.backward_model = DialogueModel(config) if config.dual else None
+
+    def model(self, direction: Direction) -> DialogueModel:
+        found = self.forward_model if direction == "forward" else self.backward_model
+        assert found is not None
+        return found
+
+    @property
+    def writes(self) -> tuple[Direction, ...]:
+        """The directions it can write in."""
+        return ("forward", "backward") if self.config.dual else ("forward",)
+
+    def initialise(self, prior: WordPrior) -> None:
+        self.words.start_frequencies(prior.counts)
+        if prior.vectors is not None and prior.known is not None:
+            self.words.start_from(prior.vectors, prior.known)
+
+    # The two sides of an example
+
+    def source(self, batch: Batch, direction: Direction) -> Sequence:
+        """What a direction reads."""
+        if direction == "forward":
+            assert batch.context is not None
+            return batch.context
+        assert batch.reply is not None
+        return batch.reply.as_source(self.vocabulary.ctx, self.vocabulary.end)
+
+    def target(self, batch: Batch, direction: Direction) -> Sequence:
+        """What a direction writes: the reply, or the whole context with marks between its turns."""
+        if direction == "forward":
+            assert batch.reply is not None
+            return batch.reply
+        assert batch.context is not None
+        ids = self.vocabulary
+        return batch.context.as_target(ids.ctx, ids.start, ids.end, ids.pad)
+
+    # Reading
+
+    def embed(self, vectors: Tensor, roles: Tensor, first: int = 0) -> Tensor:
+        """Word + position + role (Eq 1). `first` is the position of the first token."""
+        positions = sinusoids(first + vectors.shape[1], self.config.width, vectors.device)[first:]
+        return dropout(vectors + positions + self.speakers(roles), self.config.dropout, self.training)
+
+    def encode(self, source: Sequence, direction: Direction) -> Tensor:
+        """H (batch, time, width): Eq 2."""
+        model = self.model(direction)
+        return model.encoder(self.embed(self.words(source.tokens), source.roles), source.mask)
+
+    def believe(self, log_q: Tensor) -> Tensor:
+        """log Σ_z q(z) p(e|z), (batch, emotions): Eq 4 with z summed out."""
+        log_p = self.emotion(self.consensus.weight).log_softmax(dim=-1)  # (K, emotions)
+        return torch.logsumexp(log_q[:, :, None] + log_p, dim=1)
+
+    def understand(
+        self,
+        batch: Batch,
+        controls: Controls | None = None,
+        direction: Direction = "forward",
+        generator: torch.Generator | None = None,
+    ) -> State:
+        """The likeliest z is taken: in use nothing is drawn."""
+        if direction not in self.writes:
+            raise ValueError("sing-emp has no backward model; dual-emp has")
+        source = self.source(batch, direction)
+        hidden = self.encode(source, direction)
+        log_q = self.model(direction).infer(hidden)
+        embedding = self.consensus(log_q.argmax(dim=-1))
+        return self._begin(hidden, source.mask, log_q, embedding, direction)
+
+    def _begin(self, hidden: Tensor, mask: Tensor, log_q: Tensor, embedding: Tensor, direction: Direction) -> State:
+        memory = self.model(direction).decoder.remember(hidden, mask, embedding)
+        beliefs = {"emotion": self.believe(log_q), "consensus": log_q}
+        return State(beliefs, fixed={"direction": direction, "memory": memory})
+
+    # Writing
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        direction, memory = state.fixed["direction"], state.fixed["memory"]
+        vectors = memory.embedding[:, None] if state.length == 0 else self.words(tokens[:, None])
+        roles = torch.full_like(tokens[:, None], ROLE_WRITTEN[direction])
+        x = self.embed(vectors, roles, first=state.length)
+        hidden, caches = self.model(direction).decoder(x, memory, state.moving)
+        return self.words.logits(hidden[:, 0]), State(state.beliefs, state.fixed, caches, state.length + 1)
+
+    def teach(self, target: Sequence, memory: Memory, direction: Direction) -> tuple[Tensor, Tensor]:
+        """Teacher forcing with E[z] in the place of a start token: outputs and targets, real positions only.
+
+        A decoder input has the role of the token that it asks for, as in use.
+        """
+        vectors = torch.cat([memory.embedding[:, None], self.words(target.tokens[:, :-1])], dim=1)
+        hidden, _ = self.model(direction).decoder(self.embed(vectors, target.roles), memory)
+        return self.words.query(hidden[target.mask]), target.tokens[target.mask]
+
+    def cost(
+        self,
+        target: Sequence,
+        memory: Memory,
+        direction: Direction,
+        smoothing: float = 0.0,
+        weights: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Σ −log p(target | source, z), with smoothing and each row counted by its weight; and −log p of each row."""
+        hidden, tokens = self.teach(target, memory, direction)
+        spread = None if weights is None else weights[:, None].expand_as(target.mask)[target.mask]
+        loss, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, tokens, smoothing, spread)
+        return loss, sum_by_row(nll, target.mask)
+
+    # Paired data
+
+    def paired(
+        self,
+        batch: Batch,
+        moment: Moment,
+        smoothing: float = 0.0,
+        emotion_smoothing: float = 0.0,
+        temperature: float = 1.0,
+        kl_annealed: float = 0.1,
+    ) -> dict[str, Term]:
+        """−L1 − L2 + α·L_emo (Eqs 11–13); the weight α is the recipe's."""
+        read = {direction: self.source(batch, direction) for direction in self.writes}
+        hidden = {direction: self.encode(source, direction) for direction, source in read.items()}
+        count = float(self.target(batch, "forward").mask.sum())
+        rise = anneal(moment.progress, kl_annealed) if self.training else 1.0
+        terms: dict[str, Term] = {}
+        for inferred_from in self.writes:  # z from c gives L1, z from y gives L2
+            log_q = self.model(inferred_from).infer(hidden[inferred_from])
+            embedding = self._drawn(log_q, temperature)
+            for direction in self.writes:
+                target = self.target(batch, direction)
+                memory = self.model(direction).decoder.remember(hidden[direction], read[direction].mask, embedding)
+                loss, nll = self.cost(target, memory, direction, smoothing)
+                terms[_term(direction, inferred_from)] = Term(loss, count, nll.sum())
+            terms |= self._latent_terms(log_q, embedding, batch, count, rise, emotion_smoothing, inferred_from)
+        return terms
+
+    likelihood = paired
+
+    def _drawn(self, log_q: Tensor, temperature: float) -> Tensor:
+        """E[z]: of a straight-through draw in training, of the likeliest z otherwise."""
+        if not self.training:
+            return self.consensus(log_q.argmax(dim=-1))
+        return straight_through(log_q, temperature) @ self.consensus.weight
+
+    def _latent_terms(
+        self,
+        log_q: Tensor,
+        embedding: Tensor,
+        batch: Batch,
+        count: float,
+        rise: float,
+        smoothing: float,
+        side: Direction,
+    ) -> dict[str, Term]:
+        """The KL to the uniform prior, L_emo of this draw (averaged over the draws), and how alive z is."""
+        assert batch.emotion is not None
+        kl = categorical_kl(log_q).sum()
+        name = "" if side == "forward" else "-dual"
+        believed = self.emotion(embedding).log_softmax(dim=-1) if self.training else self.believe(log_q)
+        felt = classification_terms("emotion", believed, batch.emotion, smoothing)
+        loss, accuracy = felt["emotion"], felt["emotion-accuracy"]
+        share = 1 / len(self.writes)
+        mean = log_q.exp().mean(dim=0)
+        spread = -(mean * mean.clamp_min(1e-12).log()).sum()
+        return {
+            f"kl{name}": Term(rise * kl, count, kl),
+            f"emotion{name}": Term(share * loss.total, count, None if loss.plain is None else share * loss.plain),
+            f"emotion-accuracy{name}": accuracy,
+            # KL = log K − H(q): what is left of its entropy, and how much z tells sources apart, in nats.
+            f"information{name}": Term(len(batch) * spread - _entropy(log_q).sum(), len(batch), learned=False),
+        }
+
+    def situation(self, batch: Batch, moment: Moment, emotion_smoothing: float = 0.0) -> dict[str, Term]:
+        """The emotion alone, from texts that nobody answers, z summed out."""
+        assert batch.emotion is not None and batch.context is not None
+        log_q = self.model("forward").infer(self.encode(batch.context, "forward"))
+        return classification_terms("situation", self.believe(log_q), batch.emotion, emotion_smoothing)
+
+    # Unpaired data
+
+    def unpaired_context(self, batch: Batch, moment: Moment, **options: Any) -> dict[str, Term]:
+        """−L3 + β·L_emo (Eqs 15, 16, 18): writes a reply, and is paid by how well the context is written back."""
+        return self._unpaired(batch, moment, "forward", **options)
+
+    def unpaired_reply(self, batch: Batch, moment: Moment, **options: Any) -> dict[str, Term]:
+        """−L4 + γ·L_emo (Eqs 17, 19): the mirror, with one speaker turn written to the reply."""
+        return self._unpaired(batch, moment, "backward", **options)
+
+    def _unpaired(
+        self, batch: Batch, moment: Moment, direction: Direction, temperature: float = 1.0, kl_annealed: float = 0.0
+    ) -> dict[str, Term]:
+        """One side is there; `direction` writes the other. What `direction` wrote is the back direction's source.
+
+        The back direction learns by likelihood. The forward choice of words has no gradient: it learns by the reward
+        exp(mean log p(source | written, z)), less that of the greedy text as a baseline.
+        """
+        back = OTHER[direction]
+        source = self.source(batch, direction)
+        hidden = self.encode(source, direction)
+        log_q = self.model(direction).infer(hidden)
+        embedding = self._drawn(log_q, temperature)
+        target = self.target(batch, back)
+        count = float(target.mask.sum())
+        written, greedy = self._written(batch, direction, embedding.detach(), moment)
+        loss, nll = self._written_back(batch, written, embedding, back)
+        with torch.no_grad():
+            _, baseline = self._written_back(batch, greedy, embedding, back)
+        lengths = target.mask.sum(dim=1)
+        reward, usual = (-nll.detach() / lengths).exp(), (-baseline / lengths).exp()
+        memory = self.model(direction).decoder.remember(hidden, source.mask, embedding.detach())
+        policy, _ = self.cost(written, memory, direction, weights=reward - usual)
+        name = f"from-{'context' if direction == 'forward' else 'reply'}"
+        rise = anneal(moment.progress, kl_annealed)
+        latent = self._latent_terms(log_q, embedding, batch, count, rise, 0.0, "forward")
+        size = len(batch)
+        return {
+            f"back-{name}": Term(loss, count, nll.detach().sum()),
+            f"policy-{name}": Term(policy, count),
+            **{f"{key}-{name}": term for key, term in latent.items()},
+            f"reward-{name}": Term(reward.sum(), size, learned=False),
+            f"advantage-variance-{name}": Term(size * (reward - usual).var(correction=0), size, learned=False),
+            f"entropy-{name}": Term(_entropy(log_q.detach()).sum(), size, learned=False),
+            f"copied-{name}": Term(copied(written, source).sum(), size, learned=False),
+        }
+
+    @torch.no_grad()
+    def _written(
+        self, batch: Batch, direction: Direction, embedding: Tensor, moment: Moment
+    ) -> tuple[Sequence, Sequence]:
+        """The missing side, drawn and greedy, as in use: without dropout, of at most LONGEST tokens."""
+        learns = self.training
+        self.eval()
+        source = self.source(batch, direction)
+        hidden = self.encode(source, direction)
+        state = self._begin(hidden, source.mask, self.model(direction).infer(hidden), embedding, direction)
+        drawn = Decoding(method="sample", max_length=LONGEST, seed=moment.step)
+        written = [self._decoded(state, options, batch, direction) for options in (drawn, Decoding(max_length=LONGEST))]
+        self.train(learns)
+        return written[0], written[1]
+
+    def _decoded(self, state: State, options: Decoding, batch: Batch, direction: Direction) -> Sequence:
+        ids = self.vocabulary
+        banned = (ids.pad, ids.start, ids.ctx)
+        found = decode(self, state, options, start=ids.start, end=ids.end, banned=banned, items=batch.rows or None)
+        # One that was cut has no end, and is not taught one.
+        ends = [[ids.end] if best.finished else [] for best, *_ in found]
+        rows = [torch.tensor([*best.tokens, *end]) for (best, *_), end in zip(found, ends, strict=True)]
+        tokens = pad_sequence(rows, batch_first=True, padding_value=ids.pad).to(self.words.table.device)
+        return Sequence(tokens, tokens != ids.pad, torch.full_like(tokens, ROLE_WRITTEN[direction]))
+
+    def _written_back(
+        self, batch: Batch, written: Sequence, embedding: Tensor, back: Direction
+    ) -> tuple[Tensor, Tensor]:
+        """−log p(the side that is there | what was written, z), summed and by row."""
+        ids = self.vocabulary
+        source = written.as_source(ids.ctx, ids.end)
+        memory = self.model(back).decoder.remember(self.encode(source, back), source.mask, embedding)
+        return self.cost(self.target(batch, back), memory, back)
+
+    # Measuring
+
+    def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
+        """−log Σ_z q(z|c) p(y|c,z), exactly."""
+        context = self.source(batch, "forward")
+        hidden = self.encode(context, "forward")
+        log_q = self.model("forward").infer(hidden)
+        log_p = [-nll for nll in self._by_consensus(batch, hidden, context.mask)]
+        return -torch.logsumexp(log_q + torch.stack(log_p, dim=1), dim=1)
+
+    def _by_consensus(self, batch: Batch, hidden: Tensor, mask: Tensor) -> Iterator[Tensor]:
+        """−log p(y | c, z) of each row (batch,), for each z."""
+        decoder, target = self.model("forward").decoder, self.target(batch, "forward")
+        for first in range(0, self.config.consensus_size, AT_ONCE):
+            embeddings = self.consensus.weight[first : first + AT_ONCE]
+            times = len(embeddings)
+            many = Sequence(*(side.repeat(times, 1) for side in (target.tokens, target.mask, target.roles)))
+            memory = decoder.remember(
+                hidden.repeat(times, 1, 1), mask.repeat(times, 1), embeddings.repeat_interleave(len(batch), dim=0)
+            )
+            _, nll = self.cost(many, memory, "forward")
+            yield from nll.view(times, len(batch))
+
+    def reasons(self, state: State, row: int) -> dict[str, Any]:
+        """Which consensus was chosen, how sure that is, and which emotions it stands for."""
+        log_q = state.beliefs["consensus"][row]
+        chosen = int(log_q.argmax())
+        chances = self.emotion(self.consensus.weight[chosen]).softmax(dim=-1)
+        likely = chances.argsort(descending=True)[:SHOWN].tolist()
+        return {
+            "consensus": chosen,
+            "probability": round(float(log_q[chosen].exp()), 4),
+            "stands for": {EMOTIONS[index]: round(float(chances[index]), 4) for index in likely},
+        }
+
+
+def _term(direction: Direction, inferred_from: Direction) -> str:
+    """reply and context under the z of the context; reply-dual and context-dual under that of the reply."""
+    name = "reply" if direction == "forward" else "context"
+    return name if inferred_from == "forward" else f"{name}-dual"
+
+
+def _entropy(log_q: Tensor) -> Tensor:
+    return -(log_q.exp() * log_q).sum(dim=-1)
+
+
+def copied(written: Sequence, source: Sequence) -> Tensor:
+    """The share of a text's neighbouring pairs of tokens that stand in what it answers, by row: the reward favours it."""
+    base = int(max(written.tokens.max(), source.tokens.max())) + 1
+    ours, ours_real = _pairs(written, base)
+    theirs, theirs_real = _pairs(source, base)
+    again = ((ours[:, :, None] == theirs[:, None, :]) & theirs_real[:, None, :]).any(dim=2) & ours_real
+    return again.sum(dim=1) / ours_real.sum(dim=1).clamp_min(1)
+
+
+def _pairs(side: Sequence, base: int) -> tuple[Tensor, Tensor]:
+    return side.tokens[:, :-1] * base + side.tokens[:, 1:], side.mask[:, :-1] & side.mask[:, 1:]
