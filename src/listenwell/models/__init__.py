@@ -103,6 +103,12 @@ MODELS: dict[str, Entry] = {
         "Shen et al. 2021, Table 1",
         {"dual": False},
     ),
+    "dual-vae": Entry(
+        "listenwell.models.dual_vae",
+        "DualVae",
+        "conditional autoencoder whose latent also writes the reply back alone",
+        "baseline of Shen et al. 2021",
+    ),
     "meed2": Entry(
         "listenwell.models.meed2",
         "Meed2",

@@ -370,7 +370,8 @@ class DualEmp(Model):
 
     def situation(self, batch: Batch, moment: Moment, emotion_smoothing: float = 0.0) -> dict[str, Term]:
         """The emotion alone, from texts that nobody answers, z summed out."""
-        assert batch.emotion is not None and batch.context is not None
+        assert batch.emotion is not None
+        assert batch.context is not None
         log_q = self.model("forward").infer(self.encode(batch.context, "forward"))
         return classification_terms("situation", self.believe(log_q), batch.emotion, emotion_smoothing)
 
@@ -502,7 +503,7 @@ def _entropy(log_q: Tensor) -> Tensor:
 
 
 def copied(written: Sequence, source: Sequence) -> Tensor:
-    """The share of a text's neighbouring pairs of tokens that stand in what it answers, by row: the reward favours it."""
+    """The share of a text's pairs of neighbouring tokens that stand in its source, by row: the reward favours it."""
     base = int(max(written.tokens.max(), source.tokens.max())) + 1
     ours, ours_real = _pairs(written, base)
     theirs, theirs_real = _pairs(source, base)
