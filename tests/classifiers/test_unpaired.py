@@ -1,0 +1,72 @@
+"""Unpaired data: what is kept, from which side, and how it is counted."""
+
+import numpy as np
+import pytest
+
+from listenwell.classifiers.unpaired import THRESHOLDS, UnpairedCounts, side_of, unpaired
+from listenwell.data.dialogue import Dialogue, Turn
+from listenwell.labels.taxonomy import EMOTIONS, LABEL_ID, LABELS
+
+
+class Fixed:
+    """A labeller that is as sure of "sad" as the last word of a text says, in percent; neutral takes half."""
+
+    def distribution(self, texts, done=None):
+        found = np.zeros((len(texts), len(LABELS)))
+        for row, text in enumerate(texts):
+            sure = float(text.split()[-1]) / 100
+            found[row, LABEL_ID["neutral"]] = 0.5
+            found[row, LABEL_ID["sad"]] = 0.5 * sure
+            others = [LABEL_ID[name] for name in EMOTIONS if name != "sad"]
+            found[row, others] = 0.5 * (1 - sure) / len(others)
+        return found
+
+
+def talk(number, *texts):
+    turns = tuple(Turn("speaker" if index % 2 == 0 else "listener", text) for index, text in enumerate(texts))
+    return Dialogue(str(number), turns, source="made")
+
+
+def test_only_sure_texts_are_kept_by_their_probability_among_the_32_emotions():
+    kept = list(unpaired([talk(1, "this is about 59", "this is about 60", "this is about 90")], Fixed(), 0.6))
+    assert [dialogue.turns[0].text for dialogue in kept] == ["this is about 60", "this is about 90"]
+    assert kept[1].emotion.name == "sad"
+    assert kept[1].emotion.by == "machine"
+    assert kept[1].emotion.confidence == pytest.approx(0.9)
+
+
+def test_texts_of_fewer_than_three_words_and_repeated_ones_are_left_out():
+    counts = UnpairedCounts()
+    said = ["well 90", "oh well 90", "oh well 90", "Oh, well 90"]
+    kept = list(unpaired([talk(1, *said)], Fixed(), 0.5, counts))
+    assert [dialogue.turns[0].text for dialogue in kept] == ["oh well 90", "Oh, well 90"]
+    assert counts.read.total() == 4
+    assert counts.too_short.total() == 1
+    assert counts.repeated.total() == 1
+
+
+def test_no_dialogue_is_on_both_sides():
+    dialogues = [talk(number, f"this is {number} about 90", f"that is {number} about 90") for number in range(200)]
+    sides = {}
+    for one in unpaired(dialogues, Fixed(), 0.6):
+        sides.setdefault(one.id.split("-")[1], set()).add(one.turns[0].speaker)
+    assert all(len(roles) == 1 for roles in sides.values())
+    roles = [next(iter(one)) for one in sides.values()]
+    assert 60 < roles.count("speaker") < 140
+    assert side_of(dialogues[0]) == side_of(talk(0, "another text"))
+
+
+def test_every_threshold_of_the_paper_is_counted_at_once():
+    counts = UnpairedCounts()
+    list(
+        unpaired(
+            [talk(n, f"number {n} is {sure}") for n, sure in enumerate((52, 57, 62, 67, 72))], Fixed(), 0.6, counts
+        )
+    )
+    assert [counts.kept[s].total() for s in THRESHOLDS] == [5, 4, 3, 2, 1]
+    assert sum(counts.emotions[role]["sad"] for role in counts.emotions) == 3
+
+
+def test_a_threshold_that_is_no_probability_is_refused():
+    with pytest.raises(ValueError, match="found 60"):
+        list(unpaired([], Fixed(), 60))
