@@ -72,7 +72,7 @@ def test_after_one_step_from_there_every_part_of_a_model_learns(start, name, wid
         optimizer.zero_grad()
         sum(term.total for term in model("likelihood", batch, Moment()).values() if term.learned).backward()
         optimizer.step()
-    words = model.generator.words if hasattr(model, "generator") else model.words
-    decoder = model.generator.decoder if hasattr(model, "generator") else model.decoder
+    model = getattr(model, "generator", model)
+    words, decoder = model.words, getattr(model, "forward_model", model).decoder
     assert words.table.grad.any()
     assert all(weight.grad is not None and weight.grad.any() for weight in decoder.parameters() if weight.dim() > 1)

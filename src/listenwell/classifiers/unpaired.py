@@ -1,7 +1,7 @@
 """Emotional texts without a partner, from open-domain talk: what Dual-Emp learns from beside pairs (§ 4.2).
 
-Every utterance is classified; one whose likeliest emotion has at least the threshold's probability among the 32 is kept,
-if it has a few words. No dialogue gives both a context and a response, so that no pair can be put together again.
+Every utterance is classified; one whose likeliest emotion has at least the threshold among the 32 is kept, if it has a
+few words. No dialogue gives both a context and a response, so that no pair can be put together again.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ an emotion thus weighs as much as one token unless the recipe says otherwise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -210,9 +211,18 @@ class DualEmp(Model):
         return ("forward", "backward") if self.config.dual else ("forward",)
 
     def initialise(self, prior: WordPrior) -> None:
-        self.words.start_frequencies(prior.counts)
         if prior.vectors is not None and prior.known is not None:
             self.words.start_from(prior.vectors, prior.known)
+        for direction in self.writes:
+            self.words.start_at_unigrams(prior.counts, self.model(direction).decoder.norm.weight)
+        self._start_consensus()
+
+    @torch.no_grad()
+    def _start_consensus(self) -> None:
+        """E_z starts among the words: it is read where they are, and says nothing of the first word yet."""
+        table = self.words.table
+        rows = torch.randn(self.config.consensus_size, table.shape[1]) * table.shape[1] ** -0.5
+        self.consensus.weight.copy_(self.words.widen(rows * table.any(dim=0)) * math.sqrt(table.shape[1]))
 
     # The two sides of an example
 
