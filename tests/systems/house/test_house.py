@@ -413,6 +413,9 @@ def test_scores_of_the_house_in_half_the_bits_say_so(whole, tmp_path):
 
 # Vetoes
 
+WISHING = {"wishing": 1.0} | dict.fromkeys([label for label in LABELS if label != "wishing"], 0.0)
+"""A planner's chances."""
+
 
 def written(house, monkeypatch, by_label, otherwise=()):
     """Lets the writer write these texts for these plans, and notes which plans it was given."""
@@ -432,7 +435,7 @@ def sad(house, monkeypatch):
     plain = house.with_decoding(rerank=Rerank())
     monkeypatch.setattr(plain, "feel_now", lambda contexts: [Now("sad", "sad", -0.9)] * len(contexts))
     moods = np.array([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9]])
-    monkeypatch.setattr(plain.sentiment, "distribution", lambda texts: moods[["great" in text for text in texts]])
+    monkeypatch.setattr(plain.sentiment, "distribution", lambda texts: moods[[int("great" in text) for text in texts]])
     monkeypatch.setattr(plain.labeller, "label", lambda texts: [Label("acknowledging")] * len(texts))
     return plain
 
@@ -449,8 +452,7 @@ def test_cheer_at_bad_news_is_not_said_and_the_reasons_say_so(sad, monkeypatch):
 
 def test_where_all_are_vetoed_others_are_written_under_another_plan(sad, monkeypatch):
     plans = written(sad, monkeypatch, {"sympathizing": ["What a loss."]}, ["That's great!"])
-    label = "wishing"
-    monkeypatch.setattr("listenwell.systems.house.planner.lean", lambda *_: {label: 1.0})
+    monkeypatch.setattr("listenwell.systems.house.planner.lean", lambda *_: WISHING)
     reply = sad.reply(TALKS[0])
     assert (reply.text, reply.label) == ("What a loss.", "sympathizing")
     assert reply.reasons["plan"] == "what was written for wishing was vetoed: sympathizing instead"
@@ -473,7 +475,7 @@ def test_what_was_asked_for_is_not_contradicted(sad, monkeypatch):
 
 def test_a_streamed_reply_is_shown_once_its_first_sentence_has_no_veto(sad, monkeypatch):
     texts = {"wishing": ["That's", "That's great!", "That's great! So"], "sympathizing": ["What", "What a loss."]}
-    monkeypatch.setattr("listenwell.systems.house.planner.lean", lambda *_: {"wishing": 1.0})
+    monkeypatch.setattr("listenwell.systems.house.planner.lean", lambda *_: WISHING)
     monkeypatch.setattr(sad, "_grow", lambda one, number: iter(texts[one.plan.label]))
     assert [*sad.stream(TALKS[0])] == ["What", "What a loss."]
 
