@@ -81,7 +81,7 @@ class AttentiveDecoder(nn.Module):
         self.dropout = Dropout(dropout)
 
     @property
-    def output_weight(self) -> nn.Parameter:
+    def output_weight(self) -> Tensor:
         """What all of its output goes through last."""
         return self.mix.weight
 

@@ -16,7 +16,7 @@ from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Array, Statistics
 
 ABSENT = -100
-"""The gold id of an item that has none. The same as models.contract.ABSENT, which would pull torch in here."""
+"""The gold id of an item that has none. The same as contract.ABSENT, which would pull torch in here."""
 
 
 def accuracy_at(
