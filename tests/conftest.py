@@ -13,7 +13,7 @@ import torch
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
 
-from listenwell.checkpoint import Checkpoint
+from listenwell.checkpoint import Checkpoint, write_json
 from listenwell.contract import Model, WordPrior
 from listenwell.data.batching import Encoded, EncodingConfig, encode
 from listenwell.data.dialogue import examples
@@ -191,6 +191,19 @@ def tiny_writer(tiny_chat_model: Path) -> Callable[..., Checkpoint]:
         return Checkpoint("house-writer", model.eval(), tokenizer, encoding, decoding or Decoding())
 
     return make
+
+
+@pytest.fixture
+def score_run() -> Callable[[Path], None]:
+    """Writes what an evaluation of a run on the test split would have written: a card wants one."""
+
+    def write(run: Path) -> None:
+        folder = run / "evaluation" / "test"
+        folder.mkdir(parents=True, exist_ok=True)
+        score = {"name": "bleu-4", "value": 1.5, "unit": "", "signature": "bleu"}
+        write_json(folder / "scores.json", {"about": {"data": "shipped", "split": "test"}, "scores": [score]})
+
+    return write
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,6 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from rich.console import Console
-from test_conversation import SIGN, Scripted, Streaming
 
 from listenwell import checkpoint, cli
 from listenwell.commands import history
@@ -35,6 +34,7 @@ from listenwell.systems.conversation import Conversation, Exchange
 from listenwell.systems.remote.endpoint import Endpoint, Server
 from listenwell.systems.reply import Candidate, Reply
 from listenwell.systems.safety import Cared
+from test_conversation import SIGN, Scripted, Streaming
 from test_remote import SAID, Protocol, fail, stream
 from test_system import made_bot
 
@@ -42,7 +42,7 @@ UP = "\x1b[A"
 PASTE_ON, PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
 WAITING = """
 import sys
-from listenwell import cli, finding
+from listenwell import cli, loading
 from listenwell.systems.reply import Reply
 
 
@@ -55,7 +55,7 @@ class Waiting:
         return Reply(f"read {talk[-1]!r} ’…", emotion="sad", system=self.name)
 
 
-finding.load = lambda name, **_: Waiting()
+loading.load = lambda name, **_: Waiting()
 cli.main(["chat", "--model", "waiting"])
 """
 """A chat whose system replies once a named pipe was opened and closed by the test."""
@@ -237,7 +237,7 @@ def test_a_person_talks_with_a_model_behind_a_server_as_it_writes():
         assert "no reply, your message was not sent: " in terminal.until("[too]")
         terminal.until("you  >")
         terminal.type("it hurts")
-        terminal.until(SAID)
+        assert SAID not in terminal.until("heard:"), "the same sentence is not said twice"
         terminal.until("you  >")
         terminal.type("/quit")
         terminal.until("Take care.")

@@ -12,24 +12,15 @@ from listenwell.evaluation.store import read_card
 MADE = {"recipe": {"name": "small"}, "seed": 3, "data": {"source": "shipped"}, "begun": "then", "commit": "abc"}
 
 
-def evaluated(run):
-    """Writes what an evaluation of the run on test would have written."""
-    score = {"name": "bleu-4", "value": 1.5, "unit": "", "signature": "bleu"}
-    (run / "evaluation" / "test").mkdir(parents=True, exist_ok=True)
-    checkpoint.write_json(
-        run / "evaluation" / "test" / "scores.json", {"about": {"data": "shipped", "split": "test"}, "scores": [score]}
-    )
-
-
 @pytest.fixture
-def runs(tiny_model, tokenizer, tmp_path):
+def runs(tiny_model, tokenizer, score_run, tmp_path):
     """A run of a plain system, and one that has it as a part."""
     plain = Checkpoint("trs", tiny_model("trs"), tokenizer, meta=MADE)
     checkpoint.save(plain, tmp_path / "runs" / "trs" / "best")
     whole = Checkpoint("multi-trs", tiny_model(), tokenizer, meta={**MADE, "seed": 4}, parts={"plain": plain})
     checkpoint.save(whole, tmp_path / "runs" / "multi-trs" / "best")
     for name in ("trs", "multi-trs"):
-        evaluated(tmp_path / "runs" / name)
+        score_run(tmp_path / "runs" / name)
     return tmp_path / "runs"
 
 
@@ -49,9 +40,9 @@ def test_only_what_was_packed_is_packed_over(runs, tmp_path):
     assert (best / "model.safetensors").read_bytes() == weights
 
 
-def test_what_lies_beside_a_packed_system_stays_there(runs, tmp_path):
+def test_what_lies_beside_a_packed_system_stays_there(runs, score_run, tmp_path):
     place = packing.pack(runs / "trs", tmp_path / "zoo" / "trs")
-    evaluated(place)
+    score_run(place)
     packing.pack(place, place)
     assert (place / "evaluation" / "test" / "scores.json").is_file()
     assert [entry.name for entry in place.parent.iterdir()] == ["trs"]
@@ -116,13 +107,19 @@ def licence(place):
     return told.split("the code is MIT. ")[1].split(" ## Scores")[0]
 
 
-def packed(made, folder):
-    checkpoint.save(made, folder / "run" / "best")
-    evaluated(folder / "run")
-    return packing.pack(folder / "run", folder / "zoo" / made.name)
+@pytest.fixture
+def packed(score_run):
+    """Packs a checkpoint as a run that was evaluated."""
+
+    def pack(made, folder):
+        checkpoint.save(made, folder / "run" / "best")
+        score_run(folder / "run")
+        return packing.pack(folder / "run", folder / "zoo" / made.name)
+
+    return pack
 
 
-def test_the_card_names_all_that_the_weights_learned_from(tiny_model, tokenizer, tmp_path):
+def test_the_card_names_all_that_the_weights_learned_from(tiny_model, tokenizer, packed, tmp_path):
     stages = [{"streams": {"train": {"source": ""}, "more": {"source": "edos"}}}]
     meta = {**MADE, "recipe": {"name": "small", "stages": stages}, "data": {"source": "empathetic-dialogues"}}
     meta["start"] = {"name": "runs/first", "hash": "0", "data": ["xdailydialog", "emotionlines"]}
@@ -137,7 +134,7 @@ def test_the_card_names_all_that_the_weights_learned_from(tiny_model, tokenizer,
     )
 
 
-def test_a_corpus_read_alone_and_one_of_one_s_own(tiny_model, tokenizer, tmp_path):
+def test_a_corpus_read_alone_and_one_of_one_s_own(tiny_model, tokenizer, packed, tmp_path):
     for source, told in {
         "empathetic-dialogues": "EmpatheticDialogues (CC BY-NC 4.0): for non-commercial use.",
         "shipped": "the corpus that listenwell wrote itself (MIT).",
@@ -147,7 +144,9 @@ def test_a_corpus_read_alone_and_one_of_one_s_own(tiny_model, tokenizer, tmp_pat
         assert licence(packed(made, tmp_path)) == f"The weights were trained on {told}"
 
 
-def test_the_card_names_the_pretrained_weights_inside_and_below(tiny_classifier, tiny_model, tokenizer, tmp_path):
+def test_the_card_names_the_pretrained_weights_inside_and_below(
+    tiny_classifier, tiny_model, tokenizer, packed, tmp_path
+):
     whole, upper = tiny_classifier(), tiny_classifier(upper=1)
     whole.meta = {**MADE, "data": {"source": "empathetic-intents"}}
     upper.meta = {**MADE, "data": {"source": "goemotions"}}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from listenwell import notices, paths
+from listenwell.backbones import unpack
 from listenwell.classifiers.label_cache import remembered
 from listenwell.commands import history
 from listenwell.notices import CacheWarning
@@ -112,9 +113,8 @@ def test_chat_history_falls_back(no_home: Path, tmp_path: Path):
     assert kept is not None
     assert kept.is_relative_to(tmp_path / "tmp")
     history.History(kept).add("hello")
-    if history.readline is not None:
-        assert kept.read_text() == "hello\n"
-        assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert kept.read_text() == "hello\n"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
 @pytest.mark.filterwarnings("ignore::listenwell.notices.CacheWarning")
@@ -131,11 +131,11 @@ def test_a_language_model_is_unpacked_into_the_fallback(no_home: Path, monkeypat
     packed = tmp_path / "model.gguf"
     packed.write_bytes(b"packed")
 
-    def unpack(_: Path, folder: Path) -> None:
+    def write(_: Path, folder: Path) -> None:
         (folder / "config.json").write_text("{}")
         (folder / unpack.SIZES).write_text('{"config.json": 2}')
 
-    monkeypatch.setattr(unpack, "unpack", unpack)
+    monkeypatch.setattr(unpack, "unpack", write)
     folder = unpack.unpacked(packed, "some/model")
     assert folder.is_relative_to(tmp_path / "tmp")
     monkeypatch.setattr(unpack, "unpack", lambda *_: pytest.fail("it was unpacked before"))

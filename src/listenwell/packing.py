@@ -30,6 +30,13 @@ LICENCES = {
     "lccc": ("LCCC", "MIT"),
     "smp2020-ewect": ("SMP2020-EWECT", "research use only"),
     "nlpcc2014": ("NLPCC-2014", "research use only"),
+    "nlpcc2013": ("NLPCC-2013", "research use only"),
+    "nlpcc-sentences": ("sentences of the NLPCC sets", "research use only"),
+    "weibo-senti": ("weibo_senti_100k", "research use only"),
+    "weibo-raw": ("Weibo threads", "research use only"),
+    "smile": ("SMILE", "CC0"),
+    "chinese-chat": ("Chinese three-turn chat", "research use only"),
+    "epitome": ("EPITOME", "academic use only"),
     "shipped": ("the corpus that listenwell wrote itself", "MIT"),
 }
 """What people call a source, and its licence: docs/DATA.md."""
@@ -221,7 +228,8 @@ def _terms(weights: str, made: checkpoint.Checkpoint) -> Iterator[str]:
     sources = dict.fromkeys(_named(source, LICENCES) for source in checkpoint.learned_from(made.meta))
     if sources:
         licences = " ".join(licence for _, licence in sources)
-        use = "non-commercial research" if "research" in licences else "non-commercial use" if "NC" in licences else ""
+        for_research = "research" in licences or "academic" in licences
+        use = "non-commercial research" if for_research else "non-commercial use" if "NC" in licences else ""
         trained = _listed([f"{name} ({licence})" for name, licence in sources])
         yield f"{weights} were trained on {trained}{use and f': for {use}'}."
     if getattr(made.model, "backbone", None) is not None:

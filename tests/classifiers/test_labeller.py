@@ -97,9 +97,10 @@ def test_a_corpus_is_labelled_from_the_command_line(saved, tmp_path, capsys):
     told = " ".join(capsys.readouterr().out.split())
     assert "2 turns labelled by emotion-intent, 2 kept the label of a person" in told
     assert list(jsonl.read(out)) == list(label_dialogues(DIALOGUES, Labeller.load(saved)))
-    main(["data", "label", str(out), "--out", str(out), "--using", str(saved), "--overwrite"])
+    again = tmp_path / "again.jsonl"
+    main(["data", "label", str(out), "--out", str(again), "--using", str(saved), "--overwrite"])
     assert "4 turns labelled by emotion-intent, 0 kept" in " ".join(capsys.readouterr().out.split())
-    assert all(turn.label.by == "machine" for dialogue in jsonl.read(out) for turn in dialogue.turns)
+    assert all(turn.label.by == "machine" for dialogue in jsonl.read(again) for turn in dialogue.turns)
 
 
 def test_labelling_needs_a_file_to_write(saved, tmp_path):

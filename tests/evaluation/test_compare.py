@@ -304,7 +304,7 @@ def test_a_name_with_brackets_is_printed_as_it_is(tmp_path: Path, capsys):
 
 
 def test_comparing_brings_up_no_tensors():
-    code = "import sys; from listenwell.evaluation import evaluated, markdown, page; print('torch' in sys.modules)"
+    code = "import sys; from listenwell.evaluation import html_report, markdown, store; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

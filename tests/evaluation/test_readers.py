@@ -217,7 +217,7 @@ def test_the_command_reads_with_what_is_shipped(runs, small_corpus, tiny_classif
 def test_where_no_classifier_is_at_hand_the_command_reads_with_the_system_s_own(
     small_corpus, tiny_model, tokenizer, tiny_classifier, tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr("listenwell.loading.shipped", dict)
+    monkeypatch.setattr("listenwell.weights.shipped", dict)
     part = tiny_classifier()
     made = checkpoint.Checkpoint("meed2", tiny_model("meed2", predictor_layers=1), tokenizer, parts={"labeller": part})
     made.decoding = replace(made.decoding, max_length=4)

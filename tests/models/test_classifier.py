@@ -154,7 +154,8 @@ def test_it_learns_by_a_recipe_and_does_not_talk(trained, small_corpus):
         listenwell.load(trained)
 
 
-def test_packed_in_8_bits_it_labels_alike_and_its_card_does_not_promise_talk(trained, tmp_path):
+def test_packed_in_8_bits_it_labels_alike_and_its_card_does_not_promise_talk(trained, score_run, tmp_path):
+    score_run(trained)
     place = pack(trained, tmp_path / "packed")
     before, after = (Labeller.load(at).distribution(TEXTS) for at in (trained, place))
     assert abs(before - after).max() < 0.05

@@ -240,7 +240,8 @@ def test_it_learns_both_by_a_recipe_and_does_not_talk(trained, small_corpus):
         listenwell.load(trained)
 
 
-def test_packed_in_8_bits_it_hears_alike(trained, small_corpus, tmp_path):
+def test_packed_in_8_bits_it_hears_alike(trained, score_run, small_corpus, tmp_path):
+    score_run(trained)
     contexts = [item.context for item in items_of(small_corpus)][:5]
     place = pack(trained, tmp_path / "packed")
     before, after = (Listening.load(at).log_probs(contexts) for at in (trained, place))

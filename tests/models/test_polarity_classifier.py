@@ -182,19 +182,24 @@ def test_it_is_calibrated_and_evaluated_by_the_usual_commands(trained, corpus, c
     assert (trained / "evaluation" / "all").is_dir(), "its own data, named"
 
 
-def test_packed_it_is_small_says_what_it_is_for_and_is_shared_by_any_name(trained, tmp_path, tiny_classifier):
+def test_packed_it_is_small_says_what_it_is_for_and_is_shared_by_any_name(
+    trained, score_run, tmp_path, tiny_classifier
+):
+    score_run(trained)
     place = pack(trained, tmp_path / "zoo" / "sentiment")
     assert "whether an utterance is negative, neutral or positive" in (place / "CARD.md").read_text()
     whole = tiny_classifier()
     whole.meta |= {"data": {"source": "x"}, "recipe": {"name": "x"}, "begun": "then"}
     whole.parts = {"evaluator": checkpoint.load(trained / "best")}
     checkpoint.save(whole, tmp_path / "whole")
+    score_run(tmp_path / "whole")
     packed = pack(tmp_path / "whole", tmp_path / "zoo" / "whole")
     assert json.loads((packed / "parts" / "evaluator.json").read_text()) == {"beside": "sentiment"}
     assert checkpoint.load(packed).parts["evaluator"].model.label_set == "polarity"
 
 
-def test_a_judge_that_the_system_has_itself_is_refused(trained, tiny_classifier, tmp_path):
+def test_a_judge_that_the_system_has_itself_is_refused(trained, score_run, tiny_classifier, tmp_path):
+    score_run(trained)
     whole = tiny_classifier()
     judge = checkpoint.load(trained / "best")
     check_judge(judge, whole)
