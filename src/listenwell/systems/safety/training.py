@@ -6,7 +6,8 @@ python -m listenwell.systems.safety.training --leave-out 5    learns five times,
 
 Each file of cases/ is a batch of cases in a voice of its own; `development` holds those that the rules were mended on,
 and is never left out. Ordinary talk is what speakers say in EmpatheticDialogues (found by LISTENWELL_DATA) and in the
-shipped corpus, where the rules find no sign in it.
+shipped corpus, where the rules find no sign in it. Of a conversation, the recent messages of its speaker are learned as
+one text, as `conversation` reads them.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ from torch.nn import functional as F
 from listenwell.checkpoint import to_eight_bit, write_tensors
 from listenwell.data import sources
 from listenwell.systems.safety import classifier
+from listenwell.systems.safety.conversation import RECENT, joined
 from listenwell.systems.safety.detector import decide, rules
 
 EPOCHS, BATCH, RATE, HEAD_RATE, WARM = 3, 32, 1e-4, 1e-3, 100
 LAG = 0.995
 """The ear that is kept is a running mean of the learning one, with this weight on what was."""
-TALK = 4000
+TALK = 5000
 """Turns of ordinary talk that are heard in an epoch."""
 SMOOTHING = 0.05
 NONE = 0
@@ -51,21 +53,34 @@ class Case:
 
 
 def read_cases(folder: Path | None = None) -> list[Case]:
-    """All English cases, in the order of the files."""
+    """All English cases, in the order of the files; of a conversation, what its speaker says, as one text.
+
+    Where only the listener's question makes an answer clear (`answer`), a rule reads it, and the text alone teaches
+    nothing.
+    """
     folder = folder or Path(str(files("listenwell.systems.safety").joinpath("cases")))
-    return [
-        Case(record["text"], _label(record), path.stem, record["sign"])
+    records = [
+        (path.stem, record)
         for path in sorted(folder.glob("*.jsonl"))
         for record in map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        if record["language"] == "en"
+        if record["language"] == "en" and not record.get("answer")
     ]
+    return [Case(case_text(record), _label(record), batch, record["sign"]) for batch, record in records]
+
+
+def case_text(record: dict[str, Any]) -> str:
+    """The message of a case, or the recent messages of the speaker in a conversation."""
+    if "text" in record:
+        return record["text"]
+    messages = [turn["text"] for turn in record["turns"] if turn["speaker"] == "speaker"]
+    return joined(messages[-RECENT:])
 
 
 def _label(record: dict[str, Any]) -> int:
     if record["sign"] is None:
         return NONE
     kind = record["about"]
-    if kind == "danger" and (sign := rules("en").look(record["text"])) is not None:
+    if kind == "danger" and (sign := rules("en").look(case_text(record))) is not None:
         kind = sign.kind  # the first cases call both "danger": from others, and to others
     return 1 + classifier.SIGNS.index((kind, record["sign"]))
 
@@ -98,16 +113,20 @@ def _filled(frame: str, slots: dict[str, list[str]], draw: random.Random) -> str
 
 
 def ordinary_talk(source: str = "empathetic-dialogues") -> list[str]:
-    """What speakers say where no rule finds a sign, in an order that is always the same."""
-    told = {
-        turn.text
+    """What speakers say where no rule finds a sign, in an order that is always the same: two thirds single messages,
+    one third the messages of a whole dialogue."""
+    dialogues = [
+        [turn.text for turn in dialogue.turns if turn.speaker == "speaker"]
         for name in ("shipped", source)
         for dialogue in sources.read(name, split="train")
-        for turn in dialogue.turns
-        if turn.speaker == "speaker"
-    }
-    shuffled = random.Random(0).sample(sorted(told), len(told))
-    return [text for text in shuffled[: 4 * TALK] if rules("en").look(text) is None]
+    ]
+    single = {message for messages in dialogues for message in messages}
+    together = {joined(messages[-RECENT:]) for messages in dialogues if len(messages) > 1}
+    texts = [
+        *random.Random(0).sample(sorted(single), min(len(single), 3 * TALK)),
+        *random.Random(0).sample(sorted(together), min(len(together), 3 * TALK // 2)),
+    ]
+    return [text for text in texts if rules("en").look(text) is None]
 
 
 class Learner:
