@@ -167,6 +167,15 @@ def _reset(session: Session, _: str) -> None:
     session.note("a new conversation")
 
 
+def _helplines(session: Session, _: str) -> None:
+    from listenwell.systems.safety import help_lines, load_resources
+
+    resources = getattr(session.conversation.system, "resources", None) or load_resources()
+    session.console.print(f"in an emergency: {resources.emergency['en']}", markup=False)
+    for line in help_lines(resources, "en"):
+        session.console.print(line, markup=False)
+
+
 def _help(session: Session, _: str) -> None:
     session.console.print(f"{KEYS}\n")
     session.console.print(
@@ -192,6 +201,7 @@ COMMANDS: dict[str, Command] = {
         Command("/model", "[NAME]", "continue with another system; alone: the list", _model, talking),
         Command("/save", "[FILE]", "save the conversation: .md to read, .jsonl as data", _save),
         Command("/reset", "", "start a new conversation", _reset),
+        Command("/helplines", "", "people to call when things are too much", _helplines),
         Command("/help", "", "this list", _help),
         Command("/quit", "", "leave (also Ctrl-D)", _quit),
     )

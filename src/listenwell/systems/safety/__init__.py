@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from listenwell.systems.safety.detector import Sign, detect
-from listenwell.systems.safety.replies import care_reply, is_care
+from listenwell.systems.safety.replies import care_reply, help_lines, is_care
 from listenwell.systems.safety.resources import Line, Resources, load_resources
 
 if TYPE_CHECKING:
     from listenwell.systems.safety.wrapper import Cared
 
-__all__ = ["Cared", "Line", "Resources", "Sign", "care_reply", "detect", "is_care", "load_resources"]
+__all__ = ["Cared", "Line", "Resources", "Sign", "care_reply", "detect", "help_lines", "is_care", "load_resources"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,147 @@
+"""The recent conversation as care reads it: what one message leaves open, several may say.
+
+Means, intent and despair that are spread over messages add up; a death that was told lowers what is only implied; a
+"yes" to the question whether somebody thinks of hurting themselves says it outright. All is read from the turns:
+nothing is remembered between calls.
+"""
+
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-RECENT = 4
+from listenwell.data.dialogue import Turn
+from listenwell.systems.safety.detector import Kind, LanguageCode, Sign, detect, follows
+from listenwell.systems.safety.detectors import Detector, detectors_of
+from listenwell.systems.safety.evidence import RECENT, Question, Reply, joined
+from listenwell.systems.safety.replies import care_given, is_care
+
+__all__ = ["LATELY", "RECENT", "joined", "sign_in"]
+
+LATELY = 3
+"""How many earlier messages of the speaker may keep a conversation in care."""
 
 
-def joined(messages: Sequence[str]) -> str:
-    return " ".join(text if text[-1:] in ".!?…" else f"{text}." for text in map(str.strip, messages) if text)
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A short answer to a question about harm: yes, no, or neither."""
+
+    value: Reply
+    about: Kind
+
+
+def sign_in(turns: Sequence[Turn]) -> tuple[Sign | None, bool]:
+    """The sign that the last message is answered for, and whether the same was answered with care before."""
+    sign = _sign(turns)
+    return sign, sign is not None and _given_before(turns, sign)
+
+
+def _sign(turns: Sequence[Turn]) -> Sign | None:
+    messages = [turn.text for turn in turns if turn.speaker == "speaker"]
+    last = messages[-1]
+    answer = _answer(turns)
+    if answer is not None and answer.value != "no":
+        directness: Literal["direct", "indirect"] = "direct" if answer.value == "yes" else "indirect"
+        return Sign(answer.about, directness, _language(messages), last, f"answer: asked, and {answer.value}")
+    sign = detect(last)
+    if sign is not None and _upheld(sign, messages):
+        return sign
+    if answer is not None or not last.strip():
+        return None
+    if sign is None and (sign := _together(turns)) is not None:
+        return sign
+    return _continued(turns, messages)
+
+
+def _upheld(sign: Sign, messages: Sequence[str]) -> bool:
+    """Whether a sign stands when what was told before it is heard, too."""
+    if sign.directness == "direct":
+        return True
+    return all(detector.upholds(sign, messages[-RECENT:]) for detector in detectors_of(messages[-1]))
+
+
+def _together(turns: Sequence[Turn]) -> Sign | None:
+    """The sign that the recent messages make together. What care has answered is not counted again."""
+    answered = max(
+        (place for place, turn in enumerate(turns) if turn.speaker == "listener" and is_care(turn.text)), default=-1
+    )
+    recent = [turn.text for turn in turns[answered + 1 :] if turn.speaker == "speaker" and turn.text.strip()][-RECENT:]
+    if len(recent) < 2:
+        return None
+    found = (_read_together(detector, recent) for detector in detectors_of(recent[-1]))
+    return next((sign for sign in found if sign is not None), None)
+
+
+def _read_together(detector: Detector, messages: Sequence[str]) -> Sign | None:
+    ours = [text for text in messages if detector.reads(text)]
+    if len(ours) < 2 or detector.eased(ours[-1]):
+        return None
+    return detector.together(ours)
+
+
+def _continued(turns: Sequence[Turn], messages: Sequence[str]) -> Sign | None:
+    """The sign of shortly before, where the last message, such as "I have them here", goes on with it."""
+    *before, last = messages
+    if not follows(last):
+        return None  # nearly every message: what came before it need not be heard again
+    earlier = _care_of(turns) or next((found for text in reversed(before[-LATELY:]) if (found := detect(text))), None)
+    if earlier is None or not follows(last, earlier):
+        return None
+    readers = detectors_of(last)
+    if not _care_of(turns) and not all(reader.continues(earlier, messages[-RECENT:]) for reader in readers):
+        return None
+    return earlier
+
+
+def _care_of(turns: Sequence[Turn]) -> Sign | None:
+    """The sign that care answered last, as its reply tells it."""
+    for turn in reversed(turns[-2 * LATELY - 1 :]):
+        if turn.speaker == "listener" and (given := care_given(turn.text)) is not None:
+            directness: Literal["direct", "indirect"] = "direct" if given.tier == "direct" else "indirect"
+            return Sign(given.kind, directness, given.language, turn.text, "care: answered shortly before")
+    return None
+
+
+def _given_before(turns: Sequence[Turn], sign: Sign) -> bool:
+    """Whether the same was answered lately; the whole reply is due once when it is said outright."""
+    tiers = {
+        given.tier
+        for turn in turns[-2 * LATELY - 1 :]
+        if turn.speaker == "listener" and (given := care_given(turn.text)) is not None and given.kind == sign.kind
+    }
+    return "direct" in tiers or (bool(tiers) and sign.directness == "indirect")
+
+
+def _answer(turns: Sequence[Turn]) -> Answer | None:
+    """What the last message says to a question about harm that the listener asked just before it."""
+    *before, last = turns
+    if last.speaker != "speaker" or not before or before[-1].speaker != "listener":
+        return None
+    question = before[-1].text
+    given = care_given(question)
+    if given is not None and given.tier != "asking":
+        return None  # its question is another one
+    safe = given is None and _asks(question, "safe")
+    if given is None and not safe and not _asks(question, "harm"):
+        return None
+    said = next((value for reader in detectors_of(last.text) if (value := reader.answer(last.text))), None)
+    if said is None:
+        return None
+    if safe:  # "are you safe?" is answered the other way round, and "no" says nothing outright
+        said = "no" if said == "yes" else "unsure"
+    return Answer(said, "self-harm" if given is None else given.kind)
+
+
+def _asks(question: str, about: Question) -> bool:
+    return any(mark in question for mark in "?？") and any(
+        reader.asks(question, about) for reader in detectors_of(question)
+    )
+
+
+def _language(messages: Iterable[str]) -> LanguageCode:
+    """Of the last message that has one: "嗯" and "yes" do, "5" does not."""
+    for text in reversed(list(messages)):
+        if readers := detectors_of(text):
+            return readers[0].language
+    return "en"

@@ -8,7 +8,7 @@ sign speaks, hints are added up.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -223,13 +223,25 @@ def alternatives_of(pattern: str) -> list[str]:
     return found
 
 
+FILES: dict[LanguageCode, str] = {"en": "english.yaml", "zh": "chinese.yaml"}
+
+
+@cache
+def _data(language: LanguageCode) -> dict[str, Any]:
+    return yaml.safe_load(files("listenwell.systems.safety").joinpath(FILES[language]).read_text(encoding="utf-8"))
+
+
+@cache
+def spelling_of(language: LanguageCode) -> Spelling:
+    """How patterns of a language are written, with its families of words."""
+    english = language == "en"
+    return Spelling(_data(language)["words"], "[a-z0-9]+ " if english else "[^，。~]", whole_words=english)
+
+
 @cache
 def rules(language: LanguageCode) -> Rules:
     """Read once, when first asked for."""
-    name = {"en": "english.yaml", "zh": "chinese.yaml"}[language]
-    data = yaml.safe_load(files("listenwell.systems.safety").joinpath(name).read_text(encoding="utf-8"))
-    english = language == "en"
-    spelling = Spelling(data["words"], "[a-z0-9]+ " if english else "[^，。~]", whole_words=english)
+    data, spelling, english = _data(language), spelling_of(language), language == "en"
     guards = [(record.get("of"), spelling.guard(record)) for record in data["guards"]]
 
     def over(*names: str) -> tuple[Guard, ...]:
@@ -250,27 +262,22 @@ def rules(language: LanguageCode) -> Rules:
 
 
 def detect(text: str) -> Sign | None:
-    """The most urgent sign in a message; None where there is none."""
+    """The most urgent sign in a message, read by the detector of each language in it; None where there is none."""
+    from listenwell.systems.safety.detectors import detectors_of  # which are made of these rules
+
     text = readable(text)
-    found = [sign for language in _languages(text) if (sign := _look(text, language)) is not None]
+    found = [sign for detector in detectors_of(text) if (sign := detector.detect(text)) is not None]
     return min(found, key=lambda sign: sign.directness != "direct", default=None)
 
 
-def _look(text: str, language: LanguageCode) -> Sign | None:
-    sign = rules(language).look(text)
-    if language != "en":
-        return sign
-    from listenwell.systems.safety.classifier import ear  # brings up tensors
-
-    hearing = ear(rules(language).normal)
-    return sign if hearing is None else decide(text, sign, hearing.hear(CHINESE.sub(" ", text)))
-
-
-def decide(text: str, sign: Sign | None, heard: Heard) -> Sign | None:
-    """What the rules and the ear say together of an English message."""
+def decide(
+    text: str, sign: Sign | None, heard: Heard, backed: float | None = None, alone: float | None = None
+) -> Sign | None:
+    """What the rules and the classifier say together of an English text; by the thresholds of a single message where
+    no others are given."""
     if sign is not None:
-        return sign if heard.odds > BACKED else None
-    if heard.odds <= ALONE:
+        return sign if heard.odds > (BACKED if backed is None else backed) else None
+    if heard.odds <= (ALONE if alone is None else alone):
         return None
     return Sign(heard.kind, heard.directness, "en", rules("en").normal(text), "learned: it sounds like a sign")
 
@@ -280,12 +287,7 @@ def follows(text: str, sign: Sign | None = None) -> bool:
 
     Without a sign, whether it could belong to any.
     """
-    languages = list(_languages(text)) or ([] if sign is None else [sign.language])
-    return all(rules(language).follows(text) for language in languages)
+    from listenwell.systems.safety.detectors import DETECTORS, detectors_of
 
-
-def _languages(text: str) -> Iterable[LanguageCode]:
-    if CHINESE.search(text):
-        yield "zh"
-    if re.search("[A-Za-z]{2}|[A-Za-z][^A-Za-z][A-Za-z]|[Ａ-Ｚａ-ｚ]", text):
-        yield "en"
+    detectors = detectors_of(text) or ([] if sign is None else [DETECTORS[sign.language]])
+    return all(detector.follows(text) for detector in detectors)

@@ -6,37 +6,14 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Unpack
 
 from listenwell.contract import Controls
-from listenwell.data.dialogue import Dialogue, Example, Talk, Turn
+from listenwell.data.dialogue import Dialogue, Example, Talk
 from listenwell.systems.bot import Likelihoods, System, as_context, as_dialogues
 from listenwell.systems.controls import Asked, for_this_call
 from listenwell.systems.reply import Reply
-from listenwell.systems.safety.detector import Sign, detect, follows
-from listenwell.systems.safety.replies import care_reply, is_care
+from listenwell.systems.safety.conversation import sign_in
+from listenwell.systems.safety.replies import care_reply
 from listenwell.systems.safety.resources import Resources, load_resources
 from listenwell.systems.safety.status import warn_where_rules_serve_alone
-
-LATELY = 3
-"""How many earlier messages of the speaker may keep a conversation in care."""
-
-
-def sign_in(turns: Sequence[Turn]) -> tuple[Sign | None, bool]:
-    """The sign that the last message is answered for, and whether the same was answered with care before.
-
-    A message that shows none itself, such as "yes" or "I have them here", goes on with the sign of a message shortly
-    before. All is read from the turns: nothing is remembered between calls.
-    """
-    *before, last = [turn.text for turn in turns if turn.speaker == "speaker"]
-    sign = detect(last)
-    if sign is None and not follows(last):
-        return None, False  # nearly every message: what came before it need not be heard again
-    earlier = next((found for text in reversed(before[-LATELY:]) if (found := detect(text)) is not None), None)
-    if sign is None and earlier is not None and follows(last, earlier):
-        sign = earlier
-    if sign is None or earlier is None:
-        return sign, False
-    answered = any(turn.speaker == "listener" and is_care(turn.text) for turn in turns[-2 * LATELY - 1 :])
-    graver = sign.kind != earlier.kind or (sign.directness == "direct" and earlier.directness == "indirect")
-    return sign, answered and not graver
 
 
 class Cared:

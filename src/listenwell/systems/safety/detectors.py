@@ -1,0 +1,159 @@
+"""Detectors: one per language. `register` adds another; everything else asks those that read a text.
+
+A detector for a new language is a class with the methods of `Detector`, or `RuleDetector` over rules of that language
+(a data file in the form of english.yaml, and a group in conversation.yaml).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from listenwell.systems.safety.detector import CHINESE, LanguageCode, Sign, decide, rules
+from listenwell.systems.safety.evidence import Question, Reply, evidence, joined
+
+if TYPE_CHECKING:
+    from listenwell.systems.safety.classifier import Ear
+
+LATIN = re.compile("[A-Za-z]{2}|[A-Za-z][^A-Za-z][A-Za-z]|[Ａ-Ｚａ-ｚ]")
+TOGETHER_ALONE = 2.0
+"""How sure the classifier must be of a sign in several messages that no rule finds: the logarithm of its odds."""
+TOGETHER_BACKED = -1.0
+"""How sure of one that a rule finds in them."""
+MOURNING = 2.0
+"""How sure of an indirect sign of somebody who told of a death."""
+LOWERED_BY_GRIEF = ("hints", "no reason", "farewell", "end of strength", "means", "burden", "passive")
+"""Indirect signs that the bereaved show as well, where no classifier can tell."""
+
+
+class Detector(Protocol):
+    """Reads the messages of one language."""
+
+    language: LanguageCode
+
+    def reads(self, text: str) -> bool:
+        """Whether a text has words of this language."""
+        ...
+
+    def detect(self, text: str) -> Sign | None:
+        """The most urgent sign in one message."""
+        ...
+
+    def together(self, messages: Sequence[str]) -> Sign | None:
+        """The sign that messages make together, the last of which shows none alone."""
+        ...
+
+    def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
+        """Whether an indirect sign of the last message stands beside those before it."""
+        ...
+
+    def continues(self, sign: Sign, messages: Sequence[str]) -> bool:
+        """Whether the last message leaves the sign of an earlier one as it was, rather than explaining it away."""
+        ...
+
+    def follows(self, text: str) -> bool:
+        """Whether a message without a sign may belong to one shortly before it."""
+        ...
+
+    def eased(self, text: str) -> bool:
+        """Whether a message takes back what was said, or tells of help."""
+        ...
+
+    def asks(self, text: str, about: Question) -> bool:
+        """Whether a listener asks about harm, or about being safe."""
+        ...
+
+    def answer(self, text: str) -> Reply | None:
+        """What a message says to a question of yes or no."""
+        ...
+
+
+class RuleDetector:
+    """By rules alone."""
+
+    def __init__(self, language: LanguageCode, script: re.Pattern[str]) -> None:
+        self.language: LanguageCode = language
+        self.script = script
+
+    def reads(self, text: str) -> bool:
+        return self.script.search(text) is not None
+
+    def detect(self, text: str) -> Sign | None:
+        return rules(self.language).look(text)
+
+    def together(self, messages: Sequence[str]) -> Sign | None:
+        found = evidence(self.language).sign(messages)
+        if found is not None:
+            return found
+        # What the messages before say alone was heard when they came: the last must have a part in it.
+        look = rules(self.language).look
+        return look(joined(messages)) if look(joined(messages[:-1])) is None else None
+
+    def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
+        return not (evidence(self.language).mourns(messages) and sign.why.startswith(LOWERED_BY_GRIEF))
+
+    def continues(self, sign: Sign, messages: Sequence[str]) -> bool:
+        return rules(self.language).look(joined(messages)) is not None
+
+    def follows(self, text: str) -> bool:
+        return rules(self.language).follows(text)
+
+    def eased(self, text: str) -> bool:
+        return rules(self.language).eased.search(rules(self.language).normal(text)) is not None
+
+    def asks(self, text: str, about: Question) -> bool:
+        return evidence(self.language).is_question(text, about)
+
+    def answer(self, text: str) -> Reply | None:
+        return evidence(self.language).answer(text)
+
+
+class EnglishDetector(RuleDetector):
+    """By rules and, where its files are at hand, by a learned classifier that must agree."""
+
+    def __init__(self) -> None:
+        super().__init__("en", LATIN)
+
+    def detect(self, text: str) -> Sign | None:
+        sign = super().detect(text)
+        classifier = self._classifier()
+        return sign if classifier is None else decide(text, sign, classifier.hear(CHINESE.sub(" ", text)))
+
+    def together(self, messages: Sequence[str]) -> Sign | None:
+        sign = super().together(messages)
+        classifier = self._classifier()
+        if classifier is None:
+            return sign
+        text = joined(messages)
+        return decide(text, sign, classifier.hear(text), backed=TOGETHER_BACKED, alone=TOGETHER_ALONE)
+
+    def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
+        classifier = self._classifier()
+        if classifier is None:
+            return super().upholds(sign, messages)
+        return not evidence("en").mourns(messages) or classifier.hear(joined(messages)).odds > MOURNING
+
+    def continues(self, sign: Sign, messages: Sequence[str]) -> bool:
+        classifier = self._classifier()
+        if classifier is None:
+            return super().continues(sign, messages)
+        return classifier.hear(joined(messages)).odds > TOGETHER_BACKED
+
+    def _classifier(self) -> Ear | None:
+        from listenwell.systems.safety.classifier import ear  # brings up tensors
+
+        return ear(rules("en").normal)
+
+
+DETECTORS: dict[LanguageCode, Detector] = {"zh": RuleDetector("zh", CHINESE), "en": EnglishDetector()}
+
+
+def register(detector: Detector) -> None:
+    """Adds a detector, or puts another in the place of its language's."""
+    DETECTORS[detector.language] = detector
+
+
+def detectors_of(text: str) -> list[Detector]:
+    """Those that read a text; none for a text without words."""
+    return [detector for detector in DETECTORS.values() if detector.reads(text)]

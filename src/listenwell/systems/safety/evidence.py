@@ -1,0 +1,106 @@
+"""Evidence over several messages: the groups of conversation.yaml, and what they add up to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import yaml
+
+from listenwell.systems.safety.detector import CUT, Directness, LanguageCode, Rules, Sign, rules, spelling_of
+from listenwell.systems.safety.normalize import plain
+
+RECENT = 4
+"""How many messages of the speaker are read together."""
+PARTS = ("means", "intent", "despair", "farewell", "ending", "grief", "follow the dead")
+Question = Literal["harm", "safe"]
+Reply = Literal["yes", "no", "unsure"]
+
+
+def joined(messages: Sequence[str]) -> str:
+    """Messages as one text, each ended like a sentence."""
+    stripped = [text.strip() for text in messages if text.strip()]
+    return " ".join(text if text[-1] in ".!?…。！？" else f"{text}{_stop(text)}" for text in stripped)
+
+
+def _stop(text: str) -> str:
+    return "。" if re.search("[\u4e00-\u9fff]", text) else "."
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is looked for in the messages of one language."""
+
+    rules: Rules
+    parts: dict[str, re.Pattern[str]]
+    harmless: re.Pattern[str]
+    beyond_grief: re.Pattern[str]
+    asks: dict[Question, re.Pattern[str]]
+    answers: dict[Reply, re.Pattern[str]]
+    """What is tried first comes first."""
+    joke: re.Pattern[str]
+
+    def sign(self, messages: Sequence[str]) -> Sign | None:
+        """What the messages make together, if the last has a part in it."""
+        texts = [self._read(text) for text in messages]
+        if any(self.harmless.search(text) for text in texts):
+            return None
+        found = {part: match[0] for part in PARTS for text in texts if (match := self.parts[part].search(text))}
+        if not any(self.parts[part].search(texts[-1]) for part in found):
+            return None
+        directness = _weigh(frozenset(found))
+        if directness is None:
+            return None
+        words = " … ".join(match.strip() for match in found.values())
+        return Sign("self-harm", directness, self.rules.language, words, f"conversation: {' and '.join(found)}")
+
+    def mourns(self, messages: Sequence[str]) -> bool:
+        """Whether a death was told, by somebody who does not want to follow."""
+        texts = [self._read(text) for text in messages]
+        told = any(self.parts["grief"].search(text) for text in texts)
+        return told and not any(self.beyond_grief.search(text) for text in texts)
+
+    def is_question(self, text: str, about: Question) -> bool:
+        return self.asks[about].search(self.rules.normal(text)) is not None
+
+    def answer(self, text: str) -> Reply | None:
+        """What a message says to a question of yes or no, if it answers it."""
+        text = plain(text)
+        if self.joke.search(text):
+            return "no"
+        return next((value for value, pattern in self.answers.items() if pattern.search(text)), None)
+
+    def _read(self, text: str) -> str:
+        return self.rules.idioms.sub(CUT, self.rules.normal(text))
+
+
+def _weigh(found: frozenset[str]) -> Directness | None:
+    if {"means", "intent", "despair"} <= found:
+        return "direct"
+    pairs = ({"means", "intent"}, {"means", "despair"}, {"farewell", "ending"}, {"grief", "follow the dead"})
+    return "indirect" if any(pair <= found for pair in pairs) else None
+
+
+@cache
+def evidence(language: LanguageCode) -> Evidence:
+    """Read once, when first asked for."""
+    data = yaml.safe_load(files("listenwell.systems.safety").joinpath("conversation.yaml").read_text(encoding="utf-8"))[
+        language
+    ]
+    spelling = spelling_of(language)
+    compiled = {name: spelling.compiled(patterns) for name, patterns in data.items()}
+    # Answers are looked for at the start of a message as typed.
+    compiled |= {name: re.compile(spelling.expression(data[name])) for name in data if name.startswith("says")}
+    return Evidence(
+        rules(language),
+        {part: compiled[part] for part in PARTS},
+        compiled["harmless"],
+        compiled["beyond grief"],
+        {"harm": compiled["asks"], "safe": compiled["asks safe"]},
+        {"unsure": compiled["says unsure"], "yes": compiled["says yes"], "no": compiled["says no"]},
+        compiled["joke"],
+    )
