@@ -137,6 +137,13 @@ class Rules:
                     return Sign(rule.kind, rule.directness, self.language, words, f"{rule.name}: {rule.why}")
         return self._weigh(text, whole)
 
+    def silenced(self, text: str) -> bool:
+        """Whether the words of a sign are there, but a guard speaks against each."""
+        whole = self.normal(text)
+        text = self.idioms.sub(CUT, whole)
+        found = [(find, guards) for rule, guards in self.signs for find in rule.finds(text)]
+        return any(guard.silences(text, find, whole) for find, guards in found for guard in guards)
+
     def follows(self, text: str) -> bool:
         text = self.normal(text)
         if self.eased.search(text):

@@ -10,8 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from listenwell.systems.safety.detector import CHINESE, LanguageCode, Sign, decide, rules
+from listenwell.systems.safety.detector import CHINESE, CUT, LanguageCode, Sign, decide, rules
 from listenwell.systems.safety.evidence import Question, Reply, evidence, joined
+from listenwell.systems.safety.ngrams import chinese_classifier
 
 if TYPE_CHECKING:
     from listenwell.systems.safety.classifier import Ear
@@ -21,6 +22,8 @@ TOGETHER_ALONE = 2.0
 """How sure the classifier must be of a sign in several messages that no rule finds: the logarithm of its odds."""
 TOGETHER_BACKED = -1.0
 """How sure of one that a rule finds in them."""
+CHINESE_ALONE, CHINESE_TOGETHER = 0.6, 1.0
+"""The same for the Chinese classifier, of a message and of several."""
 MOURNING = 2.0
 """How sure of an indirect sign of somebody who told of a death."""
 LOWERED_BY_GRIEF = ("hints", "no reason", "farewell", "end of strength", "means", "burden", "passive")
@@ -109,6 +112,33 @@ class RuleDetector:
         return evidence(self.language).answer(text)
 
 
+class ChineseDetector(RuleDetector):
+    """By rules and, where they find nothing and silence nothing, by a learned classifier, whose signs are indirect."""
+
+    def __init__(self) -> None:
+        super().__init__("zh", CHINESE)
+
+    def detect(self, text: str) -> Sign | None:
+        return super().detect(text) or self._learned(text, [text], CHINESE_ALONE)
+
+    def together(self, messages: Sequence[str]) -> Sign | None:
+        return super().together(messages) or self._learned(joined(messages), messages, CHINESE_TOGETHER)
+
+    def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
+        return super().upholds(sign, messages) and not (
+            sign.why.startswith("learned") and evidence("zh").mourns(messages)
+        )
+
+    def _learned(self, text: str, messages: Sequence[str], threshold: float) -> Sign | None:
+        ours, found = rules("zh"), evidence("zh")
+        cut = ours.idioms.sub(CUT, ours.normal(text))
+        if chinese_classifier().odds(cut) <= threshold or ours.silenced(text) or found.is_harmless(messages):
+            return None
+        if found.mourns(messages):
+            return None
+        return Sign("self-harm", "indirect", "zh", cut, "learned: it sounds like a sign")
+
+
 class EnglishDetector(RuleDetector):
     """By rules and, where its files are at hand, by a learned classifier that must agree."""
 
@@ -146,7 +176,7 @@ class EnglishDetector(RuleDetector):
         return ear(rules("en").normal)
 
 
-DETECTORS: dict[LanguageCode, Detector] = {"zh": RuleDetector("zh", CHINESE), "en": EnglishDetector()}
+DETECTORS: dict[LanguageCode, Detector] = {"zh": ChineseDetector(), "en": EnglishDetector()}
 
 
 def register(detector: Detector) -> None:

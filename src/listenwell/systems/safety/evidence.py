@@ -46,9 +46,9 @@ class Evidence:
 
     def sign(self, messages: Sequence[str]) -> Sign | None:
         """What the messages make together, if the last has a part in it."""
-        texts = [self._read(text) for text in messages]
-        if any(self.harmless.search(text) for text in texts):
+        if self.is_harmless(messages):
             return None
+        texts = [self._read(text) for text in messages]
         found = {part: match[0] for part in PARTS for text in texts if (match := self.parts[part].search(text))}
         if not any(self.parts[part].search(texts[-1]) for part in found):
             return None
@@ -57,6 +57,10 @@ class Evidence:
             return None
         words = " … ".join(match.strip() for match in found.values())
         return Sign("self-harm", directness, self.rules.language, words, f"conversation: {' and '.join(found)}")
+
+    def is_harmless(self, messages: Sequence[str]) -> bool:
+        """Whether something was told that gives means and endings another use."""
+        return any(self.harmless.search(self._read(text)) for text in messages)
 
     def mourns(self, messages: Sequence[str]) -> bool:
         """Whether a death was told, by somebody who does not want to follow."""

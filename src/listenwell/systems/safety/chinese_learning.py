@@ -1,0 +1,154 @@
+"""The Chinese classifier learns: from the written cases, and from ordinary and from troubled talk.
+
+python -m listenwell.systems.safety.chinese_learning                  learns, and writes chinese.safetensors
+python -m listenwell.systems.safety.chinese_learning --leave-out 5    tells how each fifth of the cases is read without it
+
+Ordinary talk is Weibo chit-chat (LCCC, test) where the rules find no sign; troubled talk is what people ask in SMILE
+(`smile/train.jsonl`): a sign where the rules find one of self-harm, ordinary where nothing in it speaks of death. Both
+are found by LISTENWELL_DATA. The result is the same each time on the same machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from listenwell.checkpoint import write_tensors
+from listenwell.data import sources
+from listenwell.systems.safety.detector import rules
+from listenwell.systems.safety.ngrams import BUCKETS, NgramClassifier, ngram_buckets, weights_file
+from listenwell.systems.safety.training import case_text
+
+EPOCHS, BATCH, RATE, DECAY = 12, 256, 0.3, 1e-6
+CASE_WEIGHT = 4.0
+"""A written case counts as much as so many messages of a corpus."""
+CHAT, TROUBLED = 12000, 16000
+"""Messages of each corpus."""
+UNCLEAR = re.compile(
+    "死|活着|活下|自杀|消失|撑不|解脱|跳楼|割|遗书|自残|伤害自己|轻生|绝望|离开这个世界|没有?意义|家暴|打我|杀"
+)
+"""Words of troubled talk that may be a sign no rule knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message to learn from."""
+
+    text: str
+    is_sign: bool
+    weight: float = 1.0
+
+
+def written_cases() -> list[Message]:
+    """All Chinese cases, in the order of the files."""
+    folder = Path(str(files("listenwell.systems.safety").joinpath("cases")))
+    records = [
+        json.loads(line)
+        for path in sorted(folder.glob("*.jsonl"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    ours = [record for record in records if record["language"] == "zh" and not record.get("answer")]
+    return [Message(case_text(record), record["sign"] is not None, CASE_WEIGHT) for record in ours]
+
+
+def corpus_messages() -> list[Message]:
+    """Ordinary and troubled talk, in an order that is always the same."""
+    look, draw = rules("zh").look, random.Random(0)
+    chat = sorted({turn.text for dialogue in sources.read("lccc", split="test") for turn in dialogue.turns})
+    path = Path(os.environ[sources.DATA_VARIABLE]) / "smile" / "train.jsonl"
+    troubled = sorted({json.loads(line)["query"] for line in path.read_text(encoding="utf-8").splitlines()})
+    messages = [Message(text, False) for text in draw.sample(chat, CHAT) if look(text) is None]
+    for text in draw.sample(troubled, TROUBLED):
+        sign = look(text)
+        if sign is not None and sign.kind == "self-harm":
+            messages.append(Message(text, True))
+        elif sign is None and not UNCLEAR.search(text):
+            messages.append(Message(text, False))
+    return messages
+
+
+class Model(nn.Module):
+    """The weights of the n-grams, while they are learned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights = nn.EmbeddingBag(BUCKETS, 1, mode="sum")
+        nn.init.zeros_(self.weights.weight)
+        self.bias = nn.Parameter(torch.tensor([-2.0]))
+
+    def forward(self, rows: Sequence[Tensor]) -> Tensor:
+        """One logit per row of buckets."""
+        lengths = torch.tensor([len(row) for row in rows])
+        starts = lengths.cumsum(0) - lengths
+        return self.weights(torch.cat(list(rows)), starts).squeeze(1) / lengths.sqrt() + self.bias
+
+
+def learn(messages: Sequence[Message], epochs: int = EPOCHS) -> Model:
+    """Logistic regression, by gradient descent over shuffled batches."""
+    normal, draw, model = rules("zh").normal, random.Random(0), Model()
+    items = [(torch.tensor(ngram_buckets(normal(m.text))), float(m.is_sign), m.weight) for m in messages]
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=RATE)
+    for _ in range(epochs):
+        draw.shuffle(items)
+        for start in range(0, len(items), BATCH):
+            rows, labels, weights = zip(*items[start : start + BATCH], strict=True)
+            loss = F.binary_cross_entropy_with_logits(model(rows), torch.tensor(labels), weight=torch.tensor(weights))
+            optimizer.zero_grad()
+            (loss + DECAY * model.weights.weight.square().sum()).backward()
+            optimizer.step()
+    return model
+
+
+def as_classifier(model: Model) -> NgramClassifier:
+    return NgramClassifier(model.weights.weight.detach()[:, 0].numpy(), float(model.bias.detach()))
+
+
+def leave_out(folds: int) -> list[tuple[Message, float]]:
+    """The odds of each case by a classifier that did not learn from its fold."""
+    cases, corpus, normal = written_cases(), corpus_messages(), rules("zh").normal
+    random.Random(0).shuffle(cases)
+    found = []
+    for fold in range(folds):
+        rest = [case for place, case in enumerate(cases) if place % folds != fold]
+        classifier = as_classifier(learn([*rest, *corpus]))
+        found += [(case, classifier.odds(normal(case.text))) for case in cases[fold::folds]]
+    return found
+
+
+def report(found: Sequence[tuple[Message, float]]) -> None:
+    """How many signs and how much ordinary talk lie above each threshold."""
+    for threshold in (-3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5):
+        above = {True: 0, False: 0}
+        for case, odds in found:
+            above[case.is_sign] += odds > threshold
+        signs = sum(case.is_sign for case, _ in found)
+        print(f"{threshold:5.1f}   signs {above[True] / signs:6.1%}   none {above[False] / (len(found) - signs):6.1%}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--leave-out", type=int, metavar="FOLDS", help="measure, and write nothing")
+    parser.add_argument("--target", type=Path, default=weights_file(), help="file to write")
+    chosen = parser.parse_args()
+    if chosen.leave_out:
+        report(leave_out(chosen.leave_out))
+        return
+    model = learn([*written_cases(), *corpus_messages()])
+    weights = {"weights": model.weights.weight.detach()[:, 0].half(), "bias": model.bias.detach()}
+    write_tensors(chosen.target, weights)
+    print(chosen.target)
+
+
+if __name__ == "__main__":
+    main()
