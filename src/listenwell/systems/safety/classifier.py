@@ -147,9 +147,10 @@ class Words:
         self.tokenizer.no_truncation()
         self.normal = normal
 
-    def views(self, text: str) -> list[list[list[int]]]:
+    def views(self, text: str, whole: bool = False) -> list[list[list[int]]]:
         """The parts of a message, read in two ways."""
-        return [self.parts(text), self.parts(self.normal(text))]
+        parts = self.pieces if whole else self.parts
+        return [parts(text), parts(self.normal(text))]
 
     def parts(self, text: str) -> list[list[int]]:
         """The whole, and of a longer message every two neighbouring sentences: one alone would drown among many, or
@@ -187,9 +188,12 @@ class Ear:
         self.words, self.embed, self.reader = words, embed, reader.eval()
 
     @torch.inference_mode()
-    def hear(self, text: str) -> Heard:
-        """The two views of a message are weighed alike; of the parts of a view, the gravest counts."""
-        views = self.words.views(text)
+    def hear(self, text: str, whole: bool = False) -> Heard:
+        """The two views of a message are weighed alike; of the parts of a view, the gravest counts.
+
+        Several messages are read as a `whole`: what one of them says alone was heard when it came.
+        """
+        views = self.words.views(text, whole)
         told = self._read({tuple(part) for view in views for part in view})
         gravest = [max((told[tuple(part)] for part in view), key=odds) for view in views]
         together = torch.stack(gravest).mean(0)

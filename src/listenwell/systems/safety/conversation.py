@@ -13,8 +13,8 @@ from typing import Literal
 
 from listenwell.data.dialogue import Turn
 from listenwell.systems.safety.detector import Kind, LanguageCode, Sign, detect, follows
-from listenwell.systems.safety.detectors import Detector, detectors_of
-from listenwell.systems.safety.evidence import RECENT, Question, Reply, joined
+from listenwell.systems.safety.detectors import Detector, detector_for, detectors_of
+from listenwell.systems.safety.evidence import RECENT, Question, YesNo, joined
 from listenwell.systems.safety.replies import care_given, is_care
 
 __all__ = ["LATELY", "RECENT", "joined", "sign_in"]
@@ -27,7 +27,7 @@ LATELY = 3
 class Answer:
     """A short answer to a question about harm: yes, no, or neither."""
 
-    value: Reply
+    value: YesNo
     about: Kind
 
 
@@ -56,9 +56,7 @@ def _sign(turns: Sequence[Turn]) -> Sign | None:
 
 def _upheld(sign: Sign, messages: Sequence[str]) -> bool:
     """Whether a sign stands when what was told before it is heard, too."""
-    if sign.directness == "direct":
-        return True
-    return all(detector.upholds(sign, messages[-RECENT:]) for detector in detectors_of(messages[-1]))
+    return detector_for(sign.language).upholds(sign, messages[-RECENT:])
 
 
 def _together(turns: Sequence[Turn]) -> Sign | None:
@@ -85,13 +83,12 @@ def _continued(turns: Sequence[Turn], messages: Sequence[str]) -> Sign | None:
     *before, last = messages
     if not follows(last):
         return None  # nearly every message: what came before it need not be heard again
-    earlier = _care_of(turns) or next((found for text in reversed(before[-LATELY:]) if (found := detect(text))), None)
+    if (answered := _care_of(turns)) is not None:
+        return answered if follows(last, answered) else None
+    earlier = next((found for text in reversed(before[-LATELY:]) if (found := detect(text)) is not None), None)
     if earlier is None or not follows(last, earlier):
         return None
-    readers = detectors_of(last)
-    if not _care_of(turns) and not all(reader.continues(earlier, messages[-RECENT:]) for reader in readers):
-        return None
-    return earlier
+    return earlier if detector_for(earlier.language).continues(earlier, messages[-RECENT:]) else None
 
 
 def _care_of(turns: Sequence[Turn]) -> Sign | None:
@@ -125,7 +122,8 @@ def _answer(turns: Sequence[Turn]) -> Answer | None:
     safe = given is None and _asks(question, "safe")
     if given is None and not safe and not _asks(question, "harm"):
         return None
-    said = next((value for reader in detectors_of(last.text) if (value := reader.answer(last.text))), None)
+    readers = detectors_of(last.text) or detectors_of(question)  # "y" is too short to have a language
+    said = next((value for reader in readers if (value := reader.answer(last.text)) is not None), None)
     if said is None:
         return None
     if safe:  # "are you safe?" is answered the other way round, and "no" says nothing outright

@@ -28,7 +28,7 @@ LanguageCode = Literal["en", "zh"]
 
 CUT = "~"
 """Stands where an idiom was: no pattern reaches across."""
-ALONE = 1.5
+ALONE = 0.7
 """How sure the ear must be of a sign that no rule finds: the logarithm of its odds."""
 BACKED = -2.0
 """How sure of one that a rule finds."""
@@ -294,7 +294,7 @@ def follows(text: str, sign: Sign | None = None) -> bool:
 
     Without a sign, whether it could belong to any.
     """
-    from listenwell.systems.safety.detectors import DETECTORS, detectors_of
+    from listenwell.systems.safety.detectors import detector_for, detectors_of
 
-    detectors = detectors_of(text) or ([] if sign is None else [DETECTORS[sign.language]])
+    detectors = detectors_of(text) or ([] if sign is None else [detector_for(sign.language)])
     return all(detector.follows(text) for detector in detectors)

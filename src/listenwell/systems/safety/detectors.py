@@ -10,22 +10,28 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from listenwell.systems.safety.detector import CHINESE, CUT, LanguageCode, Sign, decide, rules
-from listenwell.systems.safety.evidence import Question, Reply, evidence, joined
+from listenwell.systems.safety.detector import ALONE, BACKED, CHINESE, CUT, LanguageCode, Sign, decide, rules
+from listenwell.systems.safety.evidence import Question, YesNo, evidence, joined
 from listenwell.systems.safety.ngrams import chinese_classifier
 
 if TYPE_CHECKING:
     from listenwell.systems.safety.classifier import Ear
 
+SENTENCE = re.compile(r"[^.!?…\n]+[.!?…]*")
+OWN = re.compile(r"\b(i|im|ive|my|myself)\b", re.IGNORECASE)
 LATIN = re.compile("[A-Za-z]{2}|[A-Za-z][^A-Za-z][A-Za-z]|[Ａ-Ｚａ-ｚ]")
-TOGETHER_ALONE = 2.0
+TOGETHER_ALONE = 0.7
 """How sure the classifier must be of a sign in several messages that no rule finds: the logarithm of its odds."""
-TOGETHER_BACKED = -1.0
+TOGETHER_BACKED = 0.0
 """How sure of one that a rule finds in them."""
-CHINESE_ALONE, CHINESE_TOGETHER = 0.6, 1.0
+IMPERSONAL = 2.0
+"""How much surer where nobody says "I" but in a question: the classifier knows little of shops and hotels."""
+CHINESE_ALONE, CHINESE_TOGETHER = 0.8, 1.0
 """The same for the Chinese classifier, of a message and of several."""
-MOURNING = 2.0
-"""How sure of an indirect sign of somebody who told of a death."""
+UPHELD = -0.5
+"""How sure it must be, having read what came before, of a sign that it alone found in the last message."""
+MOURNING = 1.0
+"""The same, where a death was told."""
 LOWERED_BY_GRIEF = ("hints", "no reason", "farewell", "end of strength", "means", "burden", "passive")
 """Indirect signs that the bereaved show as well, where no classifier can tell."""
 
@@ -48,7 +54,7 @@ class Detector(Protocol):
         ...
 
     def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
-        """Whether an indirect sign of the last message stands beside those before it."""
+        """Whether a sign of the last message stands beside those before it."""
         ...
 
     def continues(self, sign: Sign, messages: Sequence[str]) -> bool:
@@ -67,7 +73,7 @@ class Detector(Protocol):
         """Whether a listener asks about harm, or about being safe."""
         ...
 
-    def answer(self, text: str) -> Reply | None:
+    def answer(self, text: str) -> YesNo | None:
         """What a message says to a question of yes or no."""
         ...
 
@@ -94,7 +100,8 @@ class RuleDetector:
         return look(joined(messages)) if look(joined(messages[:-1])) is None else None
 
     def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
-        return not (evidence(self.language).mourns(messages) and sign.why.startswith(LOWERED_BY_GRIEF))
+        lowered = sign.directness == "indirect" and sign.why.startswith(LOWERED_BY_GRIEF)
+        return not (lowered and evidence(self.language).mourns(messages))
 
     def continues(self, sign: Sign, messages: Sequence[str]) -> bool:
         return rules(self.language).look(joined(messages)) is not None
@@ -108,7 +115,7 @@ class RuleDetector:
     def asks(self, text: str, about: Question) -> bool:
         return evidence(self.language).is_question(text, about)
 
-    def answer(self, text: str) -> Reply | None:
+    def answer(self, text: str) -> YesNo | None:
         return evidence(self.language).answer(text)
 
 
@@ -148,7 +155,10 @@ class EnglishDetector(RuleDetector):
     def detect(self, text: str) -> Sign | None:
         sign = super().detect(text)
         classifier = self._classifier()
-        return sign if classifier is None else decide(text, sign, classifier.hear(CHINESE.sub(" ", text)))
+        if classifier is None:
+            return sign
+        ours = CHINESE.sub(" ", text)
+        return decide(text, sign, classifier.hear(ours), alone=ALONE + _doubt(ours))
 
     def together(self, messages: Sequence[str]) -> Sign | None:
         sign = super().together(messages)
@@ -156,24 +166,35 @@ class EnglishDetector(RuleDetector):
         if classifier is None:
             return sign
         text = joined(messages)
-        return decide(text, sign, classifier.hear(text), backed=TOGETHER_BACKED, alone=TOGETHER_ALONE)
+        heard = classifier.hear(text, whole=True)
+        return decide(text, sign, heard, backed=TOGETHER_BACKED, alone=TOGETHER_ALONE + _doubt(text))
 
     def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
         classifier = self._classifier()
         if classifier is None:
             return super().upholds(sign, messages)
-        return not evidence("en").mourns(messages) or classifier.hear(joined(messages)).odds > MOURNING
+        learned = sign.why.startswith("learned")
+        if sign.directness == "direct" and not learned:
+            return True
+        least = MOURNING if evidence("en").mourns(messages) else UPHELD if learned else BACKED
+        return classifier.hear(joined(messages), whole=True).odds > least
 
     def continues(self, sign: Sign, messages: Sequence[str]) -> bool:
         classifier = self._classifier()
         if classifier is None:
             return super().continues(sign, messages)
-        return classifier.hear(joined(messages)).odds > TOGETHER_BACKED
+        return classifier.hear(joined(messages), whole=True).odds > TOGETHER_BACKED
 
     def _classifier(self) -> Ear | None:
         from listenwell.systems.safety.classifier import ear  # brings up tensors
 
         return ear(rules("en").normal)
+
+
+def _doubt(text: str) -> float:
+    """What is added to the thresholds of the classifier alone for a text that tells nothing of its writer."""
+    statements = [sentence for sentence in SENTENCE.findall(text) if not sentence.endswith("?")]
+    return 0.0 if any(OWN.search(sentence) for sentence in statements) else IMPERSONAL
 
 
 DETECTORS: dict[LanguageCode, Detector] = {"zh": ChineseDetector(), "en": EnglishDetector()}
@@ -182,6 +203,10 @@ DETECTORS: dict[LanguageCode, Detector] = {"zh": ChineseDetector(), "en": Englis
 def register(detector: Detector) -> None:
     """Adds a detector, or puts another in the place of its language's."""
     DETECTORS[detector.language] = detector
+
+
+def detector_for(language: LanguageCode) -> Detector:
+    return DETECTORS[language]
 
 
 def detectors_of(text: str) -> list[Detector]:

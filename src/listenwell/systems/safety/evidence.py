@@ -18,7 +18,7 @@ RECENT = 4
 """How many messages of the speaker are read together."""
 PARTS = ("means", "intent", "despair", "farewell", "ending", "grief", "follow the dead")
 Question = Literal["harm", "safe"]
-Reply = Literal["yes", "no", "unsure"]
+YesNo = Literal["yes", "no", "unsure"]
 
 
 def joined(messages: Sequence[str]) -> str:
@@ -40,7 +40,7 @@ class Evidence:
     harmless: re.Pattern[str]
     beyond_grief: re.Pattern[str]
     asks: dict[Question, re.Pattern[str]]
-    answers: dict[Reply, re.Pattern[str]]
+    answers: dict[YesNo, re.Pattern[str]]
     """What is tried first comes first."""
     joke: re.Pattern[str]
 
@@ -71,7 +71,7 @@ class Evidence:
     def is_question(self, text: str, about: Question) -> bool:
         return self.asks[about].search(self.rules.normal(text)) is not None
 
-    def answer(self, text: str) -> Reply | None:
+    def answer(self, text: str) -> YesNo | None:
         """What a message says to a question of yes or no, if it answers it."""
         text = plain(text)
         if self.joke.search(text):
