@@ -6,11 +6,12 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Unpack
 
 from listenwell.contract import Controls
-from listenwell.data.dialogue import Dialogue, Example, Talk
+from listenwell.data.dialogue import Dialogue, Example, Talk, Turn
 from listenwell.systems.bot import Likelihoods, System, as_context, as_dialogues
 from listenwell.systems.controls import Asked, for_this_call
 from listenwell.systems.reply import Reply
 from listenwell.systems.safety.conversation import sign_in
+from listenwell.systems.safety.other_languages import FixedReply, foreign_care, language_notice, languages_of, trusted
 from listenwell.systems.safety.replies import care_reply
 from listenwell.systems.safety.resources import Resources, load_resources
 from listenwell.systems.safety.status import warn_where_rules_serve_alone
@@ -40,12 +41,21 @@ class Cared:
         return self.system.name
 
     def care(self, talk: Talk, controls: Controls | None = None) -> Reply | None:
-        """The reply of care, where one is due: for what was said, and for a situation told before it."""
-        sign, again = sign_in(as_context(talk, controls))
-        if sign is None:
+        """The fixed reply, where one is due: to a sign in what was said or in a situation told before it, or to a
+        language that the system does not speak."""
+        turns = as_context(talk, controls)
+        answer = (
+            foreign_care(turns, self.resources)
+            or self._sign_reply(turns)
+            or language_notice(turns, languages_of(self.system))
+        )
+        return None if answer is None else Reply(answer.text, reasons={"care": answer.reason}, system=self.name)
+
+    def _sign_reply(self, turns: Sequence[Turn]) -> FixedReply | None:
+        sign, again = sign_in(turns)
+        if sign is None or not trusted(sign, turns[-1].text):
             return None
-        text = care_reply(sign, self.resources, again)
-        return Reply(text, reasons={"care": str(sign)}, system=self.name)
+        return FixedReply(care_reply(sign, self.resources, again), str(sign))
 
     def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
         """What is asked of it comes as controls, or by name.
