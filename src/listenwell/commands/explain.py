@@ -23,8 +23,10 @@ def why(exchange: Exchange, context: Sequence[str]) -> Iterator[RenderableType]:
     """What was heard, turn by turn too; what was chosen; the reasons; what else was considered."""
     reply = exchange.reply
     if exchange.is_care:
-        sign = reply.reasons["care"]
-        yield Text(f"a sign of danger was heard ({sign}): these words are fixed, no model wrote them.")
+        reason = reply.reasons["care"]
+        heard = f"it cannot read this ({reason})" if reason.startswith("language: ") else ""
+        heard = heard or f"a sign of danger was heard ({reason})"
+        yield Text(f"{heard}: these words are fixed, no model wrote them.")
         return
     yield from _heard(reply, context)
     if exchange.label is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -124,6 +125,9 @@ def draw_number(context: Sequence[Turn]) -> int:
     return int.from_bytes(blake2b(said.encode("utf-8", "replace"), digest_size=8).digest())
 
 
+COMMONEST = 200
+"""How many words of a vocabulary tell its language."""
+HAN = re.compile("[\u4e00-\u9fff]")
 Precision = Literal["", "bf16"]
 """bf16: the layers are computed in half the bits, on machines that do that faster. The choice of words never is."""
 
@@ -156,6 +160,15 @@ class Bot(HasCheckpoint):
     def takes_label(self) -> bool:
         """Whether `Controls.label` says how it replies."""
         return self.model.takes_label
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages it speaks: those of the commonest words that it was trained on."""
+        tokens = [self.tokenizer.token(index) for index in range(min(COMMONEST, len(self.tokenizer)))]
+        chinese = (
+            self.tokenizer.kind == "word" and sum(HAN.match(token) is not None for token in tokens) > len(tokens) / 2
+        )
+        return ("zh",) if chinese else ("en",)
 
     def with_decoding(self, **changes: object) -> Bot:
         """The same model, speaking another way."""

@@ -150,6 +150,7 @@ def test_a_follow_up_in_chinese():
 )
 def test_relief_leaves_care(answer: str):
     echo = Echo()
+    echo.languages = ("en", "zh")
     conversation(Cared(echo), SIGN, answer)
     assert echo.seen == [answer]
 

@@ -59,6 +59,8 @@ class Endpoint:
     """`Controls.label` becomes a part of the prompt."""
     labeller = None
     """It does not say what it hears."""
+    languages = ("en", "zh")
+    """What is let through to it: the languages that care reads, whatever else the model behind the server speaks."""
 
     def __init__(
         self, model: str, server: Server, prompt: str = PROMPT, decoding: Decoding = SPOKEN, history: int = HISTORY

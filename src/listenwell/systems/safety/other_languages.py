@@ -67,17 +67,18 @@ def language_notice(turns: Sequence[Turn], spoken: Collection[str], speaker: str
 
     `speaker` is the name of a system that does speak the language, if there is one.
     """
-    language = language_of(turns[-1].text)
+    text = turns[-1].text
+    language = language_of(text) if text.strip() else ENGLISH
     if language == ENGLISH or language in spoken:
         return None
     if language == NO_WORDS:
         chinese = "zh" in spoken and _language_before(turns) == "zh"
         return FixedReply(data()["notices"]["no words zh" if chinese else NO_WORDS], f"language: {NO_WORDS}")
-    text = _notices().get(language, _notices()[ENGLISH])
+    notice = _notices().get(language, _notices()[ENGLISH])
     if speaker:
         elsewhere = data()["elsewhere"]
-        text += " " + elsewhere.get(language, elsewhere[ENGLISH]).format(system=speaker)
-    return FixedReply(text, f"language: {language}")
+        notice += " " + elsewhere.get(language, elsewhere[ENGLISH]).format(system=speaker)
+    return FixedReply(notice, f"language: {language}")
 
 
 def _language_before(turns: Sequence[Turn]) -> str:
