@@ -17,6 +17,8 @@ from listenwell.systems.safety import Cared, load_resources
 from listenwell.systems.safety.foreign_signs import KINDS, detect_foreign
 from listenwell.systems.safety.language_id import data, language_of, phrase_data
 from listenwell.systems.safety.other_languages import language_notice
+from listenwell.text import TextConfig, train_tokenizer
+from test_system import made_bot
 
 CASES = yaml.safe_load((Path(__file__).parent / "other_languages.yaml").read_text(encoding="utf-8"))
 LANGUAGES = sorted(CASES)
@@ -87,8 +89,9 @@ def test_ordinary_dialogues_are_english():
     [
         ("Σήμερα είμαι πολύ λυπημένος", "el"), ("Сьогодні мені дуже сумно і самотньо", "uk"),
         ("אני מאוד עצוב היום", "other"), ("วันนี้ฉันเศร้ามาก", "other"), ("امروز خیلی غمگینم", "fa"),
-        ("Ik ben vandaag erg verdrietig", "nl"), ("Bugün çok üzgünüm ve yalnız", "tr"), ("Jestem dziś bardzo smutna", "pl"),
-        ("Täna on mul väga kõrini kõigest", "other"), ("今天心情很差", "zh"), ("我今天和boss吵架了", "zh"), ("嗯", "zh"),
+        ("Ik ben vandaag erg verdrietig", "nl"), ("Bugün çok üzgünüm ve yalnız", "tr"),
+        ("Jestem dziś bardzo smutna", "pl"), ("Täna on mul väga kõrini kõigest", "other"),
+        ("今天心情很差", "zh"), ("我今天和boss吵架了", "zh"), ("嗯", "zh"),
     ],
 )  # fmt: skip
 def test_languages_without_phrases_are_told_apart_from_english(text: str, language: str):
@@ -116,6 +119,14 @@ def test_a_system_gets_the_languages_that_it_speaks():
     assert Cared(echo).reply("今天心情很差").text == "今天心情很差"
     assert Cared(echo).reply("Mir geht es heute nicht gut").reasons == {}
     assert Cared(echo).reply(["今天心情很差", "怎么了？", "😭"]).text == data()["notices"]["no words zh"]
+
+
+def test_a_bot_speaks_the_language_of_its_vocabulary():
+    bot = made_bot()
+    assert bot.languages == ("en",)
+    bot.tokenizer = train_tokenizer(["今天心情很差，怎么了？和朋友吵架了。"], TextConfig())
+    assert bot.languages == ("zh",)
+    assert language_notice([Turn("speaker", "今天心情很差")], bot.languages) is None
 
 
 def test_a_notice_can_name_a_system_that_does_speak_the_language():

@@ -1,7 +1,7 @@
 """Which language is a message written in?
 
-Scripts tell most languages; those in Latin letters are told by their commonest words (languages.yaml, phrases/*.yaml). What
-cannot be told is English: a wrong "not English" stops a conversation, a missed one only reaches the model.
+Scripts tell most languages; those in Latin letters are told by their commonest words (languages.yaml, phrases/*.yaml).
+What cannot be told is English: a wrong "not English" stops a conversation, a missed one only reaches the model.
 """
 
 from __future__ import annotations
@@ -91,11 +91,21 @@ def language_of(text: str) -> str:
 def _scripts(text: str) -> Counter[str]:
     """How many letters of each script, those of drawn faces left out."""
     found: Counter[str] = Counter()
-    for run in re.findall(r"[^\W\d_]+", JAMO.sub(" ", text)):
+    for run in "".join(map(_letter_or_blank, JAMO.sub(" ", text))).split():
         scripts = [unicodedata.name(letter, "OTHER").split()[0].split("-")[0] for letter in run]
         if len(run) > 1 or scripts[0] in (*ALONE, "LATIN"):
             found.update(scripts)
     return found
+
+
+def _letter_or_blank(character: str) -> str:
+    """Vowel signs of Hindi and Thai belong to the letters; the signs that colour an emoji do not."""
+    category = unicodedata.category(character)
+    return character if category[0] == "L" or category == "Mc" or _is_vowel_sign(character, category) else " "
+
+
+def _is_vowel_sign(character: str, category: str) -> bool:
+    return category == "Mn" and "\u0300" < character < "\u1ac0"
 
 
 def _by_script(text: str, scripts: Counter[str]) -> str:
