@@ -152,6 +152,13 @@ def test_a_long_english_message_leaves_care_in_another_language():
     assert echo.seen == [text]
 
 
+def test_care_in_another_language_does_not_answer_for_a_third():
+    german = "Ich will nicht mehr leben"
+    assert conversation(Cared(Echo()), german, "今天心情很差")[1].reasons == {"care": "language: zh"}
+    assert "I'm glad you told me" in conversation(Cared(Echo()), german, "I want to die")[1].text
+    assert "程序" in conversation(Cared(Echo()), german, "我不想活了")[1].text
+
+
 def test_emoji_after_an_english_sign_stay_in_care():
     assert conversation(Cared(Echo()), "I want to kill myself", "😭")[1].reasons["care"].startswith("self-harm")
 

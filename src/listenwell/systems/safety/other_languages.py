@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from listenwell.data.dialogue import Turn
-from listenwell.systems.safety.detector import Kind, Sign
+from listenwell.systems.safety.detector import Kind, Sign, detect
 from listenwell.systems.safety.foreign_signs import KINDS, ForeignSign, detect_foreign
 from listenwell.systems.safety.language_id import ENGLISH, NO_WORDS, data, language_of, phrase_data, words_of
 from listenwell.systems.safety.resources import Resources
@@ -21,7 +21,7 @@ from listenwell.systems.safety.resources import Resources
 LATELY = 3
 """How many replies long a sign in another language keeps a conversation in care."""
 FEW = 4
-"""Up to so many words are an answer, whatever their language."""
+"""Up to so many words that may be English are an answer."""
 NUMBER = re.compile(r"[\d\s/+-]+")
 
 
@@ -88,7 +88,11 @@ def _language_before(turns: Sequence[Turn]) -> str:
 
 
 def _follows(text: str, language: str) -> bool:
-    return language_of(text) in (language, NO_WORDS) or len(words_of(text)) <= FEW
+    """Whether a message without a sign answers care in this language. "Ja" and "ok" cannot be told from English."""
+    written = language_of(text)
+    if written == ENGLISH:
+        return len(words_of(text)) <= FEW and detect(text) is None
+    return written in (language, NO_WORDS)
 
 
 def _answered_lately(turns: Sequence[Turn]) -> list[ForeignSign]:
