@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from listenwell.layers.transformer import sinusoids
 
-SOFT = 0.2
-"""How loud the choice of words starts where it sees only what the layers make of words and positions."""
-
-QUIET = 0.15
-"""How loud it starts where it sees all: either way about 1 % of perplexity above that of unigrams."""
-
 PLACES = 60
 """Positions that the choice of words starts blind for: a reply is hardly longer."""
+
+QUIET = 0.15
+"""How loud the choice of words starts where it sees all: about 1 % of perplexity above that of unigrams."""
+
+
+class Output(Protocol):
+    """What a decoder tells of itself, so that the choice of words can start at unigrams."""
+
+    @property
+    def output_weight(self) -> Tensor:
+        """What all of its output goes through last, one row for each dimension."""
+
+    def start_silent(self) -> None:
+        """Lets its layers add next to nothing to the words and positions that they read."""
 
 
 class WordEmbedding(nn.Module):
@@ -79,37 +88,38 @@ class WordEmbedding(nn.Module):
             table[known] = vectors[known].to(table.dtype)
 
     @torch.no_grad()
-    def start_at_unigrams(self, counts: Tensor, output_weight: Tensor) -> None:
+    def start_at_unigrams(self, counts: Tensor, decoder: Output) -> None:
         """Every word starts about as likely as it is frequent among the targets, whatever stands before it.
 
-        The bias is the log frequency, and what is added to it starts small. Most of a decoder's output is the word just
-        read, which a tied table would choose again: so words are read and chosen in different dimensions at first.
-        `output_weight` is what the decoder's output goes through last, one row for each of its dimensions.
+        The bias is the log frequency, and nothing is added to it. Most of a decoder's output is the word just read,
+        which a tied table would choose again: so words are read and chosen in different dimensions at first. All
+        that is not zero has its full size, or it would grow in few directions and learn more slowly for long.
         """
         smoothed = counts.float() + 0.5
         self.bias.copy_((smoothed / smoothed.sum()).log())
         if self.choice is not None:
             self.choice.zero_()
         elif isinstance(self.narrow, nn.Linear) and isinstance(self.widen, nn.Linear):
-            _look_aside(self.narrow.weight, self.widen.weight)
+            if _look_aside(self.narrow.weight, self.widen.weight):
+                decoder.start_silent()
+            else:
+                self.narrow.weight.mul_(QUIET)
         else:
             half = self.width // 2
             self.table[:, half:] = 0
-            output_weight[:half] = 0
+            decoder.output_weight[:half] = 0
 
 
-def _look_aside(narrow: Tensor, widen: Tensor) -> None:
-    """Lets `narrow` see nothing of what `widen` and the positions put into the output, if there is room beside them.
-
-    Small at once would do as well for the start, but not for learning: what is small grows in few directions.
-    """
+def _look_aside(narrow: Tensor, widen: Tensor) -> bool:
+    """Lets `narrow` see nothing of what `widen` and the positions put into the output, if there is room beside them."""
     table_width, width = narrow.shape
     _, energies, places = torch.linalg.svd(sinusoids(PLACES, width))
-    rank = int((energies.square().cumsum(0) < 0.995 * energies.square().sum()).sum()) + 1  # a few tell most apart
-    taken = torch.linalg.qr(torch.cat([widen, places[:rank].T.to(widen)], dim=1)).Q
+    rank = int((energies.square().cumsum(0) < 0.999 * energies.square().sum()).sum()) + 1  # a few tell most apart
+    mean = widen.new_ones(width, 1)  # which the last norm takes away
+    taken = torch.linalg.qr(torch.cat([widen, places[:rank].T.to(widen), mean], dim=1)).Q
     if taken.shape[1] + table_width > width:
-        narrow.mul_(QUIET)
-        return
+        return False
     free = torch.randn(width, table_width).to(widen)
     free -= taken @ (taken.T @ free)
-    narrow.copy_(SOFT * torch.linalg.qr(free).Q.T)
+    narrow.copy_(torch.linalg.qr(free).Q.T)
+    return True

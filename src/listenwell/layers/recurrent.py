@@ -85,6 +85,9 @@ class AttentiveDecoder(nn.Module):
         """What all of its output goes through last."""
         return self.mix.weight
 
+    def start_silent(self) -> None:
+        """It is: what it reads goes through several maps, of which each makes it smaller."""
+
     def start(self, state: Tensor) -> Recurrence:
         return Recurrence(state, torch.zeros_like(state))
 

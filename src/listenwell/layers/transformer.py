@@ -120,9 +120,17 @@ class Decoder(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     @property
-    def output_weight(self) -> nn.Parameter:
+    def output_weight(self) -> Tensor:
         """What all of its output goes through last."""
         return self.norm.weight
+
+    @torch.no_grad()
+    def start_silent(self) -> None:
+        """Lets the layers add nothing to what they read, until they have learned what."""
+        for layer in self.layers:
+            for last in (layer.self_attention.out, layer.cross_attention.out, layer.feed.down):  # type: ignore[union-attr]
+                for parameter in last.parameters():  # type: ignore[union-attr]
+                    parameter.zero_()
 
     def remember(self, memory: Tensor, mask: Tensor) -> Memory:
         """Projects the memory for every layer, once for all steps."""

@@ -168,7 +168,7 @@ class BertJoint(Model):
     def initialise(self, prior: WordPrior) -> None:
         if prior.vectors is not None and prior.known is not None:
             self.words.start_from(prior.vectors, prior.known)
-        self.words.start_at_unigrams(prior.counts, self.decoder.output_weight)
+        self.words.start_at_unigrams(prior.counts, self.decoder)
         if self.backbone is not None:
             self.backbone.load_pretrained(self.config.backbone)
 

@@ -228,7 +228,7 @@ class Meed2(Model):
     def initialise(self, prior: WordPrior) -> None:
         if prior.vectors is not None and prior.known is not None:
             self.words.start_from(prior.vectors, prior.known)
-        self.words.start_at_unigrams(prior.counts, self.decoder.output_weight)
+        self.words.start_at_unigrams(prior.counts, self.decoder)
 
     def on_epoch_start(self, stage: str, epoch: int, batches: Callable[[], Iterable[Batch]]) -> Iterable[str]:
         """Lets the predictor start uncalibrated, and as the generator, if it is to."""

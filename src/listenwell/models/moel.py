@@ -159,9 +159,16 @@ class Panel(nn.Module):
         self.meta = Decoder(config.decoder_layers, config.width, config.heads, config.feed_forward, config.dropout)
 
     @property
-    def output_weight(self) -> nn.Parameter:
+    def output_weight(self) -> Tensor:
         """What all of its output goes through last."""
         return self.meta.output_weight
+
+    @torch.no_grad()
+    def start_silent(self) -> None:
+        """Lets listeners and meta listener add nothing to what they read, until they have learned what."""
+        self.meta.start_silent()
+        for last in (self.listeners.self_out, self.listeners.cross_out, self.listeners.down, self.listeners.down_bias):
+            last.zero_()
 
     def remember(self, memory: Tensor, mask: Tensor, shares: Tensor) -> Heard:
         """Chooses who speaks, and projects the context for them: nobody who has no share in any row."""

@@ -76,7 +76,7 @@ class Trs(Model):
     def initialise(self, prior: WordPrior) -> None:
         if prior.vectors is not None and prior.known is not None:
             self.words.start_from(prior.vectors, prior.known)
-        self.words.start_at_unigrams(prior.counts, self.decoder.output_weight)
+        self.words.start_at_unigrams(prior.counts, self.decoder)
 
     def embed(self, tokens: Tensor, roles: Tensor, first: int = 0) -> Tensor:
         """Word + position + speaker. `first` is the position of the first token."""
