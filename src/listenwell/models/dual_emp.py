@@ -139,6 +139,19 @@ class TwoSourceDecoder(nn.Module):
         self.layers = nn.ModuleList(TwoSourceLayer(width, heads, inner, rate) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
 
+    @property
+    def output_weight(self) -> Tensor:
+        """What all of its output goes through last."""
+        return self.norm.weight
+
+    @torch.no_grad()
+    def start_silent(self) -> None:
+        """Lets the layers add nothing to what they read, until they have learned what."""
+        for layer in self.layers:
+            for last in (layer.self_attention.out, layer.source_attention.out, layer.join.down):  # type: ignore[union-attr]
+                for parameter in last.parameters():  # type: ignore[union-attr]
+                    parameter.zero_()
+
     def remember(self, hidden: Tensor, mask: Tensor, embedding: Tensor) -> Memory:
         source = [layer.source_attention.project(hidden) for layer in self.layers]  # type: ignore[union-attr, operator]
         consensus = [layer.consensus_attention.project(embedding[:, None]) for layer in self.layers]  # type: ignore[union-attr, operator]
@@ -214,7 +227,7 @@ class DualEmp(Model):
         if prior.vectors is not None and prior.known is not None:
             self.words.start_from(prior.vectors, prior.known)
         for direction in self.writes:
-            self.words.start_at_unigrams(prior.counts, self.model(direction).decoder.norm.weight)
+            self.words.start_at_unigrams(prior.counts, self.model(direction).decoder)
         self._start_consensus()
 
     @torch.no_grad()

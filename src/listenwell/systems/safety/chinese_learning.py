@@ -1,7 +1,8 @@
 """The Chinese classifier learns: from the written cases, and from ordinary and from troubled talk.
 
 python -m listenwell.systems.safety.chinese_learning                  learns, and writes chinese.safetensors
-python -m listenwell.systems.safety.chinese_learning --leave-out 5    tells how each fifth of the cases is read without it
+python -m listenwell.systems.safety.chinese_learning --leave-out 5    tells how each fifth of the cases is read
+                                                                      without it
 
 Ordinary talk is Weibo chit-chat (LCCC, test) where the rules find no sign; troubled talk is what people ask in SMILE
 (`smile/train.jsonl`): a sign where the rules find one of self-harm, ordinary where nothing in it speaks of death. Both

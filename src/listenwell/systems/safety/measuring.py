@@ -1,7 +1,7 @@
 """How often care hears a sign, and how often it is wrong about ordinary talk.
 
-python -m listenwell.systems.safety.measuring FILE.jsonl …      rates on written cases; --show lists those that went wrong
-python -m listenwell.systems.safety.measuring --talk            alarms on ordinary dialogues (found by LISTENWELL_DATA)
+python -m listenwell.systems.safety.measuring FILE.jsonl …   rates on written cases; --show lists those that went wrong
+python -m listenwell.systems.safety.measuring --talk         alarms on ordinary dialogues (found by LISTENWELL_DATA)
 
 A case is {"text": …} or {"turns": [{"speaker": "speaker" or "listener", "text": …}, …]} with "language" and with "sign"
 (or "expect"): direct, indirect, or null (or "none"). A sign counts as heard if care answers at all. Dialogues are read
