@@ -25,8 +25,8 @@ def test_every_module_that_a_page_names_is_there(page: Path):
 def test_every_module_on_the_way_of_the_data_is_there():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     picture = text.split("```text\n")[1].split("```")[0]
-    folders = re.findall(r"\b([a-z]+)/", picture)
-    assert {"sources", "training", "decoding", "metrics", "evaluation"} <= set(folders)
+    folders = re.findall(r"\b([a-z]+(?:/[a-z]+)*)/", picture)
+    assert {"data/sources", "training", "decoding", "metrics", "evaluation"} <= set(folders)
     assert not [name for name in folders if not (PACKAGE / name).is_dir()]
 
 
