@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args, overload
@@ -35,14 +34,14 @@ def talking() -> dict[str, str]:
 
 def _what_replies(place: Path) -> str | None:
     """What the system of this folder is; None if it does not reply. One that cannot be read says so when loaded."""
-    from listenwell.models import entry
+    from listenwell.models import entry, model_class
 
     try:
         model = json.loads((place / "config.json").read_text(encoding="utf-8"))["model"]["name"]
-        known = entry(model)
+        known, talks = entry(model), model_class(model).talks
     except (OSError, ValueError, KeyError, TypeError):
         return "unknown"
-    if not getattr(import_module(known.module), known.cls).talks:
+    if not talks:
         return None
     return "listens, plans, writes several replies and says the best" if model == "house-writer" else known.about
 

@@ -21,6 +21,10 @@ class CacheWarning(ListenwellWarning):
     """The user's own folder cannot be written to; a temporary one is used."""
 
 
+class PluginWarning(ListenwellWarning):
+    """What another package adds cannot be used."""
+
+
 _already_said: set[tuple[type[ListenwellWarning], str]] = set()
 
 

@@ -88,7 +88,7 @@ def _list() -> None:
     from listenwell.commands.display import table
     from listenwell.data import sources
 
-    rows = [(name, *_where(name)) for name in sources.SOURCES]
+    rows = [(name, *_where(name)) for name in sources.all_sources()]
     Console().print(table("Sources (listenwell data stats SOURCE)", ("name", "what it is", "where"), rows))
 
 
@@ -257,11 +257,12 @@ def _check(source: str, path: Path | None, options: dict[str, Any], json: bool) 
 
 
 def _where(name: str) -> tuple[str, str]:
-    from importlib import import_module
-
     from listenwell.data import sources
 
-    module = import_module(sources.SOURCES[name])
+    try:
+        module = sources.source_module(name)
+    except ValueError as problem:  # another package's
+        return "", str(problem)
     about = (module.__doc__ or "").strip().splitlines()[0]
     if name in ("shipped", "jsonl"):
         return about, "inside the package" if name == "shipped" else "any .jsonl file"

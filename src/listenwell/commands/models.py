@@ -18,17 +18,20 @@ def models(json: bool = False) -> None:
     from rich.console import Console
 
     from listenwell.commands.display import table
-    from listenwell.models import MODELS
+    from listenwell.models import all_models
     from listenwell.systems.safety.status import classifier_status
     from listenwell.training.recipe import recipe_texts
     from listenwell.weights import card, shipped
 
+    known_models = all_models()
     trained, care = shipped(), classifier_status()
     recipes = {name: yaml.safe_load(text) for name, text in recipe_texts().items()}
     # What is trained under a name of its own: a recipe's, or whatever its maker called it.
-    others = {name: _about(name, recipes) for name in trained if name not in MODELS}
+    others = {name: _about(name, recipes) for name in trained if name not in known_models}
     if json:
-        known = [{"name": n, "about": e.about, "paper": e.paper, "trained": n in trained} for n, e in MODELS.items()]
+        known = [
+            {"name": n, "about": e.about, "paper": e.paper, "trained": n in trained} for n, e in known_models.items()
+        ]
         known += [{"name": n, "about": about, "paper": "", "trained": True} for n, about in others.items()]
         told = {"systems": known, "recipes": {n: r.get("about", "") for n, r in recipes.items()}}
         print(encoder.dumps({**told, "crisis_classifier": care.active}))
@@ -37,7 +40,7 @@ def models(json: bool = False) -> None:
     used = {name: recipe["model"]["name"] for name, recipe in recipes.items()}
     rows = [
         (name, entry.about, entry.paper, card(trained[name]) if name in trained else _untrained(name, used, trained))
-        for name, entry in MODELS.items()
+        for name, entry in known_models.items()
     ]
     rows += [(name, about, "", card(trained[name])) for name, about in others.items()]
     console.print(table("Systems", ("name", "what it is", "paper", "state"), rows))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from listenwell.labels.taxonomy import unknown_name
+from listenwell.plugins import import_plugin, plugins
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from listenwell.contract import Model, Vocabulary
 
 
@@ -176,21 +178,45 @@ MODELS: dict[str, Entry] = {
 }
 
 
+GROUP = "listenwell.models"
+"""The entry points by which other packages add models."""
+
+
+def all_models() -> dict[str, Entry]:
+    """listenwell's own models and those that installed packages add."""
+    added = {name: _of_plugin(plugin) for name, plugin in plugins(GROUP, MODELS, needs_class=True).items()}
+    return {**MODELS, **added}
+
+
+def _of_plugin(plugin: EntryPoint) -> Entry:
+    package = plugin.dist.name if plugin.dist is not None else plugin.module
+    return Entry(plugin.module, plugin.attr, f"added by {package}", "")
+
+
 def entry(name: str) -> Entry:
     """The entry of a model by its hyphenated name; underscores are accepted."""
     hyphenated = name.replace("_", "-")
-    if hyphenated not in MODELS:
-        raise ValueError(unknown_name("model", name, MODELS))
-    return MODELS[hyphenated]
+    known = MODELS if hyphenated in MODELS else all_models()
+    if hyphenated not in known:
+        raise ValueError(unknown_name("model", name, known))
+    return known[hyphenated]
+
+
+def model_class(name: str) -> type[Model]:
+    """The class of a model by name; a plugin without it is named."""
+    known = entry(name)
+    module = import_plugin(name, known.module)
+    if not hasattr(module, known.cls):
+        raise ValueError(f"{name}: the module {known.module} has no class {known.cls}")
+    return getattr(module, known.cls)
 
 
 def build(name: str, choices: dict[str, Any], vocabulary: Vocabulary) -> Model:
     """A fresh model. `choices` are fields of its config; a wrong one is named with the right ones."""
     from listenwell.configuration import ConfigError, instantiate
 
-    found = entry(name)
-    cls = getattr(import_module(found.module), found.cls)
-    config = instantiate(cls.Config, {**found.choices, **choices}, f"model {name}")
+    cls = model_class(name)
+    config = instantiate(cls.Config, {**entry(name).choices, **choices}, f"model {name}")
     try:
         return cls(config, vocabulary)
     except ValueError as problem:  # sizes that do not go together

@@ -54,7 +54,7 @@ def test_data_are_found_beside_the_working_directory(corpus, monkeypatch):
 
 
 def test_data_are_found_beside_the_checkout(corpus, monkeypatch, tmp_path):
-    monkeypatch.setattr(sources, "__file__", str(tmp_path / "main" / "src" / "listenwell" / "sources" / "__init__.py"))
+    monkeypatch.setattr(sources, "__file__", str(tmp_path / "main" / "src" / "listenwell" / "data" / "sources" / "__init__.py"))
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "data").symlink_to(corpus.parent)
     (tmp_path / "main").mkdir()
@@ -144,4 +144,4 @@ def test_importing_the_registry_imports_no_source():
 
 def test_every_registered_source_can_be_imported():
     for name, module in sources.SOURCES.items():
-        assert name == sources.import_module(module).NAME
+        assert name == import_module(module).NAME

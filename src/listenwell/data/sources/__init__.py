@@ -10,7 +10,6 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -20,11 +19,23 @@ from listenwell.data.relabel import by_polarity
 from listenwell.data.sources.report import Report, SourceError
 from listenwell.labels.polarity import LabelSet
 from listenwell.labels.taxonomy import unknown_name
+from listenwell.plugins import import_plugin, plugins
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ["SOURCES", "Report", "SourceError", "data_files", "data_hash", "find_data", "read", "source_name"]
+__all__ = [
+    "SOURCES",
+    "Report",
+    "SourceError",
+    "all_sources",
+    "data_files",
+    "data_hash",
+    "find_data",
+    "read",
+    "source_module",
+    "source_name",
+]
 
 SOURCES: dict[str, str] = {
     "empathetic-dialogues": "listenwell.data.sources.empathetic_dialogues",
@@ -47,6 +58,9 @@ SOURCES: dict[str, str] = {
     "chinese-chat": "listenwell.data.sources.chinese_chat",
     "epitome": "listenwell.data.sources.epitome",
 }
+
+GROUP = "listenwell.sources"
+"""The entry points by which other packages add sources."""
 
 DATA_VARIABLE = "LISTENWELL_DATA"
 TOGETHER = "+"
@@ -102,17 +116,33 @@ def data_hash(files: str | Path | Traversable | Iterable[str | Path | Traversabl
     return digest.hexdigest()[:16]
 
 
+def all_sources() -> dict[str, str]:
+    """The module of each source by name: listenwell's own, then those that installed packages add."""
+    return {**SOURCES, **{name: plugin.module for name, plugin in plugins(GROUP, SOURCES).items()}}
+
+
+def source_module(name: str) -> ModuleType:
+    """The module of a source; one that another package adds must have what is called in it."""
+    plain = source_name(name)
+    module = import_plugin(plain, SOURCES[plain] if plain in SOURCES else all_sources()[plain])
+    needed = () if plain in SOURCES else ("FOLDER", "HOW_TO_GET", "files", "read")
+    if missing := [part for part in needed if not hasattr(module, part)]:
+        raise ValueError(f"{plain}: the plugin module {module.__name__} lacks {', '.join(missing)}")
+    return module
+
+
 def source_name(name: str) -> str:
     """The registered name: hyphens and underscores, small and capital letters are one."""
     if TOGETHER in name:
         return TOGETHER.join(source_name(part) for part in name.split(TOGETHER))
     plain = name.strip().lower().replace("_", "-")
-    if plain not in SOURCES:
+    known = SOURCES if plain in SOURCES else all_sources()
+    if plain not in known:
         if Path(name).is_file():
             raise ValueError(
                 f"{name}: expected a file of dialogues that ends in .jsonl or .jsonl.gz, one JSON object a line"
             )
-        raise ValueError(unknown_name("source", name, SOURCES) + ". Your own dialogues: a path that ends in .jsonl")
+        raise ValueError(unknown_name("source", name, known) + ". Your own dialogues: a path that ends in .jsonl")
     return plain
 
 
@@ -124,7 +154,7 @@ def find_data(name: str, path: str | Path | None = None) -> Path:
         if not place.exists():
             raise FileNotFoundError(f"{plain}: {place} is not there; name the folder or file of the corpus")
         return place
-    source = import_module(SOURCES[plain])
+    source = source_module(plain)
     folder = getattr(source, "FOLDER", None)
     if folder is None:
         raise ValueError(f"{plain} has no folder of its own; " + _way_in(plain))
@@ -147,7 +177,7 @@ def data_roots() -> list[Path]:
         # What was said outright is not second-guessed: other data than the user's would be read unnoticed.
         return [Path(told).expanduser()]
     roots = [Path.cwd().parent / "shared" / "data"]
-    checkout = Path(__file__).resolve().parents[3]
+    checkout = Path(__file__).resolve().parents[4]
     if (checkout / "pyproject.toml").is_file():  # an installed package has no checkout around it
         roots.append(checkout.parent / "shared" / "data")
     return list(dict.fromkeys(roots))
@@ -169,7 +199,7 @@ def _resolve(name: str, path: str | Path | None) -> tuple[ModuleType, Path | Non
     if path is None and jsonl.is_jsonl(name):
         return jsonl, Path(name).expanduser()
     plain = source_name(name)
-    source = import_module(SOURCES[plain])
+    source = source_module(plain)
     if plain == "shipped":
         if path is not None:
             raise ValueError(f"shipped lies inside the package and takes no path, found {str(path)!r}")

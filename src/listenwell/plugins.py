@@ -1,0 +1,63 @@
+"""What other installed packages add: models, sources and metrics, announced by entry points.
+
+A package names what it adds in its pyproject.toml, in the groups `listenwell.models` (NAME = "package.module:Class")
+and `listenwell.sources` (NAME = "package.module"). Nothing of it is imported until its name is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from types import ModuleType
+
+from listenwell.notices import PluginWarning, warn_once
+
+
+def plugins(group: str, taken: Container[str] = (), *, needs_class: bool = False) -> dict[str, EntryPoint]:
+    """The usable entry points of a group by name; each of the others is one warning that names it.
+
+    `taken` are names that listenwell itself has; with `needs_class` an entry point must end in ":Class".
+    """
+    usable: dict[str, EntryPoint] = {}
+    for entry in sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value)):
+        known = "listenwell" if entry.name in taken else describe(usable[entry.name]) if entry.name in usable else ""
+        if problem := f"the name is taken by {known}" if known else _problem(entry, needs_class):
+            warn_once(f"{describe(entry)} in {group} is ignored: {problem}", PluginWarning)
+        else:
+            usable[entry.name] = entry
+    return usable
+
+
+def describe(entry: EntryPoint) -> str:
+    """The entry point as a user finds it: its name, its value and the package it comes from."""
+    package = f" of {entry.dist.name}" if entry.dist is not None else ""
+    return f"plugin {entry.name} = {entry.value!r}{package}"
+
+
+def import_plugin(name: str, module: str) -> ModuleType:
+    """The module of a registered name. A plugin that cannot be imported is named in a ValueError."""
+    try:
+        return import_module(module)
+    except Exception as problem:  # somebody else's code may raise anything
+        if module.split(".")[0] == "listenwell":
+            raise
+        reason = f"{type(problem).__name__}: {problem}"
+        raise ValueError(
+            f"{name}: the plugin module {module} cannot be imported ({reason}); fix or uninstall its package"
+        ) from problem
+
+
+def _problem(entry: EntryPoint, needs_class: bool) -> str:
+    """Why the entry point cannot be used, as far as that can be seen without importing its module; else empty."""
+    match = entry.pattern.match(entry.value)
+    if match is None:
+        return "its value is not package.module or package.module:Class"
+    if bool(match["attr"]) != needs_class:
+        return f"expected {'package.module:Class' if needs_class else 'package.module, without an attribute'}"
+    try:
+        spec = find_spec(match["module"])  # imports the packages above the module
+    except Exception as problem:  # somebody else's code may raise anything
+        return f"{type(problem).__name__}: {problem}"
+    return "" if spec is not None else f"there is no module {match['module']}"
