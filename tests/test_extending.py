@@ -149,3 +149,10 @@ def listenwell_command(*words: str) -> None:
     except SystemExit as ended:
         if ended.code:
             raise AssertionError(f"listenwell {' '.join(words)}: {ended.code}") from ended
+
+
+def test_load_without_a_name_loads_the_default_system(monkeypatch):
+    from listenwell import loading
+
+    monkeypatch.setattr(loading, "default_system", lambda: "trs")
+    assert listenwell.load(care=False).name == "trs"

@@ -71,21 +71,36 @@ def _missing_to_hear() -> list[str]:
 
 @overload
 def load(
-    name_or_path: str | Path, care: Literal[True] = True, *, base_url: str | None = None, mode: Mode = "rerank"
+    name_or_path: str | Path | None = None,
+    care: Literal[True] = True,
+    *,
+    base_url: str | None = None,
+    mode: Mode = "rerank",
 ) -> Cared: ...
 
 
 @overload
 def load(
-    name_or_path: str | Path, care: Literal[False], *, base_url: str | None = None, mode: Mode = "rerank"
+    name_or_path: str | Path | None = None,
+    *,
+    care: Literal[False],
+    base_url: str | None = None,
+    mode: Mode = "rerank",
+) -> Bot | Endpoint | House: ...
+
+
+@overload
+def load(
+    name_or_path: str | Path | None, care: Literal[False], *, base_url: str | None = None, mode: Mode = "rerank"
 ) -> Bot | Endpoint | House: ...
 
 
 def load(
-    name_or_path: str | Path, care: bool = True, *, base_url: str | None = None, mode: Mode = "rerank"
+    name_or_path: str | Path | None = None, care: bool = True, *, base_url: str | None = None, mode: Mode = "rerank"
 ) -> Cared | Bot | Endpoint | House:
     """A system, ready to talk: a trained one, or openai:NAME. With care before it, for people; bare, to be measured.
 
+    Without a name it is the system that `listenwell chat` talks with (`default_system`).
     The base URL is that of the server which openai:NAME is behind; LISTENWELL_BASE_URL, if it is not given. In the mode
     stream a reply is one candidate, sooner there, and `stream()` gives it as it grows; rerank is what is measured.
     """
@@ -93,6 +108,7 @@ def load(
 
     if mode not in get_args(Mode):
         raise ValueError(unknown_name("mode", mode, get_args(Mode)))
+    name_or_path = default_system() if name_or_path is None else name_or_path
     system: Bot | Endpoint | House
     if is_remote(name_or_path):
         system = _remote(str(name_or_path), base_url)

@@ -2,6 +2,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_data_are_found_beside_the_working_directory(corpus, monkeypatch):
 
 
 def test_data_are_found_beside_the_checkout(corpus, monkeypatch, tmp_path):
-    monkeypatch.setattr(sources, "__file__", str(tmp_path / "main" / "src" / "listenwell" / "data" / "sources" / "__init__.py"))
+    monkeypatch.setattr(sources, "__file__", str(tmp_path / "main/src/listenwell/data/sources/__init__.py"))
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "data").symlink_to(corpus.parent)
     (tmp_path / "main").mkdir()
