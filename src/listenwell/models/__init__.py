@@ -216,7 +216,7 @@ def build(name: str, choices: dict[str, Any], vocabulary: Vocabulary) -> Model:
     from listenwell.configuration import ConfigError, instantiate
 
     cls = model_class(name)
-    config = instantiate(cls.Config, {**entry(name).choices, **choices}, f"model {name}")
+    config: Any = instantiate(cls.Config, {**entry(name).choices, **choices}, f"model {name}")
     try:
         return cls(config, vocabulary)
     except ValueError as problem:  # sizes that do not go together
