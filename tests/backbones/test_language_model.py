@@ -344,7 +344,11 @@ def test_a_file_that_does_not_say_enough_is_refused(carrier, packed, said, cache
 
 @pytest.mark.parametrize(
     ("name", "packing", "message"),
-    [("rope_freqs.weight", 0, "has rope_freqs.weight"), ("blk.0.attn_q.weight", 12, "is packed as number 12")],
+    [
+        ("rope_freqs.weight", 0, "has rope_freqs.weight"),
+        ("blk.0.attn_q.weight", 24, "blk.0.attn_q.weight cannot be read: .*I8"),
+        ("blk.0.attn_q.weight", 99, r"\(99\) is not a valid"),
+    ],
 )
 def test_a_tensor_that_is_not_known_here_is_refused(tmp_path, said, packed, name, packing, message):
     write_gguf(tmp_path / "odd.gguf", said, {name: ((8,), packing, bytes(32))})
@@ -363,6 +367,12 @@ def test_what_is_not_gguf_is_refused(tmp_path):
     (tmp_path / "not.gguf").write_bytes(b"PK\x03\x04" + bytes(100))
     with pytest.raises(GgufError, match="not a GGUF file"):
         GgufFile(tmp_path / "not.gguf")
+
+
+def test_without_gguf_the_house_extra_is_named(packed, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(ImportError, match=r"needs gguf: pip install 'listenwell\[house\]'"):
+        GgufFile(packed[0])
 
 
 def test_an_encoder_is_no_language_model(tiny_backbone):

@@ -97,7 +97,7 @@ def _write(packed: Path, folder: Path) -> None:
 def unpack(packed: Path, folder: Path) -> None:
     """Writes config.json, model.safetensors, the tokenizer's files, and the sizes of them all."""
     file = GgufFile(packed)
-    if (kind := file.said.get("general.architecture")) != "llama":
+    if (kind := file.metadata.get("general.architecture")) != "llama":
         raise GgufError(f"{packed}: the architecture is {kind!r}; only llama is unpacked")
     config = _config(file)
     _write_json(folder / "config.json", config)
@@ -109,7 +109,7 @@ def unpack(packed: Path, folder: Path) -> None:
 
 
 def _config(file: GgufFile) -> dict[str, Any]:
-    told = {key.removeprefix("llama."): value for key, value in file.said.items() if key.startswith("llama.")}
+    told = {key.removeprefix("llama."): value for key, value in file.metadata.items() if key.startswith("llama.")}
     if scaled := [key for key in told if key.startswith("rope.scaling")]:
         raise GgufError(f"{file.path}: {', '.join(scaled)}: stretched positions are not unpacked")
     try:
@@ -129,8 +129,8 @@ def _config(file: GgufFile) -> dict[str, Any]:
             # Stored in single precision: 0.00001 comes back as 9.999999747e-06.
             "rms_norm_eps": float(f"{told['attention.layer_norm_rms_epsilon']:.6g}"),
             "rope_parameters": {"rope_type": "default", "rope_theta": told.get("rope.freq_base", 10_000.0)},
-            "tie_word_embeddings": "output.weight" not in file.places,
-            "vocab_size": len(file.said["tokenizer.ggml.tokens"]),
+            "tie_word_embeddings": "output.weight" not in file.names,
+            "vocab_size": len(file.metadata["tokenizer.ggml.tokens"]),
             **{key: index for key, index in _marks(file).items() if key != "unk_token_id"},
         }
     except KeyError as problem:
@@ -140,7 +140,7 @@ def _config(file: GgufFile) -> dict[str, Any]:
 def _marks(file: GgufFile) -> dict[str, int]:
     """The ids of the tokens that stand for start, end, padding and an unknown word, where the file names them."""
     names = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
-    found = {ours: file.said.get(f"tokenizer.ggml.{theirs}_token_id") for ours, theirs in names.items()}
+    found = {ours: file.metadata.get(f"tokenizer.ggml.{theirs}_token_id") for ours, theirs in names.items()}
     return {f"{mark}_token_id": index for mark, index in found.items() if index is not None}
 
 
@@ -165,11 +165,11 @@ def _weight(file: GgufFile, name: str, values: Values, config: dict[str, Any]) -
 
 def _tokenizer(file: GgufFile) -> Tokenizer:
     """Byte-level pieces that take every digit by itself."""
-    kind = (file.said.get("tokenizer.ggml.model"), file.said.get("tokenizer.ggml.pre"))
+    kind = (file.metadata.get("tokenizer.ggml.model"), file.metadata.get("tokenizer.ggml.pre"))
     if kind != ("gpt2", "smollm"):
         raise GgufError(f"{file.path}: the tokenizer is {kind[0]}, {kind[1]}; unpacked is only gpt2, smollm")
-    tokens, kinds = file.said["tokenizer.ggml.tokens"], file.said["tokenizer.ggml.token_type"]
-    merges = [tuple(merge.split(" ")) for merge in file.said["tokenizer.ggml.merges"]]
+    tokens, kinds = file.metadata["tokenizer.ggml.tokens"], file.metadata["tokenizer.ggml.token_type"]
+    merges = [tuple(merge.split(" ")) for merge in file.metadata["tokenizer.ggml.merges"]]
     tokenizer = Tokenizer(models.BPE({token: index for index, token in enumerate(tokens)}, merges))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
@@ -181,11 +181,11 @@ def _tokenizer(file: GgufFile) -> Tokenizer:
 
 
 def _tokenizer_config(file: GgufFile) -> dict[str, Any]:
-    tokens = file.said["tokenizer.ggml.tokens"]
+    tokens = file.metadata["tokenizer.ggml.tokens"]
     config: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
     config |= {key.removesuffix("_id"): tokens[index] for key, index in _marks(file).items()}
-    if "tokenizer.chat_template" in file.said:
-        config["chat_template"] = file.said["tokenizer.chat_template"]
+    if "tokenizer.chat_template" in file.metadata:
+        config["chat_template"] = file.metadata["tokenizer.chat_template"]
     return config
 
 
