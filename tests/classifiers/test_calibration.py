@@ -1,6 +1,8 @@
 """The temperature against a slow search, a choice against all choices; what `calibrate` does to a checkpoint."""
 
 import json
+import math
+import sys
 from dataclasses import replace
 from itertools import product
 
@@ -10,7 +12,15 @@ import torch
 
 from listenwell import checkpoint
 from listenwell.checkpoint import Checkpoint
-from listenwell.classifiers.calibration import LEAST, calibrate, calibrate_choice, fit_choice, fit_temperature, tempered
+from listenwell.classifiers.calibration import (
+    LEAST,
+    MOST,
+    calibrate,
+    calibrate_choice,
+    fit_choice,
+    fit_temperature,
+    tempered,
+)
 from listenwell.classifiers.labeller import Labeller
 from listenwell.cli import main
 from listenwell.data.batching import EncodingConfig
@@ -45,6 +55,37 @@ def test_the_temperature_is_that_of_a_slow_search(overconfident):
     assert found == pytest.approx(3, rel=0.2)
     # Log-probabilities are logits: a constant in a row changes no softmax.
     assert fit_temperature(tempered(logits, 1.0), gold) == pytest.approx(found, abs=1e-5)
+
+
+def golden_section(logits, gold):
+    """The search that the temperatures of the shipped checkpoints were found by."""
+
+    def nll(logarithm):
+        return -tempered(logits, math.exp(logarithm))[np.arange(len(gold)), gold].mean()
+
+    ratio, low, high = (math.sqrt(5) - 1) / 2, math.log(LEAST), math.log(MOST)
+    while high - low > 1e-6:
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        low, high = (low, right) if nll(left) < nll(right) else (left, high)
+    return math.exp((low + high) / 2)
+
+
+@pytest.mark.parametrize("scale", [0.03, 0.3, 1.0, 5.0])
+def test_the_temperature_is_that_of_a_golden_section(overconfident, scale):
+    logits, gold = overconfident
+    assert fit_temperature(scale * logits, gold) == pytest.approx(golden_section(scale * logits, gold), rel=1e-6)
+
+
+@pytest.mark.parametrize(("scale", "bound"), [(1e-3, LEAST), (1e3, MOST)])
+def test_a_temperature_stays_within_its_bounds(overconfident, scale, bound):
+    logits, gold = overconfident
+    assert fit_temperature(scale * logits, gold) == pytest.approx(bound, rel=1e-6)
+
+
+def test_calibration_without_scipy_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    with pytest.raises(ImportError, match=r"calibration needs scipy: pip install 'listenwell\[metrics\]'"):
+        fit_temperature(np.eye(4), np.arange(4))
 
 
 def test_tempering_divides_logits(overconfident):

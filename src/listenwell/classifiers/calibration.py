@@ -27,6 +27,7 @@ from listenwell.data.dialogue import Example, Turn, as_heard
 from listenwell.labels.taxonomy import EMOTION_ID, LABEL_ID
 from listenwell.layers.head import Head
 from listenwell.metrics.emotion import ABSENT
+from listenwell.metrics.extras import need
 from listenwell.models.listener import HEADS
 
 LEAST, MOST = 0.05, 20.0
@@ -70,17 +71,15 @@ class Choice:
 def fit_temperature(log_probs: np.ndarray, gold: np.ndarray) -> float:
     """The temperature at which the gold labels are likeliest, given logits or log-probabilities (items, classes).
 
-    By golden section over its logarithm: the likelihood has one maximum.
+    Looked for over its logarithm, between LEAST and MOST: the likelihood has one maximum.
     """
-    ratio = (math.sqrt(5) - 1) / 2
-    low, high = math.log(LEAST), math.log(MOST)
-    while high - low > 1e-6:
-        left, right = high - ratio * (high - low), low + ratio * (high - low)
-        if _nll(log_probs, gold, math.exp(left)) < _nll(log_probs, gold, math.exp(right)):
-            high = right
-        else:
-            low = left
-    return math.exp((low + high) / 2)
+    result = need("scipy.optimize", "calibration").minimize_scalar(
+        lambda log_temperature: _nll(log_probs, gold, math.exp(log_temperature)),
+        bounds=(math.log(LEAST), math.log(MOST)),
+        method="bounded",
+        options={"xatol": 1e-8},
+    )
+    return math.exp(result.x)
 
 
 def tempered(log_probs: np.ndarray, temperature: float) -> np.ndarray:
