@@ -394,7 +394,7 @@ def test_a_retry_after_that_says_nothing_useful_does_no_harm(protocol: Protocol,
 def test_a_server_that_asks_for_too_much_time_is_not_waited_for(protocol: Protocol):
     bot, watch = made(protocol, total=60)
     protocol.faults = [fail(429, "quota", Retry_After="3600")]
-    with pytest.raises(RemoteError, match=r"asked too much .HTTP 429.: quota .*beyond the 60 s that a reply may take"):
+    with pytest.raises(RemoteError, match=r"is rate-limited .HTTP 429.: quota .*beyond the 60 s that a reply may take"):
         bot.reply("hi")
     assert watch.pauses == []
 
@@ -565,7 +565,7 @@ BROKEN_ENDS = {
     "cut": (CUT, "connection was lost"),
     "not done": (NOT_DONE, "cut before its end"),
     "half a line": (b'data: {"choi', "cut before its end"),
-    "malformed": (b"data: {choices}\n\n", "no JSON object"),
+    "malformed": (b"data: {choices}\n\n", "not valid JSON"),
     "error": (b'data: {"error": {"message": "out of memory"}}\n\n', "out of memory"),
 }
 

@@ -1,12 +1,11 @@
 """Server: one server of the OpenAI protocol, asked patiently. No host is known here: the URL is the user's.
 
-What it is asked and what is made of its answers is in `remote.py`. The standard library is enough: urllib verifies
-certificates and knows proxies, and what it lacks, a time-out of its own for silences, is a few lines.
+What it is asked and what is made of its answers is in `endpoint.py`. httpx2 makes the connections; here are the
+retries, the limits of time and size, and messages that never hold the key.
 """
 
 from __future__ import annotations
 
-import http.client
 import json
 import random
 import socket
@@ -14,6 +13,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -21,9 +21,9 @@ from itertools import count
 from math import isfinite
 from threading import BoundedSemaphore
 from typing import Any, TypeVar
-from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit, urlunsplit
-from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+
+import httpx2
 
 from listenwell import __version__
 from listenwell.weights import REMOTE
@@ -100,7 +100,17 @@ class Server:
         self.patience = patience or Patience()
         self.clock = clock or Clock()
         self._places = BoundedSemaphore(self.patience.at_once)
-        self._opener = build_opener(_Plain, _Secure(context=ssl.create_default_context()), _Stay)
+        self._client = httpx2.Client(
+            verify=ssl.create_default_context(),
+            # Neither the key nor the conversation goes where the user did not send it.
+            follow_redirects=False,
+            limits=httpx2.Limits(max_keepalive_connections=0),
+            headers={
+                "Accept": "application/json, text/event-stream",
+                "Accept-Encoding": "identity",
+                "User-Agent": f"listenwell/{__version__}",
+            },
+        )
 
     def __repr__(self) -> str:
         return f"Server({self.place!r})"
@@ -116,16 +126,16 @@ class Server:
 
     def ask(self, body: dict[str, Any], ends: float) -> dict[str, Any]:
         """The answer to one request, as one record."""
-        with self._places, self._open(body, ends) as opened:
-            return self._record(b"".join(self._pieces(opened, ends)))
+        with self._places, self._open(body, ends) as response:
+            return self._record(b"".join(self._pieces(response, ends)))
 
     def listen(self, body: dict[str, Any], ends: float) -> Iterator[dict[str, Any]]:
         """The records of a streamed answer as they come; of a server that does not stream, its one record."""
-        with self._open(body, ends) as opened:
-            if opened.kind != "text/event-stream":
-                yield self._record(b"".join(self._pieces(opened, ends)))
+        with self._open(body, ends) as response:
+            if _kind(response) != "text/event-stream":
+                yield self._record(b"".join(self._pieces(response, ends)))
                 return
-            for line in _lines(self._pieces(opened, ends)):
+            for line in _lines(self._pieces(response, ends)):
                 if not line.startswith(b"data:"):
                     continue
                 data = line.removeprefix(b"data:").strip()
@@ -186,56 +196,51 @@ class Server:
                     return text[:-size]
         return text
 
-    def _open(self, body: dict[str, Any], ends: float) -> _Opened:
-        left = self._left(ends)
-        request = _Request(self._url, json.dumps(body).encode(), method="POST")
-        request.silence = min(self.patience.silence, left)
-        request.add_header("Content-Type", "application/json")
-        request.add_header("Accept", "application/json, text/event-stream")
-        request.add_header("User-Agent", f"listenwell/{__version__}")
-        if self._key.value:
-            request.add_unredirected_header("Authorization", f"Bearer {self._key.value}")
-        try:
-            response = self._opener.open(request, timeout=min(self.patience.connect, left))
-        except HTTPError as error:
-            with error:
-                problem = self._refused(error, ends, request)
-        except (OSError, http.client.HTTPException) as error:
-            problem = self._lost(error)
-        else:
-            opened = _Opened(response, request)
-            if opened.kind in ("application/json", "text/event-stream", ""):
-                return opened
-            opened.close()
-            problem = RemoteError(
-                f"{self.place}: answered {self._told(opened.kind)}, not JSON; is the base URL right? "
-                "Most end in /v1 (--base-url)",
-                response.status,
-            )
-        raise problem
+    @contextmanager
+    def _open(self, body: dict[str, Any], ends: float) -> Iterator[httpx2.Response]:
+        """An answer that has begun and is JSON or a stream; anything else is an error."""
+        response, problem = self._send(body, ends)
+        if response is None:
+            raise problem or AssertionError("neither an answer nor a problem")
+        with closing(response):
+            if not response.is_success:
+                raise self._refused(response, ends)
+            if _kind(response) not in ("application/json", "text/event-stream", ""):
+                raise RemoteError(
+                    f"{self.place}: answered {self._told(_kind(response))}, not JSON; is the base URL right? "
+                    "Most end in /v1 (--base-url)",
+                    response.status_code,
+                )
+            yield response
 
-    def _pieces(self, opened: _Opened, ends: float) -> Iterator[bytes]:
-        """The body as it comes. Each wait is no longer than the silence allowed and the time left."""
-        response, problem, taken = opened.response, None, 0
-        expected = response.length
-        while problem is None:
-            opened.wait_at_most(min(self.patience.silence, self._left(ends)))
+    def _send(self, body: dict[str, Any], ends: float) -> tuple[httpx2.Response | None, RemoteError | None]:
+        """The problem is returned and not raised: what the client's exception holds is not carried along."""
+        left = self._left(ends)
+        timeout = httpx2.Timeout(min(self.patience.silence, left), connect=min(self.patience.connect, left))
+        headers = {"Authorization": f"Bearer {self._key.value}"} if self._key.value else {}
+        request = self._client.build_request("POST", self._url, json=body, headers=headers, timeout=timeout)
+        try:
+            return self._client.send(request, stream=True), None
+        except httpx2.HTTPError as error:
+            return None, self._lost(error)
+
+    def _pieces(self, response: httpx2.Response, ends: float) -> Iterator[bytes]:
+        """The body as it comes."""
+        pieces, taken = response.iter_bytes(), 0
+        while True:
+            self._left(ends)
             try:
-                piece = response.read1(1 << 16)
-            except (OSError, http.client.HTTPException) as error:
+                piece, problem = next(pieces, b""), None
+            except httpx2.HTTPError as error:
                 problem = self._lost(error)
-                break
+            if problem is not None:
+                raise problem
+            if not piece:
+                return
             taken += len(piece)
             if taken > LARGEST:
-                problem = RemoteError(f"{self.place}: answered more than {LARGEST >> 20} MB")
-            elif piece:
-                yield piece
-            elif expected is not None and taken < expected:
-                problem = RemoteError(f"{self.place}: the answer was cut before its end", passing=True)
-            else:
-                return
-        if problem is not None:
-            raise problem
+                raise RemoteError(f"{self.place}: answered more than {LARGEST >> 20} MB")
+            yield piece
 
     def _record(self, data: bytes) -> dict[str, Any]:
         try:
@@ -243,7 +248,9 @@ class Server:
         except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict):
-            raise RemoteError(f"{self.place}: answered what is no JSON object: {self._told(_text(data))}", passing=True)
+            raise RemoteError(
+                f"{self.place}: the answer is not valid JSON, or not an object: {self._told(_text(data))}", passing=True
+            )
         if record.get("error"):
             raise RemoteError(f"{self.place}: reports an error{self._complaint(record)}", passing=True)
         return record
@@ -259,10 +266,10 @@ class Server:
         # At least what the server asked for; what is random comes on top.
         return pause * (0.5 + self.clock.draw() / 2) if wait is None else wait + pause * self.clock.draw()
 
-    def _refused(self, error: HTTPError, ends: float, request: _Request) -> RemoteError:
-        status = error.code
+    def _refused(self, response: httpx2.Response, ends: float) -> RemoteError:
+        status = response.status_code
         try:
-            body = b"".join(self._pieces(_Opened(error, request), ends))
+            body = b"".join(self._pieces(response, ends))
         except RemoteError:  # the status alone says enough
             body = b""
         try:
@@ -271,11 +278,11 @@ class Server:
             record = None if b"<" in body else _text(body)  # a page of HTML says nothing here
         complaint = self._complaint(record)
         if status in (408, 429) or status >= 500:
-            what = "is asked too much" if status == 429 else "is in trouble"
-            wait = self._wait(error.headers.get("Retry-After"))
+            what = "is rate-limited" if status == 429 else "is in trouble"
+            wait = self._wait(response.headers.get("Retry-After"))
             return RemoteError(f"{self.place}: {what} (HTTP {status}){complaint}", status, passing=True, wait=wait)
         if 300 <= status < 400:
-            target = self._told(error.headers.get("Location") or "nowhere")
+            target = self._told(response.headers.get("Location") or "nowhere")
             return RemoteError(f"{self.place}: has moved to {target}; give --base-url the new place", status)
         lacking = f"refused the key; is {KEYS[0]} (or {KEYS[1]}) right?"
         ways_out = {
@@ -288,10 +295,10 @@ class Server:
         )
 
     def _lost(self, error: Exception) -> RemoteError:
-        reason = error.reason if isinstance(error, URLError) else error
-        told = self._told(str(reason) or type(reason).__name__)
-        if isinstance(reason, TimeoutError):
+        told = self._told(str(error) or type(error).__name__)
+        if isinstance(error, httpx2.TimeoutException):
             return RemoteError(f"{self.place}: no answer in time", passing=True)
+        reason = _cause(error)
         if isinstance(reason, ssl.SSLCertVerificationError):
             return RemoteError(
                 f"{self.place}: its certificate is not trusted ({told}); SSL_CERT_FILE may name your own authorities"
@@ -345,12 +352,23 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield from whole
 
 
+def _kind(response: httpx2.Response) -> str:
+    return response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What the operating system said, below the exceptions of the HTTP client."""
+    while (below := error.__cause__ or error.__context__) is not None:
+        error = below
+    return error
+
+
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
 def _checked_key(key: str) -> str:
-    # http.client would quote a key that cannot be sent in its complaint.
+    # The HTTP client would quote a key that cannot be sent in its complaint.
     if not all("!" <= letter <= "~" for letter in key):
         raise ValueError(f"the key ({' or '.join(KEYS)}) holds spaces or letters that no key can have; copy it again")
     return key
@@ -383,64 +401,3 @@ class _Secret:
 
     def __repr__(self) -> str:
         return HIDDEN
-
-
-class _Request(Request):
-    """A request that knows how long a silence may be, and the socket it went out on."""
-
-    silence: float
-    socket: socket.socket | None = None
-
-
-class _Opened:
-    """An answer that has begun."""
-
-    def __init__(self, response: Any, request: _Request) -> None:
-        self.response, self.request = response, request
-        self.kind = (response.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
-
-    def wait_at_most(self, seconds: float) -> None:
-        if self.request.socket is not None:
-            self.request.socket.settimeout(seconds)
-
-    def close(self) -> None:
-        self.response.close()
-
-    def __enter__(self) -> _Opened:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _patient(kind: type[http.client.HTTPConnection], request: Any) -> type[http.client.HTTPConnection]:
-    """Connections that, once made, wait as long as the request says: urllib has one time-out for both."""
-
-    class Patient(kind):  # type: ignore[misc, valid-type]
-        def connect(self) -> None:
-            super().connect()
-            self.sock.settimeout(request.silence)
-            request.socket = self.sock
-
-    return Patient
-
-
-class _Plain(HTTPHandler):
-    def http_open(self, request: Any) -> http.client.HTTPResponse:
-        return self.do_open(_patient(http.client.HTTPConnection, request), request)
-
-
-class _Secure(HTTPSHandler):
-    def __init__(self, context: ssl.SSLContext) -> None:
-        super().__init__(context=context)
-        self.context = context
-
-    def https_open(self, request: Any) -> http.client.HTTPResponse:
-        return self.do_open(_patient(http.client.HTTPSConnection, request), request, context=self.context)
-
-
-class _Stay(HTTPRedirectHandler):
-    """Follows no redirection: neither the key nor the conversation goes where the user did not send it."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
