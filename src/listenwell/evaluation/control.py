@@ -11,7 +11,8 @@ from listenwell.classifiers.label_cache import Labels
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Example
 from listenwell.decoding import Decoding
-from listenwell.evaluation.evaluate import Progress, told
+from listenwell.evaluation.evaluate import Progress
+from listenwell.evaluation.material import told
 from listenwell.evaluation.experiment import Measured, contexts_of
 from listenwell.labels.taxonomy import INTENTS, label_id
 from listenwell.metrics import Score, Signature

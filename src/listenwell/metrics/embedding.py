@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.material import Material
+from listenwell.metrics.registry import metric
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Statistics
 
@@ -28,3 +30,10 @@ def sentence_similarity(
     statistics = Statistics(np.stack([cosines, np.ones(len(cosines))], axis=1), "ratio")
     signature = Signature.of("ses", encoder=encoder, of="cosine")
     return measured("ses", statistics, signature, "higher", resamples=resamples, seed=seed)
+
+
+@metric("ses", needs=["references", "sentence vectors"], languages=["en"])
+def _ses(material: Material) -> Score:
+    """Cosine between the sentence embeddings of reply and reference"""
+    encoder, said, references = material.get("sentence vectors")
+    return sentence_similarity(said, references, encoder=encoder, **material.resampling)

@@ -6,12 +6,18 @@ id. Items whose gold id is ABSENT are left out and counted in the signature.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from listenwell.labels.taxonomy import LABELS
 from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.material import Material
+from listenwell.metrics.registry import metric
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Array, Statistics
 
@@ -122,3 +128,37 @@ def _checked(scores: ArrayLike, gold: ArrayLike) -> tuple[Array, NDArray[np.int6
         raise ValueError(f"none of {len(ids)} items has a gold id")
     fields = {"classes": classes, "items": int(present.sum()), "absent": int((~present).sum()), "ties": "lower-id"}
     return table[present], ids[present].astype(np.int64), fields
+
+
+def _register(name: str, measure: Callable[..., Score], about: str) -> None:
+    @metric(name, needs=["dialogue emotions", "heard emotions"], about=f"{about} of the emotion that the system hears")
+    def compute(material: Material) -> Score:
+        return measure(material.get("heard emotions"), material.get("dialogue emotions"), **material.resampling)
+
+
+for _k in (1, 2, 5):
+    _register(f"accuracy@{_k}", partial(accuracy_at, k=_k), f"Accuracy at {_k}")
+_register("macro-f1", macro_f1, "Mean F1 over the classes")
+_register("weighted-f1", weighted_f1, "Mean F1, weighted by how frequent a class is,")
+
+
+def _register_labels(prefix: str, measure: Callable[..., Score], whose: str, by: str) -> None:
+    part = measure.__name__.removeprefix("weighted_")
+    name, shown = f"{prefix}-{part}", "F1" if part == "f1" else part.capitalize()
+
+    @metric(name, needs=["chosen labels", "reference labels"], about=f"{shown}, weighted, of {whose}")
+    def compute(material: Material) -> Score:
+        gold = material.get("reference labels")
+        ids = material.get("chosen labels")
+        if by == "uniform":
+            ids = np.random.default_rng(0).integers(len(LABELS), size=len(gold))
+        score = measure(np.eye(len(LABELS))[ids], gold, **material.resampling)
+        return replace(score, name=name, signature=score.signature.plus(chosen=by))
+
+
+for _prefix, _whose, _by in (
+    ("label", "the label that the system chooses", "system"),
+    ("random-label", "a label drawn uniformly, to compare with", "uniform"),
+):
+    for _measure in (weighted_precision, weighted_recall, weighted_f1):
+        _register_labels(_prefix, _measure, _whose, _by)

@@ -6,12 +6,15 @@ model gives to UNK *and* log(number of unseen types in the split): the price of 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.material import Material
+from listenwell.metrics.registry import metric
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Array, Statistics
 
@@ -88,3 +91,26 @@ def _numbers(name: str, values: ArrayLike) -> Array:
     if len(bad := np.flatnonzero(~np.isfinite(array))):
         raise ValueError(f"{name} of item {bad[0]} is {array[bad[0]]}")
     return array
+
+
+def of_likelihoods(per: str, found: Any, **resampling: int) -> Score:
+    """Perplexity per word or per token of what a system's `likelihoods` returns."""
+    options: dict[str, Any] = {"unknown": found.unknown, "unseen_types": found.unseen_types, **resampling}
+    if per == "word":
+        return perplexity_per_word(found.nll, found.words, **options)
+    return perplexity(found.nll, found.tokens, **options)
+
+
+def _register(per: str, mark: str, need: str, about: str, **fields: str) -> None:
+    name = "perplexity-word" if per == "word" else "perplexity"
+
+    @metric(f"{name}{mark}", needs=[need], better="lower", about=f"Perplexity per {per}{about}")
+    def compute(material: Material) -> Score:
+        score = of_likelihoods(per, material.get(need), **material.resampling)
+        return replace(score, name=f"{name}{mark}", signature=score.signature.plus(**fields)) if mark else score
+
+
+for _per in ("word", "token"):
+    _register(_per, "", "likelihoods", " of the references")
+    _register(_per, "-labelled", "labelled likelihoods", " of the references that have a label", only="labelled")
+    _register(_per, "-oracle", "oracle likelihoods", " of references whose true label is given", label="true")

@@ -10,6 +10,8 @@ import numpy as np
 
 from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
 from listenwell.metrics.extras import need
+from listenwell.metrics.material import Material
+from listenwell.metrics.registry import metric
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Array, Statistics
 
@@ -65,28 +67,33 @@ def sacre_bleu(
     replies: Sequence[str],
     references: Sequence[str] | Sequence[Sequence[str]],
     *,
+    tokenize: str = "13a",
+    name: str = "sacrebleu",
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Score:
-    """BLEU by sacrebleu itself on raw texts, 13a-tokenized and lower-cased; its own signature stands in ours."""
+    """BLEU by sacrebleu itself on raw texts, lower-cased and tokenized by it; its own signature stands in ours.
+
+    13a is made for European languages, "zh" for Chinese.
+    """
     same_length(replies=replies, references=references)
     if not replies:
-        raise ValueError("sacrebleu: no items to score")
+        raise ValueError(f"{name}: no items to score")
     refs = [[item] if isinstance(item, str) else list(item) for item in references]
     for index, (reply, texts) in enumerate(zip(replies, refs, strict=True)):
         if not isinstance(reply, str) or not texts or not all(isinstance(text, str) for text in texts):
             raise TypeError(f"item {index}: sacrebleu wants a text and one or more reference texts, not words")
     metric_class = need("sacrebleu", "BLEU").BLEU
     # `force` and `effective_order` only keep it from warning: both leave the counts we take as they are.
-    corpus = metric_class(lowercase=True, tokenize="13a", force=True)
-    sentence = metric_class(lowercase=True, tokenize="13a", force=True, effective_order=True)
+    corpus = metric_class(lowercase=True, tokenize=tokenize, force=True)
+    sentence = metric_class(lowercase=True, tokenize=tokenize, force=True, effective_order=True)
     streams = [[texts[i] if i < len(texts) else None for texts in refs] for i in range(max(map(len, refs)))]
     corpus.corpus_score(list(replies), streams)  # only after a score does it know its signature
     theirs = dict(part.split(":", 1) for part in str(corpus.get_signature()).split("|"))
     scores = [sentence.sentence_score(reply, texts) for reply, texts in zip(replies, refs, strict=True)]
     rows = np.asarray([[*s.counts, *s.totals, s.sys_len, s.ref_len] for s in scores], dtype=np.float64)
     signature = Signature.of("sacrebleu", **theirs)
-    return measured("sacrebleu", Statistics(rows, "sacrebleu"), signature, "higher", resamples=resamples, seed=seed)
+    return measured(name, Statistics(rows, "sacrebleu"), signature, "higher", resamples=resamples, seed=seed)
 
 
 def ngrams(words: Words, n: int) -> Counter[tuple[str, ...]]:
@@ -127,3 +134,49 @@ def _match(replies: Sequence[Words], references: References, order: int) -> tupl
         "nrefs": numbers.pop() if len(numbers) == 1 else "var",
         "case": "mixed" if any(word != word.lower() for word in words) else "lc",
     }
+
+
+def chinese_words(texts: Sequence[str]) -> list[list[str]]:
+    """Lower-cased and split by sacrebleu's tokenizer for Chinese: each character on its own."""
+    tokenizer = need("sacrebleu.tokenizers.tokenizer_zh", "BLEU on Chinese").TokenizerZh()
+    return [tokenizer(text.lower()).split() for text in texts]
+
+
+def both_sides(material: Material) -> tuple[list[list[str]], list[list[str]], str]:
+    """The words of replies and references, and the tokenizer's name. Chinese is split as sacrebleu does."""
+    if material.languages == ("zh",):
+        texts = (material.replies, material.get("references"))
+        said, references = material.shared("sacrebleu's zh words", lambda: tuple(map(chinese_words, texts)))
+        return said, references, "zh"
+    return material.reply_words, material.reference_words, "word"
+
+
+def _register(n: int) -> None:
+    @metric(f"bleu-{n}", needs=["references"], about=f"Corpus BLEU-{n}, unsmoothed, as multi-bleu.perl computes it")
+    def compute(material: Material) -> Score:
+        said, references, tok = both_sides(material)
+        return bleu(said, references, n, tok=tok, **material.resampling)
+
+
+for _n in (1, 2, 3, 4):
+    _register(_n)
+
+
+@metric("average-bleu", needs=["references"])
+def _average(material: Material) -> Score:
+    """Mean of BLEU-1, -2, -3 and -4"""
+    said, references, tok = both_sides(material)
+    return average_bleu(said, references, tok=tok, **material.resampling)
+
+
+@metric("sacrebleu", needs=["references"], packages=["sacrebleu"], languages=["en"])
+def _sacrebleu(material: Material) -> Score:
+    """BLEU by sacrebleu, 13a-tokenized, lower-cased"""
+    return sacre_bleu(material.replies, material.get("references"), **material.resampling)
+
+
+@metric("sacrebleu-zh", needs=["references"], packages=["sacrebleu"], languages=["zh"])
+def _sacrebleu_zh(material: Material) -> Score:
+    """BLEU by sacrebleu with its tokenizer for Chinese"""
+    references = material.get("references")
+    return sacre_bleu(material.replies, references, tokenize="zh", name="sacrebleu-zh", **material.resampling)

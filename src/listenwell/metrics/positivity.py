@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +21,8 @@ from numpy.typing import ArrayLike
 from listenwell.labels.polarity import POLARITIES
 from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
 from listenwell.metrics.extras import need
+from listenwell.metrics.material import Material, Read
+from listenwell.metrics.registry import metric
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Array, Statistics
 
@@ -55,6 +58,27 @@ def vader_version() -> str:
     return f"vader{version('vaderSentiment')}"
 
 
+def sentiment(chances: ArrayLike, *, by: str, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
+    """Sent: the mean of P(positive) / (P(positive) + P(negative)), from 0 to 1, of texts (items, 3)."""
+    table = np.asarray(chances, dtype=np.float64)
+    leaning(table)  # checks the shape
+    high, low = (table[:, POLARITIES.index(name)] for name in ("positive", "negative"))
+    either = high + low
+    positive = np.where(either > 0, high / np.where(either > 0, either, 1), 0.5)
+    statistics = Statistics(np.stack([positive, np.ones(len(positive))], axis=1), "ratio")
+    return measured("sent", statistics, Signature.of("sent", by=by), "higher", resamples=resamples, seed=seed)
+
+
+def positive_share(chances: ArrayLike, *, by: str, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
+    """Posi%: how many of the texts (items, 3) have positive as their likeliest polarity, of the three."""
+    table = np.asarray(chances, dtype=np.float64)
+    leaning(table)  # checks the shape
+    hits = 100.0 * (table.argmax(axis=1) == POLARITIES.index("positive"))
+    statistics = Statistics(np.stack([hits, np.ones(len(hits))], axis=1), "ratio")
+    signature = Signature.of("posi", by=by, classes=len(POLARITIES))
+    return measured("posi", statistics, signature, "higher", "%", resamples=resamples, seed=seed)
+
+
 def positivity(
     values: ArrayLike,
     *,
@@ -80,3 +104,59 @@ def positivity(
     statistics = Statistics(np.stack([found, np.ones(len(found))], axis=1), "ratio")
     signature = Signature.of("positivity", of=of, **how)
     return measured(name, statistics, signature, "higher", resamples=resamples, seed=seed)
+
+
+def _judged(material: Material) -> dict[str, Any]:
+    """How positive a classifier finds replies and contexts, and which replies are language."""
+    read: Read = material.get("classifier polarity")
+    # What is told apart from language are English words; nothing is known of others.
+    language = readable(material.replies) if material.languages == ("en",) else None
+    values = {side: leaning(read[side]) for side in ("replies", "contexts")}
+    return {**values, "by": _by(read), "language": language}
+
+
+def _by(read: Read) -> str:
+    return " ".join(read.by.values())
+
+
+def _ruled(material: Material) -> dict[str, Any]:
+    """How positive VADER finds replies and contexts."""
+    texts = [*material.replies, *material.get("contexts")]
+    said, before = np.split(vader(texts, material.progress("VADER", len(texts))), 2)
+    return {"replies": said, "contexts": before, "by": vader_version(), "language": None}
+
+
+def _register(
+    name: str, whose: str, judge: Callable[[Material], dict[str, Any]], needs: list[str], **limits: list[str]
+) -> None:
+    def scored(material: Material, gain: bool) -> Score:
+        found = material.shared(name, lambda: judge(material))
+        before = found["contexts"] if gain else None
+        how = {"by": found["by"], "language": found["language"], "name": name}
+        return positivity(found["replies"], before=before, **how, **material.resampling)
+
+    @metric(name, needs=needs, **limits, about=f"How positive replies are, from -1 to 1, by {whose}")
+    def compute(material: Material) -> Score:
+        return scored(material, gain=False)
+
+    @metric(f"{name}-gain", needs=needs, **limits, about=f"How much more positive than the turns they answer, by {whose}")
+    def compute_gain(material: Material) -> Score:
+        return scored(material, gain=True)
+
+
+_register("positivity", "a classifier", _judged, ["contexts", "classifier polarity"])
+_register("vader", "VADER", _ruled, ["contexts"], packages=["vaderSentiment"], languages=["en"])
+
+
+@metric("sent", needs=["contexts", "classifier polarity"])
+def _sent(material: Material) -> Score:
+    """Sent: mean of P(positive) / (P(positive) + P(negative)) of the replies"""
+    read: Read = material.get("classifier polarity")
+    return sentiment(read["replies"], by=_by(read), **material.resampling)
+
+
+@metric("posi", needs=["contexts", "classifier polarity"])
+def _posi(material: Material) -> Score:
+    """Posi%: share of replies that a classifier finds positive, rather than neutral or negative"""
+    read: Read = material.get("classifier polarity")
+    return positive_share(read["replies"], by=_by(read), **material.resampling)

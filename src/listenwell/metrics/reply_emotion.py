@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from listenwell.labels.taxonomy import EMOTIONS, LABELS
 from listenwell.metrics.bootstrap import RESAMPLES, SEED
 from listenwell.metrics.emotion import accuracy_at
+from listenwell.metrics.material import Material
+from listenwell.metrics.registry import metric
 from listenwell.metrics.score import Score
 
 
@@ -27,3 +29,17 @@ def reply_emotion_accuracy(
         raise ValueError(f"distributions are an array (items, {len(LABELS)}), found shape {table.shape}")
     found = accuracy_at(table[:, : len(EMOTIONS)], gold, k, resamples=resamples, seed=seed)
     return replace(found, name=f"reply-emotion@{k}", signature=found.signature.plus(of="reply", among="emotions"))
+
+
+def _register(side: str, about: str) -> None:
+    @metric(f"{side}-emotion@1", needs=["references", "dialogue emotions", "classifier emotion-intent"], about=about)
+    def compute(material: Material) -> Score:
+        read = material.get("classifier emotion-intent")
+        gold = material.get("dialogue emotions")
+        score = reply_emotion_accuracy(read["replies" if side == "reply" else "references"], gold, **material.resampling)
+        signature = score.signature.plus(of=side, **read.by)
+        return replace(score, name=f"{side}-emotion@1", signature=signature)
+
+
+_register("reply", "How often a classifier hears the dialogue's emotion in the reply")
+_register("reference", "The same in the references: what people score")

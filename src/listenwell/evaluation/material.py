@@ -1,0 +1,157 @@
+"""What metrics need, as an evaluation can provide it: a system's likelihoods, classifiers, vectors. Each when needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from listenwell.classifiers.label_cache import Labels, fingerprint, is_labelled, labelled_as_here
+from listenwell.classifiers.labeller import Labeller
+from listenwell.classifiers.sentence_encoder import sentence_encoder
+from listenwell.data.dialogue import Example, as_heard
+from listenwell.evaluation.partial import Kept
+from listenwell.labels.taxonomy import EMOTIONS, LABEL_ID
+from listenwell.metrics.material import CLASSIFIER, Material, Progress, Read, Unavailable, quiet, unavailable
+from listenwell.metrics.registry import languages
+from listenwell.metrics.vector_similarity import load_word_vectors
+from listenwell.systems.bot import Likelihoods, System
+from listenwell.systems.reply import Reply
+
+SIDES = {"polarity": ("replies", "contexts")}
+"""Which texts a classifier of a label set reads; the replies and the references where nothing else is said."""
+
+CHINESE_SOURCES = frozenset(
+    {"smp2020-ewect", "nlpcc2014", "nlpcc2013", "nlpcc-sentences", "weibo-senti", "weibo-raw", "smile", "chinese-chat"}
+)
+
+
+def collected(
+    replies: Sequence[Reply],
+    items: Sequence[Example],
+    progress: Progress = quiet,
+    resamples: int = 1000,
+    system: System | None = None,
+    readers: Mapping[str, Labeller | None] | None = None,
+    kept: Kept | None = None,
+) -> Material:
+    """The replies of a system with everything that is needed to score them; without a system, what replies alone tell."""
+    providers: dict[str, Callable[[], Any]] = {
+        "heard emotions": partial(_heard_emotions, replies),
+        "chosen labels": partial(_chosen_labels, replies),
+        "reference labels": partial(_reference_labels, items),
+    }
+    material = Material([reply.text for reply in replies], items, providers, resamples, progress=progress)
+    if system is not None:
+        providers["likelihoods"] = partial(_likelihoods, system, items, progress, kept)
+        providers["oracle likelihoods"] = partial(_oracle, system, items, progress)
+        providers["labelled likelihoods"] = partial(_labelled, material)
+        providers["sentence vectors"] = partial(_sentence_vectors, material)
+        providers["word vectors"] = partial(load_word_vectors, material)
+    for labels, reader in (readers or {}).items():
+        providers[f"{CLASSIFIER}{labels}"] = partial(_classified, material, labels, reader)
+    return material
+
+
+def _heard_emotions(replies: Sequence[Reply]) -> np.ndarray:
+    if not all(reply.emotions for reply in replies):
+        raise Unavailable("the system does not say which emotion it hears")
+    return np.array([[reply.emotions[name] for name in EMOTIONS] for reply in replies])
+
+
+def _chosen_labels(replies: Sequence[Reply]) -> np.ndarray:
+    if not all(reply.label for reply in replies):
+        raise Unavailable("the system does not choose a label to reply with")
+    return np.array([LABEL_ID[reply.label or ""] for reply in replies])
+
+
+def _reference_labels(items: Sequence[Example]) -> np.ndarray:
+    if not labelled_as_here(item.reply for item in items):
+        raise Unavailable("the replies in the data have no labels, or others than the 41")
+    return np.array([LABEL_ID.get(i.reply.label.name, -100) if i.reply and i.reply.label else -100 for i in items])
+
+
+def _likelihoods(system: System, items: Sequence[Example], progress: Progress, kept: Kept | None) -> Likelihoods:
+    found = None if kept is None else kept.likelihoods()
+    if found is not None:
+        return found
+    heard = [as_heard(item) for item in items]
+    found = system.likelihoods(heard, done=progress("likelihoods", len(items)))
+    if found is None:
+        raise Unavailable("the system gives no likelihoods")
+    if kept is not None:
+        kept.keep(found)
+    return found
+
+
+def _labelled_rows(items: Sequence[Example]) -> list[int]:
+    ours = labelled_as_here(item.reply for item in items)
+    return [row for row, item in enumerate(items) if ours and is_labelled(item.reply)]
+
+
+def _oracle(system: System, items: Sequence[Example], progress: Progress) -> Likelihoods:
+    """Of a system that replies with a label: its likelihoods if the reply's own label were given."""
+    measure = getattr(system, "oracle_likelihoods", None)
+    if measure is None:
+        raise Unavailable("the system takes no label to reply with")
+    rows = _labelled_rows(items)
+    if not rows:
+        raise Unavailable("the replies in the data have no labels, or others than the 41")
+    knowing = [replace(as_heard(items[row]), reply=items[row].reply) for row in rows]
+    found = measure(knowing, done=progress("likelihoods with the true label", len(rows)))
+    return unavailable("the system takes no label to reply with") if found is None else found
+
+
+def _labelled(material: Material) -> Likelihoods:
+    """Of the references that have a label, without giving it: what the oracle's are compared with."""
+    # The pass with the labels costs nothing more here: every evaluation that has this one has that one too.
+    oracle = material.get("oracle likelihoods")
+    rows = _labelled_rows(material.items)
+    if len(rows) == len(material.items):
+        raise Unavailable("all references have a label: the score of all is the one to compare with")
+    found = material.get("likelihoods")
+    parts = {name: getattr(found, name)[rows] for name in ("nll", "tokens", "words", "unknown")}
+    return replace(found, **parts, unseen_types=oracle.unseen_types)
+
+
+def _sentence_vectors(material: Material) -> tuple[str, np.ndarray, np.ndarray]:
+    """The encoder's name, and the vectors of replies and references."""
+    try:
+        encoder = sentence_encoder()
+    except (ImportError, OSError, ValueError) as problem:
+        print(f"ses, the similarity of sentence embeddings, is left out: {problem}", file=sys.stderr)
+        raise Unavailable(str(problem)) from problem
+    texts = [*material.replies, *material.get("references")]
+    said, references = np.split(encoder.embed(texts, material.progress("sentence embeddings", len(texts))), 2)
+    return encoder.name, said, references
+
+
+def _classified(material: Material, labels: str, reader: Labeller | None) -> Read:
+    """What a classifier says of the replies and of another side, read together."""
+    if reader is None:
+        raise Unavailable(f"no classifier of {labels} was given")
+    if others := [language for language in material.languages if language != language_of(reader)]:
+        raise Unavailable(f"{reader.name} reads {languages([language_of(reader)])}, the items are in {languages(others)}")
+    sides = SIDES.get(labels, ("replies", "references"))
+    texts = [material.replies if side == "replies" else material.get(side) for side in sides]
+    every = [text for side in texts for text in side]
+    shown = {"polarity": "positivity", "emotion-intent": "labels of replies"}.get(labels, f"{labels} of replies")
+    chances = reader.distribution(every, material.progress(shown, len(every)))
+    return Read(told(reader), reader.names, dict(zip(sides, np.split(chances, len(sides)), strict=True)))
+
+
+def language_of(reader: Labels) -> str:
+    """What a classifier was trained to read: what it says itself, else that of its corpus."""
+    meta = reader.checkpoint.meta
+    sources = str(meta.get("data", {}).get("source", "")).split("+")
+    return meta.get("language") or ("zh" if CHINESE_SOURCES & set(sources) else "en")
+
+
+def told(labeller: Labels) -> dict[str, str]:
+    """Which classifier it is, for a signature: two trainings of one recipe are two."""
+    made = labeller.checkpoint
+    return {"by": made.meta.get("recipe", {}).get("name", made.name), "weights": fingerprint(made)[:8]}

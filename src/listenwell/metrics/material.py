@@ -1,0 +1,155 @@
+"""What metrics are computed from: replies, references, contexts, and what else an evaluation can provide on request.
+
+A metric names what it needs (`NEEDS`). Costly things come from providers, which are called once, when the first metric
+needs them. What cannot be had raises `Unavailable` with the reason, and the metrics that need it are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+
+from listenwell.data.dialogue import Example
+from listenwell.labels.taxonomy import EMOTION_ID, unknown_name
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, same_length
+
+NEEDS: dict[str, str] = {
+    "references": "the replies of people in the data",
+    "contexts": "the turns that are answered",
+    "likelihoods": "the system's likelihoods of the references",
+    "labelled likelihoods": "the same, where only some of the references have a label",
+    "oracle likelihoods": "the likelihoods of a system that is given the label of each reference",
+    "heard emotions": "the emotion that the system hears in each context",
+    "dialogue emotions": "the emotion of each dialogue in the data, one of the 32",
+    "chosen labels": "the label that the system chooses for each reply",
+    "reference labels": "the label of each reference in the data, one of the 41",
+    "classifier emotion-intent": "a classifier of the 41 labels",
+    "classifier polarity": "a classifier of polarity",
+    "sentence vectors": "a sentence encoder",
+    "word vectors": "word vectors as a text file, such as GloVe's, in LISTENWELL_DATA/glove",
+}
+"""What a metric may need, and what that is. `classifier NAME` stands for a classifier of any label set."""
+
+CLASSIFIER = "classifier "
+
+Progress = Callable[[str, int], Callable[[int], None]]
+"""Given what begins and how many items it has; returns a function to call as they are done."""
+
+
+class Unavailable(Exception):
+    """Something that a metric needs cannot be had; the message says why."""
+
+
+def unavailable(reason: str) -> NoReturn:
+    raise Unavailable(reason)
+
+
+def quiet(name: str, total: int) -> Callable[[int], None]:
+    return lambda more: None
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a classifier says of the texts on some sides ("replies", "references", "contexts"): (texts, labels) each."""
+
+    by: Mapping[str, str]
+    """Which classifier it is, for signatures."""
+    names: Sequence[str]
+    sides: Mapping[str, np.ndarray]
+
+    def __getitem__(self, side: str) -> np.ndarray:
+        return self.sides[side]
+
+
+@dataclass
+class Material:
+    """Replies and their items, in the same order, with providers for everything else."""
+
+    replies: Sequence[str]
+    items: Sequence[Example]
+    providers: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    resamples: int = RESAMPLES
+    seed: int = SEED
+    progress: Progress = quiet
+    _shared: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        same_length(replies=self.replies, items=self.items)
+
+    @property
+    def resampling(self) -> dict[str, int]:
+        """The arguments that every metric with an interval takes."""
+        return {"resamples": self.resamples, "seed": self.seed}
+
+    def get(self, need: str) -> Any:
+        """What a metric needs, by name; `Unavailable` where it cannot be had, which is also remembered."""
+        if need not in NEEDS and need not in self.providers and not need.startswith(CLASSIFIER):
+            raise ValueError(unknown_name("need of a metric", need, NEEDS))
+        found = self.shared(f"need {need}", lambda: self._provide(need))
+        if isinstance(found, Unavailable):
+            raise found
+        return found
+
+    def _provide(self, need: str) -> Any:
+        own: dict[str, Callable[[], Any]] = {
+            "references": self._references,
+            "contexts": self._contexts,
+            "dialogue emotions": self._dialogue_emotions,
+        }
+        provider = self.providers.get(need) or own.get(need)
+        try:
+            if provider is None:
+                raise Unavailable(f"there is no {need.removesuffix('s')}: it needs {NEEDS.get(need, f'a {need}')}")
+            return provider()
+        except Unavailable as reason:
+            return reason
+
+    def shared(self, name: str, make: Callable[[], Any]) -> Any:
+        """What several metrics compute alike, computed once."""
+        if name not in self._shared:
+            self._shared[name] = make()
+        return self._shared[name]
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the items, by their code of two letters."""
+        return tuple(sorted({str(getattr(item, "language", "en")).lower()[:2] for item in self.items}))
+
+    @property
+    def tok(self) -> str:
+        """What `words` splits into, for signatures: Chinese is counted by characters."""
+        return "char" if self.languages == ("zh",) else "word"
+
+    @cached_property
+    def reply_words(self) -> list[list[str]]:
+        return _words(self.replies)
+
+    @cached_property
+    def reference_words(self) -> list[list[str]]:
+        return _words(self.get("references"))
+
+    def _references(self) -> list[str]:
+        if not any(item.reply for item in self.items):
+            raise Unavailable("no item has a reference")
+        return [item.reply.text if item.reply else "" for item in self.items]
+
+    def _contexts(self) -> list[str]:
+        if not all(item.context for item in self.items):
+            raise Unavailable("not every item has a context")
+        return [item.context[-1].text for item in self.items]
+
+    def _dialogue_emotions(self) -> np.ndarray:
+        gold = np.array([EMOTION_ID.get(item.emotion.name, -100) if item.emotion else -100 for item in self.items])
+        if not (gold >= 0).any():
+            raise Unavailable("no dialogue in the data has one of the 32 emotions")
+        return gold
+
+
+def _words(texts: Sequence[str]) -> list[list[str]]:
+    from listenwell.text.words import words  # brings up the tokenizers
+
+    return [words(text) for text in texts]

@@ -1,0 +1,175 @@
+"""Metrics by name. A metric is registered in its own module; nothing else needs to know of it.
+
+    @metric("questions", unit="%", better="higher")
+    def _questions(material: Material) -> Score:
+        '''The share of replies that ask something.'''
+
+Modules of this package are imported when the first metric is looked up, then those that other packages name in the
+entry point group `listenwell.metrics`.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+
+from listenwell.labels.taxonomy import unknown_name
+from listenwell.metrics.material import CLASSIFIER, NEEDS, Material, Unavailable
+from listenwell.metrics.score import Better, Score
+from listenwell.notices import ListenwellWarning, warn_once
+
+GROUP = "listenwell.metrics"
+"""The entry points of packages with metrics of their own: each names a module that registers them."""
+
+DEFAULT: tuple[str, ...] = (
+    *("perplexity-word", "perplexity", "perplexity-word-labelled", "perplexity-labelled"),
+    *("perplexity-word-oracle", "perplexity-oracle"),
+    *("accuracy@1", "accuracy@2", "accuracy@5", "macro-f1", "weighted-f1"),
+    *("label-precision", "label-recall", "label-f1"),
+    *("random-label-precision", "random-label-recall", "random-label-f1"),
+    *("bleu-4", "sacrebleu", "average-bleu", "distinct-1", "distinct-2", "unique", "unique-count"),
+    *("sorry-to-hear", "bland", "length", "ses"),
+    *("positivity", "positivity-gain", "vader", "vader-gain", "reply-emotion@1", "reference-emotion@1"),
+)
+"""What an evaluation computes where nothing else is named, in the order of its tables. The others come after these."""
+
+DEFAULT_IN: dict[str, tuple[str, ...]] = {"zh": ("sacrebleu-zh", "bland-zh")}
+"""By language, what is computed besides, in place of what is made for English."""
+
+LANGUAGE_NAMES = {"en": "English", "zh": "Chinese"}
+
+
+class MetricWarning(ListenwellWarning):
+    """Metrics of another package cannot be used."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How one score is computed, and what that takes."""
+
+    name: str
+    compute: Callable[[Material], Score]
+    about: str
+    needs: tuple[str, ...] = ()
+    """Of `material.NEEDS`, what is cheap to have first."""
+    packages: tuple[str, ...] = ()
+    """Optional packages that must be installed."""
+    languages: tuple[str, ...] = ()
+    """The languages it is made for; none for any."""
+    better: Better = "higher"
+
+    def missing(self, material: Material) -> str | None:
+        """Why it cannot be computed from the material; None if it can."""
+        if self.languages and (others := [name for name in material.languages if name not in self.languages]):
+            return f"made for {languages(self.languages)}, and the items are in {languages(others)}"
+        for package in self.packages:
+            if find_spec(package) is None:
+                return f"needs {package}: pip install 'listenwell[metrics]'"
+        for need in self.needs:
+            try:
+                material.get(need)
+            except Unavailable as reason:
+                return str(reason)
+        return None
+
+
+@dataclass
+class Scored:
+    """The scores that could be computed, and why the others were left out."""
+
+    scores: list[Score] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+_METRICS: dict[str, Metric] = {}
+
+
+def metric(
+    name: str,
+    *,
+    needs: Sequence[str] = (),
+    packages: Sequence[str] = (),
+    languages: Sequence[str] = (),
+    better: Better = "higher",
+    about: str = "",
+) -> Callable[[Callable[[Material], Score]], Callable[[Material], Score]]:
+    """Registers a function from material to a score. `about` says what it is; else the docstring's first line does."""
+
+    def registered(compute: Callable[[Material], Score]) -> Callable[[Material], Score]:
+        text = about or (compute.__doc__ or "").strip().partition("\n")[0]
+        _add(Metric(name, compute, text, tuple(needs), tuple(packages), tuple(languages), better))
+        return compute
+
+    return registered
+
+
+def _add(new: Metric) -> None:
+    for need in new.needs:
+        if need not in NEEDS and not need.startswith(CLASSIFIER):
+            raise ValueError(f"metric {new.name}: " + unknown_name("need", need, NEEDS))
+    old = _METRICS.get(new.name)
+    # A module that is imported again registers its metrics again.
+    if old is not None and _origin(old) != _origin(new):
+        raise ValueError(f"metric {new.name} is registered twice, in {_origin(old)} and {_origin(new)}; rename one")
+    _METRICS[new.name] = new
+
+
+def _origin(one: Metric) -> str:
+    return one.compute.__module__
+
+
+@cache
+def _discover() -> None:
+    from listenwell import metrics
+
+    for module in pkgutil.iter_modules(metrics.__path__):
+        import_module(f"{metrics.__name__}.{module.name}")
+    for point in entry_points(group=GROUP):
+        try:
+            point.load()
+        except Exception as problem:  # whatever it raises, other metrics are computed all the same
+            warn_once(f"the metrics of {point.value} cannot be used: {problem}", MetricWarning)
+
+
+def known() -> dict[str, Metric]:
+    """All metrics by name: the default ones in the order of tables, then the others by module and registration."""
+    _discover()
+    first = [name for name in DEFAULT if name in _METRICS]
+    return {name: _METRICS[name] for name in (*first, *(name for name in _METRICS if name not in DEFAULT))}
+
+
+def chosen(names: str | Iterable[str] | None, languages: Sequence[str] = ("en",)) -> list[Metric]:
+    """The metrics that are named, in the order of tables; None for the default set, "all" for every one."""
+    every = known()
+    if names == "all":
+        return list(every.values())
+    if names is None or names == "default":
+        names = [*DEFAULT, *(name for language in languages for name in DEFAULT_IN.get(language, ()))]
+    wanted = {names} if isinstance(names, str) else set(names)
+    for name in sorted(wanted - every.keys()):
+        raise ValueError(unknown_name("metric", name, every))
+    return [one for name, one in every.items() if name in wanted]
+
+
+def run(metrics: Iterable[Metric], material: Material) -> Scored:
+    """Each score that can be computed from the material."""
+    found = Scored()
+    for one in metrics:
+        try:
+            reason = one.missing(material)
+            if reason is None:
+                found.scores.append(one.compute(material))
+        except Unavailable as problem:
+            reason = str(problem)
+        if reason is not None:
+            found.left_out[one.name] = reason
+    return found
+
+
+def languages(codes: Iterable[str]) -> str:
+    return " and ".join(LANGUAGE_NAMES.get(code, code) for code in codes)

@@ -1,0 +1,148 @@
+"""How near the words of replies are to those of their references, by word vectors: three ways, as nlg-eval has them.
+
+A word without a vector has the mean of all vectors. Words are those of `listenwell.text.words`, not nltk's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from listenwell.data.sources import data_roots
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.material import Material, Unavailable
+from listenwell.metrics.overlap import Words, check_words
+from listenwell.metrics.registry import metric
+from listenwell.metrics.score import Score, Signature
+from listenwell.metrics.sums import Array, Statistics
+
+FOLDER = "glove"
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """Vectors of some words, and the one that stands for all others."""
+
+    name: str
+    vectors: dict[str, Array]
+    unknown: Array
+
+    def of(self, words: Words) -> Array:
+        """(words, width)"""
+        return np.stack([self.vectors.get(word, self.unknown) for word in words])
+
+
+def read_word_vectors(path: Path, words: Collection[str]) -> WordVectors:
+    """The vectors of `words` in a text file with a word and its numbers on each line; a header may come first."""
+    vectors: dict[str, Array] = {}
+    total, count, width = np.zeros(0), 0, 0
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            # From the right: a few of GloVe's "words" have spaces in them.
+            word, *values = line.rstrip().rsplit(" ", width or -1)
+            if number == 1 and len(values) == 1:
+                continue  # word2vec's header: how many, how wide
+            width = width or len(values)
+            row = _numbers(path, number, values, width)
+            total, count = (total if count else np.zeros(width)) + row, count + 1
+            if word in words:
+                vectors[word] = row
+    if not vectors:
+        raise ValueError(f"{path}: none of its words is in the replies or references")
+    return WordVectors(path.stem, vectors, total / count)
+
+
+def _numbers(path: Path, number: int, values: list[str], width: int) -> Array:
+    if len(values) != width:
+        raise ValueError(f"{path} line {number}: {len(values)} numbers, expected {width}")
+    try:
+        return np.array(values, dtype=np.float64)
+    except ValueError as problem:
+        raise ValueError(f"{path} line {number}: {problem}") from problem
+
+
+def load_word_vectors(material: Material) -> WordVectors:
+    """From the first text file in LISTENWELL_DATA/glove, by name."""
+    folders = [root / FOLDER for root in data_roots()]
+    files = [file for folder in folders for file in sorted(folder.glob("*.txt"))]
+    if not files:
+        raise Unavailable(f"no word vectors; looked for a .txt file in {', '.join(map(str, folders))}")
+    words = {word for side in (material.reply_words, material.reference_words) for text in side for word in text}
+    try:
+        return read_word_vectors(files[0], words)
+    except (OSError, ValueError) as problem:
+        raise Unavailable(str(problem)) from problem
+
+
+def average(reply: Array, reference: Array) -> float:
+    """The cosine of the sums of the words' vectors, (words, width) each."""
+    return _cosine(reply.sum(axis=0), reference.sum(axis=0))
+
+
+def extrema(reply: Array, reference: Array) -> float:
+    """The cosine of the vectors that have, in each dimension, the word's value that is farthest from 0."""
+    return _cosine(_extreme(reply), _extreme(reference))
+
+
+def _extreme(vectors: Array) -> Array:
+    high, low = vectors.max(axis=0), vectors.min(axis=0)
+    # Where the lowest value is exactly 0, nlg-eval takes it.
+    return np.where((low > 0) | ((low < 0) & (high > -low)), high, low)
+
+
+def greedy(reply: Array, reference: Array) -> float:
+    """Each word's cosine with the nearest word of the other side: the mean over the words, then over both sides."""
+    lengths = [np.linalg.norm(side, axis=1, keepdims=True) for side in (reply, reference)]
+    ours, theirs = (side / np.where(n > 0, n, 1) for side, n in zip((reply, reference), lengths, strict=True))
+    cosines = theirs @ ours.T
+    return float((cosines.max(axis=0).mean() + cosines.max(axis=1).mean()) / 2)
+
+
+def _cosine(one: Array, other: Array) -> float:
+    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / lengths if lengths else 0.0
+
+
+MATCHES: dict[str, tuple[Callable[[Array, Array], float], str]] = {
+    "embedding-average": (average, "Cosine of the mean word vectors of reply and reference"),
+    "greedy-matching": (greedy, "Mean cosine of each word with the nearest word of the other side"),
+    "vector-extrema": (extrema, "Cosine of the most extreme values of word vectors"),
+}
+
+
+def word_similarity(
+    name: str,
+    replies: Sequence[Words],
+    references: Sequence[Words],
+    vectors: WordVectors,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Score:
+    """The mean over items of one of `MATCHES`; 0 for an item where a side has no words."""
+    same_length(replies=replies, references=references)
+    check_words([*replies, *references])
+    compare = MATCHES[name][0]
+    values = [
+        compare(vectors.of(reply), vectors.of(reference)) if reply and reference else 0.0
+        for reply, reference in zip(replies, references, strict=True)
+    ]
+    statistics = Statistics(np.stack([np.array(values), np.ones(len(values))], axis=1), "ratio")
+    signature = Signature.of(name, vectors=vectors.name, unknown="mean", tok="word")
+    return measured(name, statistics, signature, "higher", resamples=resamples, seed=seed)
+
+
+def _register(name: str) -> None:
+    @metric(name, needs=["references", "word vectors"], languages=["en"], about=MATCHES[name][1])
+    def compute(material: Material) -> Score:
+        vectors = material.get("word vectors")
+        return word_similarity(
+            name, material.reply_words, material.reference_words, vectors, **material.resampling
+        )
+
+
+for _name in MATCHES:
+    _register(_name)
