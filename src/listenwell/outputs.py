@@ -54,7 +54,7 @@ def _json(file: Path) -> dict[str, Any]:
 
 
 EVALUATIONS = (
-    frozenset({"scores.json", "items.json", "replies.jsonl", "labels.png"}),
+    frozenset({"scores.json", "items.json", "replies.jsonl", "labels.png", "tables.json"}),
     frozenset({"scores.json", "labels.jsonl", "confusion.png"}),
     frozenset({"scores.json", "heard.jsonl", "confusion.png"}),
 )
@@ -66,7 +66,7 @@ def _wrote_evaluation(folder: Path) -> bool:
         return scores["command"] == "evaluate"
     # Earlier versions did not name the command.
     names = _names(folder)
-    whole = any(names <= files and files - {"labels.png"} <= names for files in EVALUATIONS)
+    whole = any(names <= files and files - {"labels.png", "tables.json"} <= names for files in EVALUATIONS)
     return whole and {"system", "about", "scores"} <= scores.keys()
 
 

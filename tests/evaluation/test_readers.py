@@ -16,11 +16,12 @@ from listenwell.classifiers.sentence_encoder import SentenceEncoder
 from listenwell.cli import main
 from listenwell.data.dialogue import Example, Turn
 from listenwell.data.sources import jsonl
-from listenwell.evaluation import evaluate as module
+from listenwell.evaluation import material as module
 from listenwell.evaluation.compare import compare, digits
 from listenwell.evaluation.evaluate import drawn, evaluate, write
 from listenwell.evaluation.store import folder_name, read, read_all
 from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.metrics import registry
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +72,7 @@ def test_a_judge_and_vader_say_how_positive_replies_are_and_the_gain(tiny_classi
 
 
 def test_where_vader_is_not_installed_it_is_absent(monkeypatch):
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
     assert not any("vader" in score.name for score in measured(parrot()).scores)
 
 

@@ -19,6 +19,7 @@ from listenwell.data.dialogue import Dialogue, Example, as_heard
 from listenwell.evaluation.material import collected
 from listenwell.evaluation.partial import Kept
 from listenwell.evaluation.pictures import draw_distributions
+from listenwell.evaluation.split_tables import Tables, split_tables, tables_json
 from listenwell.metrics import Score, registry
 from listenwell.metrics.material import Material, Progress, Unavailable
 from listenwell.outputs import EVALUATE, write_folder
@@ -47,6 +48,8 @@ class Evaluation:
     about: dict[str, Any] = field(default_factory=dict)
     labels: dict[str, Counter[str]] = field(default_factory=dict)
     """How often the system chose each label, and how often a classifier found it in the replies and the references."""
+    tables: Tables = field(default_factory=dict)
+    """The scores of the items of one polarity, or one emotion of the dialogue: by="polarity" or "emotion", then group."""
 
     def __getitem__(self, name: str) -> Score:
         for score in self.scores:
@@ -100,7 +103,7 @@ def evaluate(
         **({"rerank": asdict(decoding.rerank)} if decoding and decoding.rerank else {}),
         **({"left out": scored.left_out} if scored.left_out else {}),
     }
-    return Evaluation(system.name, scores, items, replies, about, labels)
+    return Evaluation(system.name, scores, items, replies, about, labels, split_tables(scores, items, resamples))
 
 
 def written(
@@ -182,8 +185,9 @@ def all_parts(system: Checkpoint) -> Iterator[tuple[str, Checkpoint]]:
 
 
 def write(evaluation: Evaluation, folder: Path) -> None:
-    """scores.json and replies.jsonl, a record an item: the numbers and what they were computed from.
+    """scores.json and replies.jsonl, one record per item: the numbers and what they were computed from.
 
+    tables.json has the scores split by the dialogue's polarity and emotion, where the data has emotions.
     And labels.png (MEED2's Figure 5), where there are labels: those that the system chose for its replies, and those
     that a classifier found in the replies and in the references.
     """
@@ -210,6 +214,8 @@ def write(evaluation: Evaluation, folder: Path) -> None:
             title = f"{evaluation.system} on {evaluation.about.get('data', '')}, {evaluation.about.get('split', '')}"
             draw_distributions(evaluation.labels, f"{title.rstrip(', ')}: labels of replies", place / "labels.png")
         write_json(place / "scores.json", {**summary, "scores": [s.to_json() for s in evaluation.scores]})
+        if evaluation.tables:
+            write_json(place / "tables.json", tables_json(evaluation.tables))
         write_json(place / "items.json", [s.to_json(items=True) for s in evaluation.scores])
 
     write_folder(folder, fill, EVALUATE)

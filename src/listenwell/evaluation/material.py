@@ -135,7 +135,9 @@ def _classified(material: Material, labels: str, reader: Labeller | None) -> Rea
     if reader is None:
         raise Unavailable(f"no classifier of {labels} was given")
     if others := [language for language in material.languages if language != language_of(reader)]:
-        raise Unavailable(f"{reader.name} reads {languages([language_of(reader)])}, the items are in {languages(others)}")
+        raise Unavailable(
+            f"{reader.name} reads {languages([language_of(reader)])}, the items are in {languages(others)}"
+        )
     sides = SIDES.get(labels, ("replies", "references"))
     texts = [material.replies if side == "replies" else material.get(side) for side in sides]
     every = [text for side in texts for text in side]

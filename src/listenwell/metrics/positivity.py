@@ -139,7 +139,9 @@ def _register(
     def compute(material: Material) -> Score:
         return scored(material, gain=False)
 
-    @metric(f"{name}-gain", needs=needs, **limits, about=f"How much more positive than the turns they answer, by {whose}")
+    @metric(
+        f"{name}-gain", needs=needs, **limits, about=f"How much more positive than the turns they answer, by {whose}"
+    )
     def compute_gain(material: Material) -> Score:
         return scored(material, gain=True)
 

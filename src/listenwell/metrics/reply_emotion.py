@@ -36,7 +36,9 @@ def _register(side: str, about: str) -> None:
     def compute(material: Material) -> Score:
         read = material.get("classifier emotion-intent")
         gold = material.get("dialogue emotions")
-        score = reply_emotion_accuracy(read["replies" if side == "reply" else "references"], gold, **material.resampling)
+        score = reply_emotion_accuracy(
+            read["replies" if side == "reply" else "references"], gold, **material.resampling
+        )
         signature = score.signature.plus(of=side, **read.by)
         return replace(score, name=f"{side}-emotion@1", signature=signature)
 

@@ -1,4 +1,4 @@
-"""Is one system better than another on the same items? Paired tests between two scores of one name."""
+"""Is one system better than another? Tests between two scores of one name: paired on the same items, and Welch's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from listenwell.metrics.sums import COMBINE, Array, Statistics
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a paired test says of two systems."""
+    """What a test says of two systems."""
 
     name: str
     difference: float
@@ -73,16 +73,45 @@ def paired_t_test(first: Score, second: Score) -> Comparison:
     improbable reply would otherwise decide.
     """
     items = _pairable(first, second)
-    if first.items is None or second.items is None:
-        raise ValueError(_no_items(first if first.items is None else second))
-    if items < 2:
-        raise ValueError(f"{first.name}: a t-test needs at least 2 items, found {items}")
-    logs = first.statistics is not None and first.statistics.combine == "exp-ratio"
-    differences = np.log(first.items) - np.log(second.items) if logs else first.items - second.items
+    one, other, on = _samples(first, second)
+    differences = one - other
     low, high, p = _t(differences)
-    on = "log-items" if logs else "items"
     signature = Signature.of("paired-t", score=first.name, on=on, items=items)
     return Comparison(first.name, float(differences.mean()), low, high, p, items, first.better, signature)
+
+
+def welch_t_test(first: Score, second: Score) -> Comparison:
+    """Welch's t-test on the items, which need not be the same ones or as many: the difference of the two means.
+
+    On the same items a paired test sees more. Perplexities are compared in the log, as by `paired_t_test`.
+    """
+    _one_name(first, second)
+    one, other, on = _samples(first, second)
+    low, high, p = _welch(one, other)
+    signature = Signature.of("welch-t", score=first.name, on=on, items=len(one), others=len(other))
+    difference = float(one.mean() - other.mean())
+    return Comparison(first.name, difference, low, high, p, len(one) + len(other), first.better, signature)
+
+
+def _samples(first: Score, second: Score) -> tuple[Array, Array, str]:
+    """The items of both scores as a t-test compares them, and what they are."""
+    if first.items is None or second.items is None:
+        raise ValueError(_no_items(first if first.items is None else second))
+    if (fewest := min(len(first.items), len(second.items))) < 2:
+        raise ValueError(f"{first.name}: a t-test needs at least 2 items, found {fewest}")
+    if first.statistics is not None and first.statistics.combine == "exp-ratio":
+        return np.log(first.items), np.log(second.items), "log-items"
+    return first.items, second.items, "items"
+
+
+def _welch(one: Array, other: Array) -> tuple[float, float, float]:
+    """The interval of the difference of the means, and p that it is 0."""
+    difference = float(one.mean() - other.mean())
+    if np.ptp(one) == 0 and np.ptp(other) == 0:  # no variance: scipy would divide by it
+        return difference, difference, 1.0 if difference == 0 else 0.0
+    result = need("scipy.stats", "Welch's t-test").ttest_ind(one, other, equal_var=False)
+    interval = result.confidence_interval(0.95)
+    return float(interval.low), float(interval.high), float(result.pvalue)
 
 
 def _t(differences: Array) -> tuple[float, float, float]:
@@ -97,12 +126,16 @@ def _t(differences: Array) -> tuple[float, float, float]:
 
 def _pairable(first: Score, second: Score) -> int:
     """The number of items that both scores have."""
-    if first.name != second.name:
-        raise ValueError(f"a paired test compares one score of two systems, found {first.name!r} and {second.name!r}")
+    _one_name(first, second)
     one, other = len(_statistics(first)), len(_statistics(second))
     if one != other:
         raise ValueError(f"{first.name}: a paired test needs the same items, found {one} and {other}")
     return one
+
+
+def _one_name(first: Score, second: Score) -> None:
+    if first.name != second.name:
+        raise ValueError(f"a test compares one score of two systems, found {first.name!r} and {second.name!r}")
 
 
 def _statistics(score: Score) -> Statistics:

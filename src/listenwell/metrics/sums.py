@@ -62,6 +62,19 @@ def sacre_bleu(sums: Array) -> Array:
     return np.asarray(scores).reshape(sums.shape[:-1])
 
 
+def nist(sums: Array) -> Array:
+    """Columns (information matched, n-grams, each of order 1…n, reply length, reference length): NIST-n.
+
+    The brevity factor is a half where replies have two thirds of the references' words.
+    """
+    order = sums.shape[-1] // 2 - 1
+    matched, ngrams, (reply, reference) = sums[..., :order], sums[..., order:-2], np.moveaxis(sums[..., -2:], -1, 0)
+    precision = (matched / np.where(ngrams > 0, ngrams, 1)).sum(axis=-1)
+    # An empty reply has matched nothing, so any factor will do.
+    share = np.clip(np.where(reply > 0, reply, 1) / np.where(reference > 0, reference, 1), None, 1)
+    return precision * np.exp(np.log(0.5) / np.log(1.5) ** 2 * np.log(share) ** 2)
+
+
 def _by_class(sums: Array) -> Array:
     """Three kinds of columns, each (..., classes): hits, predictions, golds."""
     return np.moveaxis(sums.reshape(*sums.shape[:-1], 3, -1), -2, 0)
@@ -121,6 +134,7 @@ COMBINE: dict[str, Combine] = {
     "bleu": bleu,
     "average-bleu": average_bleu,
     "sacrebleu": sacre_bleu,
+    "nist": nist,
     "macro-f1": macro_f1,
     "macro-precision": macro_precision,
     "macro-recall": macro_recall,

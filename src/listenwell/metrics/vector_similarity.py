@@ -139,9 +139,7 @@ def _register(name: str) -> None:
     @metric(name, needs=["references", "word vectors"], languages=["en"], about=MATCHES[name][1])
     def compute(material: Material) -> Score:
         vectors = material.get("word vectors")
-        return word_similarity(
-            name, material.reply_words, material.reference_words, vectors, **material.resampling
-        )
+        return word_similarity(name, material.reply_words, material.reference_words, vectors, **material.resampling)
 
 
 for _name in MATCHES:

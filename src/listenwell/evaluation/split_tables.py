@@ -1,0 +1,72 @@
+"""Scores of a part of the items: those whose dialogue has one polarity, or one emotion.
+
+Nothing is computed anew: a score's statistics, one row per item, are summed over the part. Scores without statistics
+(Distinct-n, unique replies, entropy) depend on the number of replies, and are not split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from listenwell.data.dialogue import Example
+from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, polarity
+from listenwell.metrics.bootstrap import measured
+from listenwell.metrics.score import Score, Signature
+from listenwell.metrics.sums import Statistics
+
+Tables = dict[str, dict[str, list[Score]]]
+
+
+def split_tables(scores: Sequence[Score], items: Sequence[Example], resamples: int) -> Tables:
+    """By polarity and by emotion of the dialogue; none where the data has none of the 32 emotions."""
+    emotions = [item.emotion.name if item.emotion and item.emotion.name in EMOTION_ID else None for item in items]
+    sides = [None if name is None else polarity(name) for name in emotions]
+    tables = {
+        "polarity": _table(scores, sides, emotions, ("positive", "negative"), resamples),
+        "emotion": _table(scores, emotions, emotions, EMOTIONS, resamples),
+    }
+    return {by: groups for by, groups in tables.items() if groups}
+
+
+def _table(
+    scores: Sequence[Score],
+    groups: Sequence[str | None],
+    emotions: Sequence[str | None],
+    order: Sequence[str],
+    resamples: int,
+) -> dict[str, list[Score]]:
+    found: dict[str, list[Score]] = {}
+    known = np.array([name is not None for name in emotions])
+    for group in (name for name in order if name in groups):
+        chosen = np.array([name == group for name in groups])
+        parts = (_part(score, chosen, known, group, resamples) for score in scores)
+        found[group] = [part for part in parts if part is not None]
+    return found
+
+
+def _part(score: Score, chosen: np.ndarray, known: np.ndarray, group: str, resamples: int) -> Score | None:
+    """The score of the chosen items; None where its rows cannot be told to be those of the items."""
+    if score.statistics is None:
+        return None
+    if len(score.statistics) != len(chosen):
+        # What is compared with the dialogue's emotion has rows only for dialogues that have one.
+        if len(score.statistics) != known.sum() or "absent" not in score.signature:
+            return None
+        chosen = chosen[known]
+    rows = score.statistics.rows[chosen]
+    signature = _without_interval(score.signature).plus(only=group, of_items=len(rows))
+    statistics = Statistics(rows, score.statistics.combine)
+    return measured(score.name, statistics, signature, score.better, score.unit, resamples=resamples)
+
+
+def _without_interval(signature: Signature) -> Signature:
+    return Signature(signature.metric, tuple(pair for pair in signature if pair[0] not in ("bs", "rs", "ci")))
+
+
+def tables_json(tables: Tables) -> dict[str, Any]:
+    return {
+        by: {group: [s.to_json() for s in scores] for group, scores in groups.items()} for by, groups in tables.items()
+    }
