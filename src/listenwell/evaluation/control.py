@@ -12,8 +12,8 @@ from listenwell.contract import Controls
 from listenwell.data.dialogue import Example
 from listenwell.decoding import Decoding
 from listenwell.evaluation.evaluate import Progress
-from listenwell.evaluation.material import told
 from listenwell.evaluation.experiment import Measured, contexts_of
+from listenwell.evaluation.material import told
 from listenwell.labels.taxonomy import INTENTS, label_id
 from listenwell.metrics import Score, Signature
 from listenwell.metrics.bootstrap import measured

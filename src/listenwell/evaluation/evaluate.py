@@ -21,7 +21,7 @@ from listenwell.evaluation.partial import Kept
 from listenwell.evaluation.pictures import draw_distributions
 from listenwell.evaluation.split_tables import Tables, split_tables, tables_json
 from listenwell.metrics import Score, registry
-from listenwell.metrics.material import Material, Progress, Unavailable
+from listenwell.metrics.material import Material, Progress, UnavailableError
 from listenwell.outputs import EVALUATE, write_folder
 from listenwell.systems.bot import System
 from listenwell.systems.reply import Reply
@@ -165,7 +165,7 @@ def found_labels(material: Material) -> dict[str, Counter[str]]:
     """How often a classifier finds each label in the replies and in the references."""
     try:
         read = material.get("classifier emotion-intent")
-    except Unavailable:
+    except UnavailableError:
         return {}
     return {side: Counter(read.names[row] for row in part.argmax(axis=1)) for side, part in read.sides.items()}
 

@@ -16,7 +16,7 @@ from listenwell.classifiers.sentence_encoder import sentence_encoder
 from listenwell.data.dialogue import Example, as_heard
 from listenwell.evaluation.partial import Kept
 from listenwell.labels.taxonomy import EMOTIONS, LABEL_ID
-from listenwell.metrics.material import CLASSIFIER, Material, Progress, Read, Unavailable, quiet, unavailable
+from listenwell.metrics.material import CLASSIFIER, Material, Progress, Read, UnavailableError, quiet, unavailable
 from listenwell.metrics.registry import languages
 from listenwell.metrics.vector_similarity import load_word_vectors
 from listenwell.systems.bot import Likelihoods, System
@@ -59,19 +59,19 @@ def collected(
 
 def _heard_emotions(replies: Sequence[Reply]) -> np.ndarray:
     if not all(reply.emotions for reply in replies):
-        raise Unavailable("the system does not say which emotion it hears")
+        raise UnavailableError("the system does not say which emotion it hears")
     return np.array([[reply.emotions[name] for name in EMOTIONS] for reply in replies])
 
 
 def _chosen_labels(replies: Sequence[Reply]) -> np.ndarray:
     if not all(reply.label for reply in replies):
-        raise Unavailable("the system does not choose a label to reply with")
+        raise UnavailableError("the system does not choose a label to reply with")
     return np.array([LABEL_ID[reply.label or ""] for reply in replies])
 
 
 def _reference_labels(items: Sequence[Example]) -> np.ndarray:
     if not labelled_as_here(item.reply for item in items):
-        raise Unavailable("the replies in the data have no labels, or others than the 41")
+        raise UnavailableError("the replies in the data have no labels, or others than the 41")
     return np.array([LABEL_ID.get(i.reply.label.name, -100) if i.reply and i.reply.label else -100 for i in items])
 
 
@@ -82,7 +82,7 @@ def _likelihoods(system: System, items: Sequence[Example], progress: Progress, k
     heard = [as_heard(item) for item in items]
     found = system.likelihoods(heard, done=progress("likelihoods", len(items)))
     if found is None:
-        raise Unavailable("the system gives no likelihoods")
+        raise UnavailableError("the system gives no likelihoods")
     if kept is not None:
         kept.keep(found)
     return found
@@ -97,10 +97,10 @@ def _oracle(system: System, items: Sequence[Example], progress: Progress) -> Lik
     """Of a system that replies with a label: its likelihoods if the reply's own label were given."""
     measure = getattr(system, "oracle_likelihoods", None)
     if measure is None:
-        raise Unavailable("the system takes no label to reply with")
+        raise UnavailableError("the system takes no label to reply with")
     rows = _labelled_rows(items)
     if not rows:
-        raise Unavailable("the replies in the data have no labels, or others than the 41")
+        raise UnavailableError("the replies in the data have no labels, or others than the 41")
     knowing = [replace(as_heard(items[row]), reply=items[row].reply) for row in rows]
     found = measure(knowing, done=progress("likelihoods with the true label", len(rows)))
     return unavailable("the system takes no label to reply with") if found is None else found
@@ -112,7 +112,7 @@ def _labelled(material: Material) -> Likelihoods:
     oracle = material.get("oracle likelihoods")
     rows = _labelled_rows(material.items)
     if len(rows) == len(material.items):
-        raise Unavailable("all references have a label: the score of all is the one to compare with")
+        raise UnavailableError("all references have a label: the score of all is the one to compare with")
     found = material.get("likelihoods")
     parts = {name: getattr(found, name)[rows] for name in ("nll", "tokens", "words", "unknown")}
     return replace(found, **parts, unseen_types=oracle.unseen_types)
@@ -124,7 +124,7 @@ def _sentence_vectors(material: Material) -> tuple[str, np.ndarray, np.ndarray]:
         encoder = sentence_encoder()
     except (ImportError, OSError, ValueError) as problem:
         print(f"ses, the similarity of sentence embeddings, is left out: {problem}", file=sys.stderr)
-        raise Unavailable(str(problem)) from problem
+        raise UnavailableError(str(problem)) from problem
     texts = [*material.replies, *material.get("references")]
     said, references = np.split(encoder.embed(texts, material.progress("sentence embeddings", len(texts))), 2)
     return encoder.name, said, references
@@ -133,9 +133,9 @@ def _sentence_vectors(material: Material) -> tuple[str, np.ndarray, np.ndarray]:
 def _classified(material: Material, labels: str, reader: Labeller | None) -> Read:
     """What a classifier says of the replies and of another side, read together."""
     if reader is None:
-        raise Unavailable(f"no classifier of {labels} was given")
+        raise UnavailableError(f"no classifier of {labels} was given")
     if others := [language for language in material.languages if language != language_of(reader)]:
-        raise Unavailable(
+        raise UnavailableError(
             f"{reader.name} reads {languages([language_of(reader)])}, the items are in {languages(others)}"
         )
     sides = SIDES.get(labels, ("replies", "references"))

@@ -31,8 +31,8 @@ from listenwell.metrics.likelihood import perplexity, perplexity_per_word
 from listenwell.metrics.nist import nist
 from listenwell.metrics.overlap import average_bleu, bleu, sacre_bleu
 from listenwell.metrics.positivity import leaning, positive_share, positivity, readable, sentiment, vader, vader_version
-from listenwell.metrics.reply_emotion import reply_emotion_accuracy
 from listenwell.metrics.registry import Metric, metric
+from listenwell.metrics.reply_emotion import reply_emotion_accuracy
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.significance import Comparison, paired_bootstrap, paired_t_test, welch_t_test
 

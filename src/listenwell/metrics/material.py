@@ -1,7 +1,7 @@
 """What metrics are computed from: replies, references, contexts, and what else an evaluation can provide on request.
 
 A metric names what it needs (`NEEDS`). Costly things come from providers, which are called once, when the first metric
-needs them. What cannot be had raises `Unavailable` with the reason, and the metrics that need it are left out.
+needs them. What cannot be had raises `UnavailableError` with the reason, and the metrics that need it are left out.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ Progress = Callable[[str, int], Callable[[int], None]]
 """Given what begins and how many items it has; returns a function to call as they are done."""
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """Something that a metric needs cannot be had; the message says why."""
 
 
 def unavailable(reason: str) -> NoReturn:
-    raise Unavailable(reason)
+    raise UnavailableError(reason)
 
 
 def quiet(name: str, total: int) -> Callable[[int], None]:
@@ -86,11 +86,11 @@ class Material:
         return {"resamples": self.resamples, "seed": self.seed}
 
     def get(self, need: str) -> Any:
-        """What a metric needs, by name; `Unavailable` where it cannot be had, which is also remembered."""
+        """What a metric needs, by name; `UnavailableError` where it cannot be had, which is also remembered."""
         if need not in NEEDS and need not in self.providers and not need.startswith(CLASSIFIER):
             raise ValueError(unknown_name("need of a metric", need, NEEDS))
         found = self.shared(f"need {need}", lambda: self._provide(need))
-        if isinstance(found, Unavailable):
+        if isinstance(found, UnavailableError):
             raise found
         return found
 
@@ -103,9 +103,9 @@ class Material:
         provider = self.providers.get(need) or own.get(need)
         try:
             if provider is None:
-                raise Unavailable(f"there is no {need.removesuffix('s')}: it needs {NEEDS.get(need, f'a {need}')}")
+                raise UnavailableError(f"there is no {need.removesuffix('s')}: it needs {NEEDS.get(need, f'a {need}')}")
             return provider()
-        except Unavailable as reason:
+        except UnavailableError as reason:
             return reason
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
@@ -134,18 +134,18 @@ class Material:
 
     def _references(self) -> list[str]:
         if not any(item.reply for item in self.items):
-            raise Unavailable("no item has a reference")
+            raise UnavailableError("no item has a reference")
         return [item.reply.text if item.reply else "" for item in self.items]
 
     def _contexts(self) -> list[str]:
         if not all(item.context for item in self.items):
-            raise Unavailable("not every item has a context")
+            raise UnavailableError("not every item has a context")
         return [item.context[-1].text for item in self.items]
 
     def _dialogue_emotions(self) -> np.ndarray:
         gold = np.array([EMOTION_ID.get(item.emotion.name, -100) if item.emotion else -100 for item in self.items])
         if not (gold >= 0).any():
-            raise Unavailable("no dialogue in the data has one of the 32 emotions")
+            raise UnavailableError("no dialogue in the data has one of the 32 emotions")
         return gold
 
 

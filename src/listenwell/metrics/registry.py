@@ -19,7 +19,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 from listenwell.labels.taxonomy import unknown_name
-from listenwell.metrics.material import CLASSIFIER, NEEDS, Material, Unavailable
+from listenwell.metrics.material import CLASSIFIER, NEEDS, Material, UnavailableError
 from listenwell.metrics.score import Better, Score
 from listenwell.notices import ListenwellWarning, warn_once
 
@@ -73,7 +73,7 @@ class Metric:
         for need in self.needs:
             try:
                 material.get(need)
-            except Unavailable as reason:
+            except UnavailableError as reason:
                 return str(reason)
         return None
 
@@ -164,7 +164,7 @@ def run(metrics: Iterable[Metric], material: Material) -> Scored:
             reason = one.missing(material)
             if reason is None:
                 found.scores.append(one.compute(material))
-        except Unavailable as problem:
+        except UnavailableError as problem:
             reason = str(problem)
         if reason is not None:
             found.left_out[one.name] = reason

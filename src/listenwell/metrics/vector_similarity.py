@@ -13,7 +13,7 @@ import numpy as np
 
 from listenwell.data.sources import data_roots
 from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
-from listenwell.metrics.material import Material, Unavailable
+from listenwell.metrics.material import Material, UnavailableError
 from listenwell.metrics.overlap import Words, check_words
 from listenwell.metrics.registry import metric
 from listenwell.metrics.score import Score, Signature
@@ -69,12 +69,12 @@ def load_word_vectors(material: Material) -> WordVectors:
     folders = [root / FOLDER for root in data_roots()]
     files = [file for folder in folders for file in sorted(folder.glob("*.txt"))]
     if not files:
-        raise Unavailable(f"no word vectors; looked for a .txt file in {', '.join(map(str, folders))}")
+        raise UnavailableError(f"no word vectors; looked for a .txt file in {', '.join(map(str, folders))}")
     words = {word for side in (material.reply_words, material.reference_words) for text in side for word in text}
     try:
         return read_word_vectors(files[0], words)
     except (OSError, ValueError) as problem:
-        raise Unavailable(str(problem)) from problem
+        raise UnavailableError(str(problem)) from problem
 
 
 def average(reply: Array, reference: Array) -> float:
