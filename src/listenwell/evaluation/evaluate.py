@@ -49,7 +49,7 @@ class Evaluation:
     labels: dict[str, Counter[str]] = field(default_factory=dict)
     """How often the system chose each label, and how often a classifier found it in the replies and the references."""
     tables: Tables = field(default_factory=dict)
-    """The scores of the items of one polarity, or one emotion of the dialogue: by="polarity" or "emotion", then group."""
+    """The scores of some items: by "polarity" or "emotion" of the dialogue, then by group."""
 
     def __getitem__(self, name: str) -> Score:
         for score in self.scores:

@@ -1,4 +1,4 @@
-"""What metrics need, as an evaluation can provide it: a system's likelihoods, classifiers, vectors. Each when needed."""
+"""What metrics need, as an evaluation can provide it: likelihoods, classifiers, vectors. Each when needed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def collected(
     readers: Mapping[str, Labeller | None] | None = None,
     kept: Kept | None = None,
 ) -> Material:
-    """The replies of a system with everything that is needed to score them; without a system, what replies alone tell."""
+    """Replies with all that is needed to score them; without a system, what replies alone tell."""
     providers: dict[str, Callable[[], Any]] = {
         "heard emotions": partial(_heard_emotions, replies),
         "chosen labels": partial(_chosen_labels, replies),
