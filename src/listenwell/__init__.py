@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from listenwell.layers.cpu import let_waiting_threads_sleep
+
 if TYPE_CHECKING:
     from listenwell.contract import Controls
     from listenwell.data.dialogue import Dialogue, Turn
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["Bot", "Cared", "Controls", "Dialogue", "Reply", "Turn", "load"]
+
+let_waiting_threads_sleep()  # here, since it must come before torch is imported
 
 # Imported when first asked for: `import listenwell` alone takes no second to bring up tensors.
 _HOMES = {

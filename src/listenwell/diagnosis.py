@@ -320,7 +320,7 @@ def threads() -> Iterator[Finding]:
     yield Finding("threads", "torch threads", "ok", detail)
 
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "MKL_NUM_THREADS")
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "MKL_NUM_THREADS", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 
 
 def _quota() -> str:

@@ -9,6 +9,13 @@ from contextlib import suppress
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
+WAITING = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "1"}
+"""How long a thread that has nothing to do looks for work before it sleeps, for the OpenMP that torch comes with: GNU's
+on Linux (1,000 looks, some 50 µs; 300,000 by itself) and LLVM's or Intel's elsewhere (1 ms; 200 by itself)."""
+
+WAITING_BY_USER = ("OMP_WAIT_POLICY", *WAITING)
+"""Who sets one of these has chosen how threads wait."""
+
 STEP = 64
 """Rows of a product in half precision are best a multiple of this: oneDNN makes code for each number of rows, which
 takes a good part of a short product's time, and gigabytes to keep where a thousand numbers come up."""
@@ -17,6 +24,17 @@ takes a good part of a short product's time, and gigabytes to keep where a thous
 def spare_rows(rows: int) -> int:
     """How many rows to add, which nobody reads; few where there are few, since they are computed like the others."""
     return -rows % (STEP if rows > STEP else STEP // 8)
+
+
+def let_waiting_threads_sleep() -> None:
+    """Lets the threads of tensor work sleep soon after they have nothing to do; to be called before torch is imported.
+
+    By themselves they look for work for many milliseconds after every product. On an idle machine nobody notices; where
+    another program wants the cores too, each waits for threads that only look, and a reply of a second takes a minute.
+    What the user has set stays. After torch is imported this has no effect.
+    """
+    if not any(name in os.environ for name in WAITING_BY_USER):
+        os.environ.update(WAITING)
 
 
 def keep_freed_memory() -> None:
