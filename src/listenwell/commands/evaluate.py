@@ -1,9 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from listenwell.decoding import Decoding
+
+if TYPE_CHECKING:
+    from listenwell.checkpoint import Checkpoint
+    from listenwell.data.dialogue import Dialogue, Example
+    from listenwell.evaluation.evaluate import Evaluation
+    from listenwell.evaluation.partial import Kept
 
 
 def evaluate(
@@ -23,6 +32,7 @@ def evaluate(
     positivity: float | None = None,
     base_url: str | None = None,
     precision: Literal["", "bf16"] = "",
+    workers: int = 1,
 ) -> None:
     """Score a system on a split: perplexity, emotion accuracy, BLEU, Distinct, bland replies and more.
 
@@ -58,127 +68,328 @@ def evaluate(
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
         precision: bf16 computes the layers in half the bits, for machines that do that faster; scores say so.
+        workers: So many processes share the replies out among them, 512 at a time (house: 128), and divide the cores.
+            The numbers are the same; each process needs the memory of a system. Not for openai:NAME.
     """
-    import json as encoder
-    import sys
-    from itertools import islice
-
-    from listenwell import __version__, checkpoint
-    from listenwell.classifiers.label_cache import LABELLER, fingerprint
-    from listenwell.classifiers.labeller import Labeller
-    from listenwell.classifiers.listener import listens
-    from listenwell.commands.display import report, scores_table, tracked
-    from listenwell.commands.evaluate_listener import evaluate_listener
     from listenwell.commands.numbers import at_least
-    from listenwell.data import sources
-    from listenwell.data.dialogue import examples
-    from listenwell.evaluation.evaluate import all_parts, check_judge, drawn, write
-    from listenwell.evaluation.evaluate import evaluate as measure
-    from listenwell.evaluation.partial import Kept, mark
-    from listenwell.evaluation.store import folder_name
-    from listenwell.loading import load, made_to_talk
-    from listenwell.outputs import EVALUATE, check_folder, resolved
-    from listenwell.systems.bot import Bot
-    from listenwell.systems.controls import lean
-    from listenwell.systems.house.system import House
-    from listenwell.weights import find, is_remote
+    from listenwell.outputs import EVALUATE, check_folder
 
     at_least(0, limit=limit, items=items, resamples=resamples)
+    at_least(1, workers=workers)
     if items and limit:
         raise ValueError("--limit takes the first items and --items draws some; give one of them")
     if out is not None:
         check_folder(out, EVALUATE)
-    remote = load(system, care=False, base_url=base_url) if is_remote(system) or base_url else None
-    made = checkpoint.load(find(system)) if remote is None else None
-    talks = made is None or made.model.talks
-    meta = {} if made is None else made.meta
-    wanted = None if split == "all" else split
-    trained_on, trained_part = (meta.get("data", {}).get(key) for key in ("source", "part"))
-    if data is None and not talks:
-        part = part or trained_part
-    options: dict[str, Any] = {} if part is None else {"part": part}
-    data = data or (None if talks else trained_on) or "empathetic-dialogues"
-    about: dict[str, Any] = {
+    options = Options(
+        system=system,
+        data=data,
+        split=split,
+        path=path,
+        part=part,
+        out=out,
+        decoding=decoding,
+        limit=limit,
+        items=items,
+        judge=judge,
+        labeller=labeller,
+        resamples=resamples,
+        json=json,
+        positivity=positivity,
+        base_url=base_url,
+        precision=precision,
+        workers=workers,
+    )
+    subject = load_subject(options)
+    corpus = read_corpus(options, subject)
+    if subject.talks:
+        evaluate_replies(options, subject, corpus)
+    else:
+        evaluate_classifier(options, subject, corpus)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was typed; `evaluate` says what each option means."""
+
+    system: str
+    data: str | None
+    split: str
+    path: Path | None
+    part: str | None
+    out: Path | None
+    decoding: Decoding | None
+    limit: int
+    items: int
+    judge: str | None
+    labeller: str | None
+    resamples: int
+    json: bool
+    positivity: float | None
+    base_url: str | None
+    precision: Literal["", "bf16"]
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is evaluated: a trained checkpoint, or a model behind a server."""
+
+    checkpoint: Checkpoint | None
+    remote: Any = None
+
+    @property
+    def talks(self) -> bool:
+        return self.checkpoint is None or self.checkpoint.model.talks
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        return {} if self.checkpoint is None else self.checkpoint.meta
+
+    def trained_on(self) -> tuple[str | None, str | None]:
+        """The source and the part of it."""
+        data = self.meta.get("data", {})
+        return data.get("source"), data.get("part")
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The dialogues to evaluate on, and what the scores note about them."""
+
+    data: str
+    part: str | None
+    dialogues: Iterable[Dialogue]
+    about: dict[str, Any]
+
+
+def load_subject(options: Options) -> Subject:
+    from listenwell import checkpoint
+    from listenwell.loading import load
+    from listenwell.weights import find, is_remote
+
+    if is_remote(options.system) or options.base_url:
+        if options.workers > 1:
+            raise ValueError(
+                f"{options.system} is behind a server, which gets several requests at once anyway; leave --workers out"
+            )
+        return Subject(None, load(options.system, care=False, base_url=options.base_url))
+    return Subject(checkpoint.load(find(options.system)))
+
+
+def read_corpus(options: Options, subject: Subject) -> Corpus:
+    """The source that is named, else EmpatheticDialogues; for a classifier, what it was trained on."""
+    from listenwell.data import sources
+
+    data, part = options.data, options.part
+    trained_on, trained_part = subject.trained_on()
+    if data is None and not subject.talks:
+        data, part = trained_on, part or trained_part
+    data = data or "empathetic-dialogues"
+    split = None if options.split == "all" else options.split
+    selection: dict[str, Any] = {} if part is None else {"part": part}
+    about = {
         "data": data,
-        "split": split,
-        **options,
-        "data hash": sources.data_hash(sources.data_files(data, path, wanted, **options)),
-        **{key: meta[key] for key in ("commit", "seed", "examples", "seconds", "parameters") if key in meta},
+        "split": options.split,
+        **selection,
+        "data hash": sources.data_hash(sources.data_files(data, options.path, split, **selection)),
+        **{
+            key: subject.meta[key]
+            for key in ("commit", "seed", "examples", "seconds", "parameters")
+            if key in subject.meta
+        },
     }
-    if made is not None:
-        options["labels"] = made.model.label_set
-    dialogues = sources.read(data, path, wanted, **options)
-    if made is not None and not talks:
-        given: dict[str, Any] = {"--decoding": decoding, "--items": items, "--judge": judge, "--labeller": labeller}
-        given |= {"--positivity": positivity, "--precision": precision}
-        if needless := [name for name, value in given.items() if value]:
-            raise ValueError(f"{system} labels texts and writes no replies; leave {', '.join(needless)} out")
-        if out is None and Path(system).is_dir():
-            own = (data, part) == (trained_on, trained_part)
-            named = folder_name(split, limit=limit) if own else folder_name(split, data, part, limit=limit)
-            out = Path(system) / "evaluation" / named
-            check_folder(out, EVALUATE)
-        if listens(made):
-            return evaluate_listener(system, made, dialogues, about, out, limit, resamples, json)
-        return _labels(system, made, dialogues, about, out, limit, resamples, json)
-    bot = made_to_talk(made) if made is not None else remote
-    assert bot is not None
-    about |= getattr(bot, "about", {})
-    own_decoding = bot.decoding.signature()
-    if decoding is not None:
-        bot.decoding = decoding.over(bot.decoding)
-    lean(bot, positivity)
-    if precision:
+    if subject.checkpoint is not None:
+        selection["labels"] = subject.checkpoint.model.label_set
+    return Corpus(data, part, sources.read(data, options.path, split, **selection), about)
+
+
+def evaluate_classifier(options: Options, subject: Subject, corpus: Corpus) -> None:
+    from listenwell.classifiers.listener import listens
+    from listenwell.commands.evaluate_listener import evaluate_listener
+    from listenwell.evaluation.store import folder_name
+
+    trained = subject.checkpoint
+    assert trained is not None
+    for_replies: dict[str, Any] = {
+        "--decoding": options.decoding,
+        "--items": options.items,
+        "--judge": options.judge,
+        "--labeller": options.labeller,
+        "--positivity": options.positivity,
+        "--precision": options.precision,
+        "--workers": options.workers > 1,
+    }
+    if needless := [name for name, value in for_replies.items() if value]:
+        raise ValueError(f"{options.system} labels texts and writes no replies; leave {', '.join(needless)} out")
+    is_own = (corpus.data, corpus.part) == subject.trained_on()
+    source = () if is_own else (corpus.data, corpus.part)
+    out = output_folder(options, folder_name(options.split, *source, limit=options.limit))
+    run = evaluate_listener if listens(trained) else _labels
+    run(options.system, trained, corpus.dialogues, corpus.about, out, options.limit, options.resamples, options.json)
+
+
+def output_folder(options: Options, usual: str) -> Path | None:
+    """Where the evaluation is written: where the user says, else in the folder of the run, if it is one."""
+    from listenwell.outputs import EVALUATE, check_folder
+
+    if options.out is not None or not Path(options.system).is_dir():
+        return options.out
+    out = Path(options.system) / "evaluation" / usual
+    check_folder(out, EVALUATE)
+    return out
+
+
+def evaluate_replies(options: Options, subject: Subject, corpus: Corpus) -> None:
+    from listenwell.evaluation.evaluate import write
+    from listenwell.evaluation.store import folder_name
+
+    bot, own_way = load_bot(options, subject)
+    readers = load_readers(options, subject)
+    items, drawn_from = choose_items(options, corpus)
+    about = {**corpus.about, **getattr(bot, "about", {}), **drawn_from}
+    usual = (corpus.data, corpus.part) == ("empathetic-dialogues", None)
+    way = bot.decoding.signature()
+    name = folder_name(
+        options.split,
+        None if usual else corpus.data,
+        corpus.part,
+        options.items,
+        options.limit,
+        decoding=None if way == own_way else way,
+    )
+    out = output_folder(options, name)
+    with partial_results(options, subject, bot, items, out) as kept:
+        evaluation = measure(options, bot, items, about, readers, kept)
+        if out is not None:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            write(evaluation, out)
+    print_scores(options, corpus, evaluation, out)
+
+
+def load_bot(options: Options, subject: Subject) -> tuple[Any, str]:
+    """The system, set up as the options say, and the signature of its own way of decoding."""
+    from listenwell.loading import made_to_talk
+    from listenwell.systems.bot import Bot
+    from listenwell.systems.controls import lean
+    from listenwell.systems.house.system import House
+
+    bot: Any = subject.remote if subject.checkpoint is None else made_to_talk(subject.checkpoint)
+    own_way = bot.decoding.signature()
+    if options.decoding is not None:
+        bot.decoding = options.decoding.over(bot.decoding)
+    lean(bot, options.positivity)
+    if options.precision:
         if not isinstance(bot, Bot | House):
-            raise ValueError(f"{system} computes in a precision of its own; leave --precision out")
-        bot.precision = precision
-    readers = {"labeller": reading(labeller, "emotion-intent"), "judge": reading(judge, "judge", "polarity")}
-    if readers["labeller"] is None and made is not None and LABELLER in made.parts:
-        readers["labeller"] = Labeller(made.parts[LABELLER])
-    if made is not None and readers["judge"] is not None:
-        check_judge(readers["judge"].checkpoint, made)
-    every = (item for dialogue in dialogues for item in examples(dialogue))
-    chosen = list(islice(every, limit or None))
-    if items:
-        about["drawn"] = f"{min(items, len(chosen)):,} of {len(chosen):,}, seed 0"
-        chosen = drawn(chosen, items)
-    if out is None and Path(system).is_dir():
-        usual = (data, part) == ("empathetic-dialogues", None)
-        way = bot.decoding.signature()
-        named = folder_name(
-            split, None if usual else data, part, items, limit, decoding=None if way == own_decoding else way
-        )
-        out = Path(system) / "evaluation" / named
-        check_folder(out, EVALUATE)
-    kept = None
-    if out is not None:
-        who: list[Any] = [system, base_url]
-        if made is not None:
-            who = [(fingerprint(one), one.model.config) for one in (made, *(part for _, part in all_parts(made)))]
-        place = resolved(out)
-        kept = Kept(place.with_name(f".{place.name}.begun"), mark(chosen, who, bot.decoding, precision, __version__))
-        if kept.replies:
-            print(f"going on: {len(kept.replies):,} of {len(chosen):,} replies were written before", file=sys.stderr)
-    try:
-        with tracked() as progress:
-            found = measure(bot, chosen, about, progress, resamples, **readers, kept=kept)
-    except BaseException:
-        if kept is not None and kept.replies:
-            print(f"{len(kept.replies):,} replies are kept; the same command goes on from there", file=sys.stderr)
-        raise
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write(found, out)
-    if kept is not None:
-        kept.gone()
-    if json:
-        print(encoder.dumps({"system": system, "about": found.about, "scores": [s.to_json() for s in found.scores]}))
+            raise ValueError(f"{options.system} computes in a precision of its own; leave --precision out")
+        bot.precision = options.precision
+    return bot, own_way
+
+
+def load_readers(options: Options, subject: Subject) -> dict[str, Any]:
+    """The classifiers that read the replies: one labels them, one judges how positive they are."""
+    from listenwell.classifiers.label_cache import LABELLER
+    from listenwell.classifiers.labeller import Labeller
+    from listenwell.evaluation.evaluate import check_judge
+
+    labeller = reading(options.labeller, "emotion-intent")
+    judge = reading(options.judge, "judge", "polarity")
+    trained = subject.checkpoint
+    if trained is not None:
+        if labeller is None and LABELLER in trained.parts:
+            labeller = Labeller(trained.parts[LABELLER])
+        if judge is not None:
+            check_judge(judge.checkpoint, trained)
+    return {"labeller": labeller, "judge": judge}
+
+
+def choose_items(options: Options, corpus: Corpus) -> tuple[list[Example], dict[str, Any]]:
+    """The items to reply to, and a note where they were drawn from more."""
+    from itertools import islice
+
+    from listenwell.data.dialogue import examples
+    from listenwell.evaluation.evaluate import drawn
+
+    every = (item for dialogue in corpus.dialogues for item in examples(dialogue))
+    chosen = list(islice(every, options.limit or None))
+    if not options.items:
+        return chosen, {}
+    note = f"{min(options.items, len(chosen)):,} of {len(chosen):,}, seed 0"
+    return drawn(chosen, options.items), {"drawn": note}
+
+
+@contextmanager
+def partial_results(
+    options: Options, subject: Subject, bot: Any, items: list[Example], out: Path | None
+) -> Iterator[Kept | None]:
+    """What an interrupted evaluation of the same had done; removed once all is written, left if this one ends early.
+
+    None without a folder to keep it beside; with several workers, a temporary one.
+    """
+    import sys
+    from tempfile import TemporaryDirectory
+
+    from listenwell import __version__
+    from listenwell.classifiers.label_cache import fingerprint
+    from listenwell.evaluation.evaluate import all_parts
+    from listenwell.evaluation.partial import Kept, mark
+    from listenwell.outputs import resolved
+
+    if out is None:
+        if options.workers == 1:
+            yield None
+            return
+        with TemporaryDirectory() as folder:
+            yield Kept(Path(folder) / "begun", "begun")
         return
-    title = f"{system} on {data}, {split}: {len(chosen):,} items, {found.about['decoding']}"
+    identity: list[Any] = [options.system, options.base_url]
+    if subject.checkpoint is not None:
+        checkpoints = (subject.checkpoint, *(part for _, part in all_parts(subject.checkpoint)))
+        identity = [(fingerprint(one), one.model.config) for one in checkpoints]
+    place = resolved(out)
+    key = mark(items, identity, bot.decoding, options.precision, __version__)
+    kept = Kept(place.with_name(f".{place.name}.begun"), key)
+    if len(kept):
+        print(f"going on: {len(kept):,} of {len(items):,} replies were written before", file=sys.stderr)
+    try:
+        yield kept
+    except BaseException:
+        if len(kept):
+            print(f"{len(kept):,} replies are kept; the same command goes on from there", file=sys.stderr)
+        raise
+    kept.gone()
+
+
+def measure(
+    options: Options, bot: Any, items: list[Example], about: dict[str, Any], readers: dict[str, Any], kept: Kept | None
+) -> Evaluation:
+    from functools import partial
+
+    from listenwell.commands.display import tracked
+    from listenwell.evaluation.evaluate import evaluate as score
+    from listenwell.evaluation.workers import compute, load_like
+
+    with tracked() as progress:
+        if options.workers > 1 and kept is not None:
+            about = {**about, "workers": options.workers}
+            load_other = partial(load_like, options.system, bot.decoding, options.precision)
+            compute(bot, load_other, items, options.workers, kept, progress)
+        return score(bot, items, about, progress, options.resamples, **readers, kept=kept)
+
+
+def print_scores(options: Options, corpus: Corpus, evaluation: Evaluation, out: Path | None) -> None:
+    import json
+
+    from listenwell.commands.display import report, scores_table
+
+    if options.json:
+        scores = [score.to_json() for score in evaluation.scores]
+        print(json.dumps({"system": options.system, "about": evaluation.about, "scores": scores}))
+        return
+    count, way = len(evaluation.items), evaluation.about["decoding"]
     console = report()
-    console.print(scores_table(title, found.scores))
+    title = f"{options.system} on {corpus.data}, {options.split}: {count:,} items, {way}"
+    console.print(scores_table(title, evaluation.scores))
     if out is not None:
-        drawing = ", labels.png" if found.labels else ""
+        drawing = ", labels.png" if evaluation.labels else ""
         console.print(f"written to {out}: scores.json, replies.jsonl{drawing}", highlight=False)
 
 

@@ -119,7 +119,7 @@ def written(
         more = system.replies(contexts, done=done, first=len(replies))
         took = time.monotonic() - begun
         if kept is not None:
-            kept.add(more, took)
+            kept.add(more, took, first=len(replies))
         replies, seconds = [*replies, *more], seconds + took
     return replies, seconds
 

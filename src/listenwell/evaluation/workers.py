@@ -1,0 +1,184 @@
+"""An evaluation's replies and likelihoods, shared out over several processes: the same as one process computes.
+
+A system replies to a chunk of items whose borders do not depend on the number of processes, and what it draws goes by
+an item's place in the corpus. The likelihoods are one piece of work, since the batches they are computed in, and what
+is drawn for them, go by all items. Each process holds the system; the one that starts the others computes, too.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+import torch
+
+from listenwell.data.dialogue import Dialogue, Example, as_heard
+from listenwell.decoding import Decoding
+from listenwell.evaluation.evaluate import CHUNK, Progress
+from listenwell.evaluation.partial import Kept
+from listenwell.loading import load
+from listenwell.systems.bot import Likelihoods, System
+from listenwell.systems.house.system import TOGETHER, House
+from listenwell.systems.reply import Reply
+
+Result = tuple[list[Reply] | Likelihoods | None, float]
+"""What a piece of work gives, and the seconds it took."""
+
+Done = Callable[[int], None]
+"""Told how many more items are done."""
+
+
+class WorkerError(RuntimeError):
+    """A worker process ended before its work did."""
+
+
+class StoppedError(Exception):
+    """This process's own share is given up, since the evaluation ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The replies to some items, from the place `first` on; or, without a place, the likelihoods of all."""
+
+    items: tuple[Example, ...]
+    first: int | None = None
+
+    @property
+    def kind(self) -> str:
+        return "likelihoods" if self.first is None else "replies"
+
+    def run(self, system: System, done: Done | None = None) -> Result:
+        begun = time.monotonic()
+        result: list[Reply] | Likelihoods | None
+        if self.first is None:
+            result = system.likelihoods(self.items, done=done)
+        else:
+            contexts = [Dialogue(item.id, item.context) for item in self.items]
+            result = system.replies(contexts, done=done, first=self.first)
+        return result, time.monotonic() - begun
+
+
+Submit = Callable[[Task], "Future[Result]"]
+"""Hands a task to a process."""
+
+
+def load_like(system: str, decoding: Decoding, precision: str) -> System:
+    """The system of this name, set up as another process has it."""
+    other: Any = load(system, care=False)
+    other.decoding = decoding
+    if precision:
+        other.precision = precision
+    return other
+
+
+def tasks(system: System, items: Sequence[Example], kept: Kept) -> list[Task]:
+    """What is still to do; the likelihoods, which take longer than a chunk, come first."""
+    heard = [as_heard(item) for item in items]
+    size = TOGETHER if isinstance(system, House) else CHUNK  # pieces that the system's own batches do not cross
+    unbroken = len(kept.replies)
+    places = [first for first in range(0, len(heard), size) if first >= unbroken and first not in kept.chunks]
+    likelihoods = [] if kept.likelihoods() is not None else [Task(tuple(heard))]
+    return likelihoods + [Task(tuple(heard[first : first + size]), first) for first in places]
+
+
+def compute(
+    system: System,
+    load_other: Callable[[], System],
+    items: Sequence[Example],
+    workers: int,
+    kept: Kept,
+    begin: Progress,
+) -> None:
+    """Puts all replies and likelihoods into `kept`, computed by this process and `workers` - 1 others.
+
+    `load_other` is called in each of these, and can be pickled. The threads of tensor work are divided among them.
+    """
+    todo = deque(tasks(system, items, kept))
+    bars = {"replies": begin("replies", len(items)), "likelihoods": begin("likelihoods", len(items))}
+    bars["replies"](len(kept))
+    running: dict[Future[Result], tuple[Task, Submit]] = {}
+    try:
+        with _processes(system, load_other, workers, bars) as idle:
+            while todo or running:
+                while todo and idle:
+                    task, submit = todo.popleft(), idle.pop()
+                    running[submit(task)] = task, submit
+                finished = wait(running, return_when=FIRST_COMPLETED).done
+                for future in sorted(finished, key=lambda one: one.exception() is not None):  # what is done is kept
+                    task, submit = running.pop(future)
+                    _keep(kept, task, *future.result())
+                    idle.append(submit)
+    except BrokenProcessPool as problem:
+        raise WorkerError(
+            "a worker process ended before its work was done: it was killed, or there is not enough memory for "
+            f"{workers} systems; the same command with fewer --workers may do"
+        ) from problem
+
+
+@contextmanager
+def _processes(
+    system: System, load_other: Callable[[], System], workers: int, bars: Mapping[str, Done]
+) -> Iterator[list[Submit]]:
+    """What hands a task to each process; this one's last. At the end, however it comes, all of them stop."""
+    threads, before, stop = torch.get_num_threads(), multiprocessing.active_children(), Event()
+    share = max(1, threads // workers)
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks in whatever state they are
+    others = ProcessPoolExecutor(max(1, workers - 1), context, _start_worker, (load_other, share))
+    own = ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(share,))
+
+    def in_other(task: Task) -> Future[Result]:
+        future = others.submit(_run_in_worker, task)
+        future.add_done_callback(lambda one: None if one.exception() else bars[task.kind](len(task.items)))
+        return future
+
+    def in_this(task: Task) -> Future[Result]:
+        def done(more: int) -> None:
+            if stop.is_set():
+                raise StoppedError
+            bars[task.kind](more)
+
+        return own.submit(task.run, system, done)
+
+    try:
+        yield [*[in_other] * (workers - 1), in_this]
+    finally:
+        stop.set()
+        for process in multiprocessing.active_children():
+            if process not in before:
+                process.terminate()
+        others.shutdown(cancel_futures=True)
+        own.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)
+
+
+def _keep(kept: Kept, task: Task, result: Any, seconds: float) -> None:
+    if task.first is not None:
+        kept.add(result, seconds, task.first)
+    elif result is not None:
+        kept.keep(result)
+
+
+# In a worker process
+
+_system: System | None = None
+
+
+def _start_worker(load_system: Callable[[], System], threads: int) -> None:
+    global _system
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the one that started this one ends it
+    torch.set_num_threads(threads)
+    _system = load_system()
+
+
+def _run_in_worker(task: Task) -> Result:
+    assert _system is not None
+    return task.run(_system)
