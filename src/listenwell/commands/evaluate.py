@@ -186,7 +186,7 @@ def read_corpus(options: Options, subject: Subject) -> Corpus:
     data = data or "empathetic-dialogues"
     split = None if options.split == "all" else options.split
     selection: dict[str, Any] = {} if part is None else {"part": part}
-    about = {
+    about: dict[str, Any] = {
         "data": data,
         "split": options.split,
         **selection,
@@ -221,8 +221,8 @@ def evaluate_classifier(options: Options, subject: Subject, corpus: Corpus) -> N
     if needless := [name for name, value in for_replies.items() if value]:
         raise ValueError(f"{options.system} labels texts and writes no replies; leave {', '.join(needless)} out")
     is_own = (corpus.data, corpus.part) == subject.trained_on()
-    source = () if is_own else (corpus.data, corpus.part)
-    out = output_folder(options, folder_name(options.split, *source, limit=options.limit))
+    data, part = (None, None) if is_own else (corpus.data, corpus.part)
+    out = output_folder(options, folder_name(options.split, data, part, limit=options.limit))
     run = evaluate_listener if listens(trained) else _labels
     run(options.system, trained, corpus.dialogues, corpus.about, out, options.limit, options.resamples, options.json)
 

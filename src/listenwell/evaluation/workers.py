@@ -2,7 +2,9 @@
 
 A system replies to a chunk of items whose borders do not depend on the number of processes, and what it draws goes by
 an item's place in the corpus. The likelihoods are one piece of work, since the batches they are computed in, and what
-is drawn for them, go by all items. Each process holds the system; the one that starts the others computes, too.
+is drawn for them, go by all items. Each process holds the system; the one that starts the
+others computes, too. A product's last digit may go by the number of threads: with OMP_NUM_THREADS=1 every number of
+workers has the same.
 """
 
 from __future__ import annotations
