@@ -5,6 +5,8 @@ import pytest
 import torch
 
 from listenwell.contract import Batch, Model, Moment, Sequence, State, Term, Vocabulary, map_tensors
+from listenwell.data.batching import collate
+from listenwell.data.dialogue import ROLES
 from listenwell.layers.attention import KeyValues
 from listenwell.layers.transformer import Memory
 from listenwell.models import MODELS, build, entry
@@ -131,3 +133,26 @@ def test_a_state_that_holds_what_cannot_follow_its_rows_is_refused():
 
     with pytest.raises(TypeError, match="found Cache"):
         State(moving=Cache()).select(torch.tensor([0]))
+
+
+def test_a_reply_is_read_backwards_as_a_context_is(encoded, tokenizer):
+    reply = collate(encoded, range(6), tokenizer.pad).reply
+    source = reply.as_source(tokenizer.ctx, tokenizer.end)
+    assert (source.tokens[:, 0] == tokenizer.ctx).all()
+    for row in range(6):
+        said = reply.tokens[row][reply.mask[row]].tolist()
+        assert source.tokens[row][source.mask[row]].tolist() == [tokenizer.ctx, *said[:-1]]
+        assert set(source.roles[row][source.mask[row]].tolist()) == {ROLES.index("listener")}
+
+
+def test_a_backward_model_writes_the_whole_context_with_marks_between_turns():
+    ids = Vocabulary(size=40)
+    context = Sequence(
+        torch.tensor([[4, 10, 11, 20, 21, 30], [4, 12, 13, 0, 0, 0]]),
+        torch.tensor([[True] * 6, [True] * 3 + [False] * 3]),
+        torch.tensor([[0, 0, 0, 1, 1, 0], [0, 0, 0, 0, 0, 0]]),
+    )
+    target = context.as_target(ids.ctx, ids.start, ids.end, ids.pad)
+    assert target.tokens.tolist() == [[10, 11, 2, 20, 21, 2, 30, 3], [12, 13, 3, 0, 0, 0, 0, 0]]
+    assert target.roles.tolist() == [[0, 0, 0, 1, 1, 1, 0, 0], [0] * 8]
+    assert target.mask.sum(1).tolist() == [8, 3]
