@@ -1,7 +1,7 @@
 """A checkpoint is a folder, written under another name, synced and renamed; no pickle anywhere.
 
 model.safetensors   the weights, float or 8-bit
-config.json         the model's name and config, the tokenizer's kind, the encoding, the decoding
+config.json         the model's name and config, the tokenizer's kind, the encoding, the decoding, label sets of its own
 tokenizer.json      as every Hugging Face tool reads it
 meta.json           how it was made: recipe, seed, data hash, metrics, commit
 training.safetensors, training.json   only where a run can go on: optimizers, random state, place
@@ -29,6 +29,7 @@ from listenwell.contract import Model
 from listenwell.data.batching import EncodingConfig
 from listenwell.data.sources import TOGETHER
 from listenwell.decoding import Decoding
+from listenwell.labels.sets import LabelSet, is_built_in, read_label_sets
 from listenwell.models import build
 from listenwell.outputs import Owner, write_folder
 from listenwell.text import Tokenizer
@@ -67,15 +68,22 @@ class Checkpoint:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as it is saved: what a model borrows is found again where it is unpickled."""
         state = (learned_weights(self.model), self.tokenizer, self.encoding, self.decoding, self.meta, self.parts)
-        return _rebuilt, (self.name, asdict(self.model.config), *state)
+        return _rebuilt, (self.name, asdict(self.model.config), own_sets(self.model), *state)
 
     def __copy__(self) -> Checkpoint:
         return replace(self)
 
 
-def _rebuilt(name: str, config: dict[str, Any], weights: dict[str, Tensor], tokenizer: Tokenizer, *rest: Any) -> Any:
+def _rebuilt(
+    name: str,
+    config: dict[str, Any],
+    label_sets: dict[str, LabelSet],
+    weights: dict[str, Tensor],
+    tokenizer: Tokenizer,
+    *rest: Any,
+) -> Checkpoint:
     """The checkpoint that was pickled, in another process."""
-    model = build(name, config, tokenizer.vocabulary)
+    model = build(name, config, tokenizer.vocabulary, label_sets)
     put_weights(model, weights)
     model.borrow()
     return Checkpoint(name, model.eval(), tokenizer, *rest)
@@ -121,6 +129,11 @@ def save(
     write_folder(folder, fill, owner, previous)
 
 
+def own_sets(model: Model) -> dict[str, LabelSet]:
+    """The label sets of a model that not every listenwell knows, by name."""
+    return {one.name: one for one in sorted(model.known_label_sets(), key=lambda one: one.name) if not is_built_in(one)}
+
+
 def learned_weights(model: Model) -> dict[str, Tensor]:
     """All weights but those that are another's."""
     borrowed = model.borrowed()
@@ -138,6 +151,8 @@ def _fill(checkpoint: Checkpoint, place: Path, eight_bit: bool) -> None:
         "encoding": asdict(checkpoint.encoding),
         "decoding": asdict(checkpoint.decoding),
     }
+    if label_sets := own_sets(checkpoint.model):
+        config["label_sets"] = {name: one.to_json() for name, one in label_sets.items()}
     write_json(place / "config.json", config)
     write_json(place / "meta.json", checkpoint.meta)
     for name, part in checkpoint.parts.items():
@@ -157,6 +172,7 @@ def load(folder: Path) -> Checkpoint:
         name = model_config.pop("name")
         encoding = instantiate(EncodingConfig, config["encoding"], "encoding")
         decoding = instantiate(Decoding, config["decoding"], "decoding")
+        label_sets = read_label_sets(config.get("label_sets", {}))
     except KeyError as problem:
         raise CheckpointError(f"{folder}/config.json: the key {problem} is missing") from problem
     except (AttributeError, TypeError, ValueError) as problem:
@@ -166,7 +182,7 @@ def load(folder: Path) -> Checkpoint:
     except ValueError as problem:  # it names the file
         raise CheckpointError(str(problem)) from problem
     try:
-        model = build(name, model_config, tokenizer.vocabulary)
+        model = build(name, model_config, tokenizer.vocabulary, label_sets)
     except (AttributeError, ValueError) as problem:
         raise _misread(folder, problem) from problem
     load_weights(model, folder / "model.safetensors")

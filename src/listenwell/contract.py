@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from listenwell.labels.polarity import LabelSet
+from listenwell.labels.sets import EMOTION, EMOTION_INTENT, LabelSet
 from listenwell.labels.taxonomy import unknown_name
 
 Tree = TypeVar("Tree")
@@ -180,9 +180,10 @@ class Batch:
     reply: Sequence | None = None
     following: Sequence | None = None
     emotion: Tensor | None = None
-    """(batch,) the dialogue's emotion id, or ABSENT. Gold: for losses and scores, never for understand()."""
+    """(batch,) an emotion's id, or ABSENT: the dialogue's, unless the stream says otherwise. Gold: for losses and
+    scores, never for understand()."""
     label: Tensor | None = None
-    """(batch,) the response's label id, or ABSENT."""
+    """(batch,) a label's id, or ABSENT: the reply's, unless the stream says otherwise. Gold too."""
     rows: tuple[int, ...] = ()
     """Which items of the data set these are."""
 
@@ -216,8 +217,9 @@ class State:
     """What a model made of a batch, and where its decoder stands. Every tensor has the batch first."""
 
     beliefs: dict[str, Tensor] = field(default_factory=dict)
-    """What the model believes, for explanations and metrics, as log-probabilities: "emotion" (batch, 32) of the
-    speaker, "label" (batch, 41) of the response it chooses. What a model adds of its own it documents itself."""
+    """What the model believes, for explanations and metrics, as log-probabilities: "emotion" (batch, the
+    model's `emotions`) of the speaker, "label" (batch, its `label_set`) of the response it chooses. What a model adds
+    of its own it documents itself."""
     fixed: Any = None
     """What the decoder attends to: does not change while decoding."""
     moving: Any = None
@@ -271,6 +273,20 @@ class Steps(Protocol):
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]: ...
 
 
+Direction = Literal["forward", "backward"]
+"""What is written: the reply to a context, or the context that a reply answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSets:
+    """The sets that the ids of a batch are of; None for what an objective does not read."""
+
+    label: LabelSet | None = EMOTION_INTENT
+    """Of `Batch.label`."""
+    emotion: LabelSet | None = EMOTION
+    """Of `Batch.emotion`."""
+
+
 class Model(nn.Module):
     """The base of every model: one file a paper, its config dataclass on top."""
 
@@ -289,14 +305,29 @@ class Model(nn.Module):
     takes_label: bool = False
     """Whether `Controls.label` says how it replies."""
 
-    label_set: LabelSet = "emotion-intent"
-    """The set that the ids of `Batch.label` are of."""
+    directions: tuple[Direction, ...] = ("forward",)
+    """What it can write. A backward model is given a batch with replies alone, and writes what they answer."""
+
+    label_set: LabelSet = EMOTION_INTENT
+    """The set of `Batch.label`, and of the label that it chooses for a reply."""
+
+    emotions: LabelSet = EMOTION
+    """The set of `Batch.emotion`, and of the emotion that it believes the speaker to have."""
+
+    def label_sets(self, objective: str) -> LabelSets:
+        """The sets that one objective reads; a model whose objectives read different ones says which."""
+        return LabelSets(self.label_set, self.emotions)
+
+    def known_label_sets(self) -> set[LabelSet]:
+        """All of them: a checkpoint carries those that are not built in."""
+        both = [(sets.label, sets.emotion) for sets in map(self.label_sets, self.objectives)]
+        return {one for pair in both for one in pair if one is not None} | {self.label_set, self.emotions}
 
     def understand(
         self,
         batch: Batch,
         controls: Controls | None = None,
-        direction: Literal["forward", "backward"] = "forward",
+        direction: Direction = "forward",
         generator: torch.Generator | None = None,
     ) -> State:
         """Encodes once. A backward model reads the reply and decodes the context."""

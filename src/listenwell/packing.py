@@ -177,7 +177,7 @@ def _told(whole: checkpoint.Checkpoint) -> dict[str, str]:
         return TALKS
     if hasattr(whole.model, "hear"):
         return LISTENS
-    return POLARITY if whole.model.label_set == "polarity" else LABELS
+    return POLARITY if whole.model.label_set.name == "polarity" else LABELS
 
 
 def _card(whole: checkpoint.Checkpoint, name: str, scores: dict[str, Any], when: str) -> str:

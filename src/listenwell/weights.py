@@ -109,6 +109,15 @@ def card(place: Path) -> str:
     return "trained" + (f": {', '.join(parts)}" if parts else "")
 
 
+def languages(place: Path) -> list[str]:
+    """The languages that a trained system learned from; English where it does not say."""
+    try:
+        meta = json.loads((place / "meta.json").read_text(encoding="utf-8"))
+        return list(meta.get("languages") or ["en"])
+    except (OSError, ValueError, AttributeError):
+        return ["en"]
+
+
 def is_remote(name_or_path: str | Path) -> bool:
     """Whether this is openai:NAME, a model behind a server of that protocol."""
     return str(name_or_path).startswith(REMOTE)

@@ -1,17 +1,15 @@
-from typing import get_args
-
 import pytest
 
 from listenwell.data.dialogue import Dialogue, Label, Turn
 from listenwell.data.relabel import by_polarity
 from listenwell.data.sources import SOURCES, dailydialog, goemotions
-from listenwell.labels import polarity
-from listenwell.labels.polarity import LABEL_MAPS, LABEL_SETS, one_polarity, polarity_in
+from listenwell.labels.polarity import one_polarity, polarity_in
+from listenwell.labels.sets import DAILYDIALOG, GOEMOTIONS, SET_OF_SOURCE, label_set
 from listenwell.labels.taxonomy import EMOTIONS, INTENTS
 
 
-def test_every_map_belongs_to_a_source():
-    assert set(LABEL_MAPS) <= set(SOURCES)
+def test_every_set_of_a_source_belongs_to_one():
+    assert set(SET_OF_SOURCE) <= set(SOURCES)
 
 
 @pytest.mark.parametrize(
@@ -27,18 +25,19 @@ def test_every_map_belongs_to_a_source():
         ("weibo-senti", 2),
     ],
 )
-def test_a_map_covers_its_label_set(source, size):
-    assert len(LABEL_MAPS[source]) == size
-    assert "positive" in LABEL_MAPS[source].values()
+def test_every_label_of_a_corpus_has_a_polarity(source, size):
+    labels = SET_OF_SOURCE[source]
+    assert len(labels) == len(labels.polarity) == size
+    assert "positive" in labels.polarity.values()
 
 
-def test_the_maps_speak_of_the_labels_that_the_readers_give():
-    assert set(polarity.DAILYDIALOG) == set(dailydialog.EMOTIONS)
-    assert set(polarity.GOEMOTIONS) == set(goemotions.LABELS)
+def test_the_sets_are_the_labels_that_the_readers_give():
+    assert DAILYDIALOG.labels == dailydialog.EMOTIONS
+    assert GOEMOTIONS.labels == goemotions.LABELS
 
 
 def test_goemotions_is_grouped_as_by_its_authors():
-    groups = list(polarity.GOEMOTIONS.values())
+    groups = list(GOEMOTIONS.polarity.values())
     assert [groups.count(name) for name in ("positive", "negative", "ambiguous", "neutral")] == [12, 11, 4, 1]
 
 
@@ -48,8 +47,8 @@ def test_the_intents_of_edos_have_no_polarity():
     assert polarity_in("edos", "Neutral") == "neutral"
 
 
-def test_an_unknown_label_set_gets_the_near_one():
-    with pytest.raises(ValueError, match="unknown label set 'goemotion'; did you mean 'goemotions'"):
+def test_an_unknown_source_of_labels_gets_the_near_one():
+    with pytest.raises(ValueError, match="unknown source of labels 'goemotion'; did you mean 'goemotions'"):
         polarity_in("goemotion", "joy")
 
 
@@ -91,6 +90,5 @@ def test_a_dialogue_s_labels_are_mapped_and_who_gave_them_stays():
     assert by_polarity(found) == found
 
 
-def test_the_label_sets_have_ids_of_their_own():
-    assert set(LABEL_SETS) == set(get_args(polarity.LabelSet))
-    assert LABEL_SETS["polarity"] == ("negative", "neutral", "positive")
+def test_a_classifier_of_polarity_tells_three_labels_apart():
+    assert label_set("polarity").labels == ("negative", "neutral", "positive")

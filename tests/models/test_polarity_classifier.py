@@ -11,11 +11,12 @@ from listenwell.backbones import BackboneError
 from listenwell.classifiers.labeller import Labeller
 from listenwell.cli import main
 from listenwell.configuration import ConfigError
-from listenwell.data.batching import EncodingConfig, collate, encode
+from listenwell.data.batching import EncodingConfig, Targets, collate, encode
 from listenwell.data.dialogue import Example, Label, Turn
 from listenwell.data.sources import jsonl
 from listenwell.evaluation.evaluate import check_judge
 from listenwell.labels.polarity import POLARITIES
+from listenwell.labels.sets import label_set
 from listenwell.models import build
 from listenwell.packing import pack
 from listenwell.text import TextConfig
@@ -26,14 +27,14 @@ TEXTS = ("I am so happy today!", "That is sad.", "Why did you go?")
 
 def batch_of(made, labels=POLARITIES):
     items = [Example(text, reply=Turn("speaker", text, Label(name))) for text, name in zip(TEXTS, labels, strict=True)]
-    data = encode(items, made.tokenizer, EncodingConfig(), labels="polarity")
+    data = encode(items, made.tokenizer, EncodingConfig(), targets=Targets(label_set("polarity")))
     return collate(data, range(len(items)), made.tokenizer.pad)
 
 
 def test_labels_are_ids_of_the_set_that_is_asked_for(tiny_classifier):
     made = tiny_classifier(labels="polarity")
     assert batch_of(made).label.tolist() == [0, 1, 2]
-    assert made.model.label_set == "polarity"
+    assert made.model.label_set == label_set("polarity")
     with torch.inference_mode():
         assert made.model.label_log_probs(batch_of(made)).shape == (3, 3)
     found = Labeller(made, "polarity").label(TEXTS)
@@ -163,7 +164,7 @@ def test_gradients_stop_above_what_is_borrowed(recipe, tiny_classifier):
 
 def test_data_of_another_label_set_is_refused_before_the_first_stage(recipe, tmp_path):
     with pytest.raises(
-        ConfigError, match=r"stage joint, .*its labels are emotion-intent, but polarity knows labels: po"
+        ConfigError, match=r"stage joint, .*its labels are emotion-intent, but classify of polarity knows labels: po"
     ):
         run.train(recipe(labels="emotion-intent"), tmp_path / "run", quiet=True)
 

@@ -21,7 +21,7 @@ from listenwell.checkpoint import Checkpoint, HasCheckpoint
 from listenwell.classifiers.label_cache import Labels
 from listenwell.data.batching import collate, encode, ordered_batches
 from listenwell.data.dialogue import Dialogue, Example, Label, Turn
-from listenwell.labels.polarity import LABEL_SETS, LabelSet
+from listenwell.labels.sets import EMOTION_INTENT, LabelSet, label_set
 from listenwell.weights import find
 
 DEFAULT = "emotion-intent"
@@ -32,19 +32,20 @@ BLOCK = 512
 class Labeller(HasCheckpoint):
     """A classifier with its tokenizer: which of its labels a text has."""
 
-    def __init__(self, made: Checkpoint, labels: LabelSet = "emotion-intent") -> None:
+    def __init__(self, made: Checkpoint, labels: str | LabelSet = EMOTION_INTENT) -> None:
         if not hasattr(made.model, "label_log_probs"):
             raise ValueError(f"{made.name} labels no texts; {DEFAULT} does")
-        if made.model.label_set != labels:
-            raise ValueError(f"{made.name} labels texts by {made.model.label_set}, where {labels} is asked for")
+        own, wanted = made.model.label_set, label_set(labels)
+        if own.labels != wanted.labels:
+            raise ValueError(f"{made.name} labels texts by {own.name}, where {wanted.name} is asked for")
         self.name = made.name
-        self.names = LABEL_SETS[labels]
+        self.names = own.labels
         """Of the labels, in the order of their ids."""
         self.checkpoint = made
         self.model: Any = made.model.eval()
 
     @classmethod
-    def load(cls, name_or_path: str | Path = DEFAULT, labels: LabelSet = "emotion-intent") -> Labeller:
+    def load(cls, name_or_path: str | Path = DEFAULT, labels: str | LabelSet = EMOTION_INTENT) -> Labeller:
         """A trained classifier by name, or by the folder of a run or checkpoint."""
         return cls(checkpoint.load(find(name_or_path)), labels)
 

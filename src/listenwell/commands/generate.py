@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any, Literal
 
 from listenwell.decoding import Decoding
 
@@ -18,6 +19,7 @@ def generate(
     intent: str | None = None,
     positivity: float | None = None,
     base_url: str | None = None,
+    direction: Literal["forward", "backward"] = "forward",
 ) -> None:
     """Write a system's replies, one JSON record a line: the bare system's, to be measured, without care before it.
 
@@ -37,6 +39,8 @@ def generate(
             not given.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
+        direction: backward reads one listener text per line, or the replies of a source, and writes what each may
+            answer, with a system that can (Dual-Emp's backward model).
     """
     from itertools import islice
 
@@ -48,7 +52,7 @@ def generate(
     from listenwell.data.sources.jsonl import write_lines
     from listenwell.loading import load
     from listenwell.outputs import check_file
-    from listenwell.systems.controls import asked
+    from listenwell.systems.controls import asked, check_direction
 
     at_least(0, limit=limit)
     if out is not None:
@@ -56,23 +60,28 @@ def generate(
     bot = load(system, care=False, base_url=base_url)
     if decoding is not None:
         bot.decoding = decoding.over(bot.decoding)
+    check_direction(bot, direction)
     controls = asked(bot, intent, positivity)
     records: list[dict] = []
     talks: list[Dialogue] = []
     if data == "-":
         for number, line in enumerate(sys.stdin, 1):
             if line.strip():
-                talks.append(_talk(line, number))
+                talks.append(_talk(line, number, direction))
                 records.append({"id": f"line-{number}"})
     else:
         items = (item for dialogue in sources.read(data, path, split) for item in examples(dialogue))
         for item in islice(items, limit or None):
-            talks.append(Dialogue(item.id, item.context))
-            records.append({"id": item.id, "reference": item.reply.text if item.reply else None})
+            read, reference = item.context, item.reply
+            if direction == "backward" and item.reply is not None:
+                read, reference = (item.reply,), item.context[-1]
+            talks.append(Dialogue(item.id, read, language=item.language))
+            records.append({"id": item.id, "reference": reference.text if reference else None})
     if limit:
         talks, records = talks[:limit], records[:limit]
     with tracked() as progress:
-        replies = bot.replies(talks, controls, progress("replies", len(talks)))
+        way: dict[str, Any] = {} if direction == "forward" else {"direction": direction}
+        replies = bot.replies(talks, controls, progress("replies", len(talks)), **way)
     whole = (
         {**record, "context": [turn.text for turn in talk.turns], **reply.to_json()}
         for record, talk, reply in zip(records, talks, replies, strict=True)
@@ -85,7 +94,7 @@ def generate(
         print(f"{len(replies):,} replies written to {out}", file=sys.stderr)
 
 
-def _talk(line: str, number: int):
+def _talk(line: str, number: int, direction: str):
     from listenwell.data.dialogue import Dialogue
 
     text = line.strip()
@@ -97,4 +106,9 @@ def _talk(line: str, number: int):
         raise ValueError(f"standard input line {number}: starts like a JSON list but is none ({problem})") from problem
     if not isinstance(texts, list) or not texts or not all(isinstance(item, str) for item in texts):
         raise ValueError(f"standard input line {number}: expected a JSON list of texts, found {text[:60]!r}")
+    if direction == "backward" and len(texts) > 1:
+        raise ValueError(
+            f"standard input line {number}: {len(texts)} texts, expected one: backward reads a listener text alone and "
+            "writes all that came before it"
+        )
     return Dialogue.from_texts(texts, id=f"line-{number}")

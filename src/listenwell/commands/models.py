@@ -21,7 +21,7 @@ def models(json: bool = False) -> None:
     from listenwell.models import all_models
     from listenwell.systems.safety.status import classifier_status
     from listenwell.training.recipe import recipe_texts
-    from listenwell.weights import card, shipped
+    from listenwell.weights import card, languages, shipped
 
     known_models = all_models()
     trained, care = shipped(), classifier_status()
@@ -29,21 +29,29 @@ def models(json: bool = False) -> None:
     # What is trained under a name of its own: a recipe's, or whatever its maker called it.
     others = {name: _about(name, recipes) for name in trained if name not in known_models}
     if json:
-        known = [
+        known: list[dict[str, Any]] = [
             {"name": n, "about": e.about, "paper": e.paper, "trained": n in trained} for n, e in known_models.items()
         ]
         known += [{"name": n, "about": about, "paper": "", "trained": True} for n, about in others.items()]
+        known = [{**one, "languages": languages(trained[one["name"]]) if one["trained"] else []} for one in known]
         told = {"systems": known, "recipes": {n: r.get("about", "") for n, r in recipes.items()}}
         print(encoder.dumps({**told, "crisis_classifier": care.active}))
         return
     console = Console()
     used = {name: recipe["model"]["name"] for name, recipe in recipes.items()}
+    spoken = {name: ", ".join(languages(place)) for name, place in trained.items()}
     rows = [
-        (name, entry.about, entry.paper, card(trained[name]) if name in trained else _untrained(name, used, trained))
+        (
+            name,
+            entry.about,
+            entry.paper,
+            spoken.get(name, ""),
+            card(trained[name]) if name in trained else _untrained(name, used, trained),
+        )
         for name, entry in known_models.items()
     ]
-    rows += [(name, about, "", card(trained[name])) for name, about in others.items()]
-    console.print(table("Systems", ("name", "what it is", "paper", "state"), rows))
+    rows += [(name, about, "", spoken[name], card(trained[name])) for name, about in others.items()]
+    console.print(table("Systems", ("name", "what it is", "paper", "language", "state"), rows))
     described = [(name, recipe["model"]["name"], recipe.get("about", "")) for name, recipe in recipes.items()]
     console.print(table("Recipes (listenwell train RECIPE)", ("recipe", "system", "about"), described))
     if not care.active:

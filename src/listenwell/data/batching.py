@@ -5,6 +5,7 @@ Example ─ encode() ─▶ Encoded ─ Batches ─▶ Batch
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -13,9 +14,9 @@ import numpy as np
 import torch
 
 from listenwell.contract import ABSENT, Batch, Sequence
-from listenwell.data.dialogue import ROLES, Example, Turn
-from listenwell.labels.polarity import LABEL_SETS, LabelSet
-from listenwell.labels.taxonomy import EMOTION_ID, LABEL_ID
+from listenwell.data.dialogue import ROLES, Example, Label, LabelPlace, Turn
+from listenwell.labels.sets import EMOTION, EMOTION_INTENT, LabelSet
+from listenwell.labels.taxonomy import LABEL_ID
 from listenwell.text import Tokenizer
 from listenwell.text.chatml import LINE, chat_headers
 
@@ -41,6 +42,27 @@ class EncodingConfig:
             raise ValueError(f"max_reply is {self.max_reply}, expected at least 1")
 
 
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What `Batch.label` and `Batch.emotion` are: ids of which sets, and whose. A label outside its set is ABSENT."""
+
+    labels: LabelSet = EMOTION_INTENT
+    label_of: LabelPlace = "reply"
+    emotions: LabelSet = EMOTION
+    emotion_of: LabelPlace = "dialogue"
+
+    def label(self, item: Example) -> int:
+        return label_id_in(self.labels, item.label_of(self.label_of))
+
+    def emotion(self, item: Example) -> int:
+        return label_id_in(self.emotions, item.label_of(self.emotion_of))
+
+
+def label_id_in(labels: LabelSet, label: Label | None) -> int:
+    """The id of a label in a set; ABSENT where there is no label, or one of another set."""
+    return ABSENT if label is None else labels.ids.get(label.name, ABSENT)
+
+
 @dataclass(slots=True)
 class Side:
     """One sequence of one example, not yet padded."""
@@ -60,6 +82,8 @@ class Encoded:
     emotions: list[int] = field(default_factory=list)
     labels: list[int] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
+    languages: Counter[str] = field(default_factory=Counter)
+    """How many of the examples are in each language."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -80,14 +104,15 @@ def encode(
     tokenizer: Tokenizer,
     config: EncodingConfig,
     cut_replies: bool = False,
-    labels: LabelSet = "emotion-intent",
+    targets: Targets | None = None,
 ) -> Encoded:
     """Every example as ids. Equal turns are encoded once: a dialogue's contexts share theirs.
 
-    The label of a reply is an id of the set `labels`; those of single positions are always of the 41.
+    `targets` says what the label and the emotion of an example are; the labels of single positions, which
+    models read, are always of the 41.
     """
     known: dict[str, list[int]] = {}
-    label_ids = {name: index for index, name in enumerate(LABEL_SETS[labels])}
+    targets = targets or Targets()
 
     def ids(turn: Turn) -> list[int]:
         if turn.text not in known:
@@ -101,12 +126,12 @@ def encode(
     encoded = Encoded()
     for item in items:
         encoded.ids.append(item.id)
+        encoded.languages[item.language] += 1
         encoded.contexts.append(context(item.context) if item.context else None)
         encoded.replies.append(_utterance(item.reply, ids, tokenizer, config.max_reply if cut_replies else None))
         encoded.followings.append(_utterance(item.following, ids, tokenizer, config.max_reply))
-        encoded.emotions.append(EMOTION_ID.get(item.emotion.name, ABSENT) if item.emotion else ABSENT)
-        reply_label = item.reply.label if item.reply else None
-        encoded.labels.append(label_ids.get(reply_label.name, ABSENT) if reply_label else ABSENT)
+        encoded.emotions.append(targets.emotion(item))
+        encoded.labels.append(targets.label(item))
     return encoded
 
 

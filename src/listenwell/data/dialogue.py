@@ -18,6 +18,8 @@ from typing import Any, Literal
 Role = Literal["speaker", "listener"]
 ROLES: tuple[Role, Role] = ("speaker", "listener")
 Side = Literal["context", "reply", "following", "situation", "opening"]
+LabelPlace = Literal["dialogue", "context", "reply"]
+"""Whose label: the dialogue's emotion, that of the last turn of the context, or that of the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +214,21 @@ class Example:
     emotion: Label | None = None
     situation: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    language: str = "en"
+
+    def label_of(self, place: LabelPlace) -> Label | None:
+        """The label of one place; None where it has none."""
+        if place == "dialogue":
+            return self.emotion
+        turn = self.reply if place == "reply" else self.context[-1] if self.context else None
+        return None if turn is None else turn.label
 
 
 def as_heard(item: Example) -> Example:
     """The item as a system hears it in use: texts alone, no emotion, no label, no situation."""
     context = tuple(replace(turn, label=None) for turn in item.context)
     reply = None if item.reply is None else replace(item.reply, label=None)
-    return Example(item.id, context, reply)
+    return Example(item.id, context, reply, language=item.language)
 
 
 def examples(
@@ -236,8 +246,13 @@ def examples(
     needed, speakers = set(sides), set(replies_by)
     if needed == {"situation"}:
         if dialogue.situation:
-            told = (Turn("speaker", dialogue.situation),)
-            yield Example(f"{dialogue.id}#situation", told, None, None, dialogue.emotion, dialogue.situation)
+            yield Example(
+                f"{dialogue.id}#situation",
+                (Turn("speaker", dialogue.situation),),
+                emotion=dialogue.emotion,
+                situation=dialogue.situation,
+                language=dialogue.language,
+            )
         return
     turns = dialogue.turns
     if needed == {"opening"}:
@@ -258,4 +273,12 @@ def examples(
 def _example(
     dialogue: Dialogue, index: int, context: tuple[Turn, ...], reply: Turn | None, following: Turn | None
 ) -> Example:
-    return Example(f"{dialogue.id}#{index}", context, reply, following, dialogue.emotion, dialogue.situation)
+    return Example(
+        f"{dialogue.id}#{index}",
+        context,
+        reply,
+        following,
+        dialogue.emotion,
+        dialogue.situation,
+        language=dialogue.language,
+    )

@@ -81,6 +81,7 @@ def evaluate(
     items = list(items)
     if not items:
         raise ValueError("there is nothing to evaluate: no reply with a context in the data")
+    language = one_language(items)
     wanted = registry.chosen(metrics, Material([""] * len(items), items).languages)  # a wrong name is told at once
     readers = {"emotion-intent": labeller, "polarity": judge, **(classifiers or {})}
     replies, seconds = written(system, [as_heard(item) for item in items], progress("replies", len(items)), kept)
@@ -98,6 +99,7 @@ def evaluate(
     about = {
         **about,
         "items": len(items),
+        "language": language,
         "seconds generating": round(seconds, 1),
         "decoding": decoding.signature() if decoding else None,
         **({"rerank": asdict(decoding.rerank)} if decoding and decoding.rerank else {}),
@@ -114,7 +116,10 @@ def written(
     if replies:
         done(len(replies))
     while len(replies) < len(items):
-        contexts = [Dialogue(item.id, item.context) for item in items[len(replies) : len(replies) + CHUNK]]
+        contexts = [
+            Dialogue(item.id, item.context, language=item.language)
+            for item in items[len(replies) : len(replies) + CHUNK]
+        ]
         begun = time.monotonic()
         more = system.replies(contexts, done=done, first=len(replies))
         took = time.monotonic() - begun
@@ -122,6 +127,15 @@ def written(
             kept.add(more, took, first=len(replies))
         replies, seconds = [*replies, *more], seconds + took
     return replies, seconds
+
+
+def one_language(items: Sequence[Example]) -> str:
+    """The language of all items: scores of several languages together would mean nothing."""
+    languages = Counter(item.language for item in items)
+    if len(languages) > 1:
+        met = ", ".join(f"{number:,} in {name}" for name, number in languages.most_common())
+        raise ValueError(f"the items are in several languages ({met}); evaluate each language by itself")
+    return next(iter(languages))
 
 
 def drawn(items: Sequence[Example], number: int, seed: int = 0) -> list[Example]:

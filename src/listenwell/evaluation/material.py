@@ -13,9 +13,11 @@ import numpy as np
 from listenwell.classifiers.label_cache import Labels, fingerprint, is_labelled, labelled_as_here
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.sentence_encoder import sentence_encoder
-from listenwell.data.dialogue import Example, as_heard
+from listenwell.data.batching import label_id_in
+from listenwell.data.dialogue import Example, LabelPlace, as_heard
 from listenwell.evaluation.partial import Kept
-from listenwell.labels.taxonomy import EMOTIONS, LABEL_ID
+from listenwell.labels.sets import EMOTION, LabelSet
+from listenwell.labels.taxonomy import LABEL_ID
 from listenwell.metrics.material import CLASSIFIER, Material, Progress, Read, UnavailableError, quiet, unavailable
 from listenwell.metrics.registry import languages
 from listenwell.metrics.vector_similarity import load_word_vectors
@@ -41,7 +43,8 @@ def collected(
 ) -> Material:
     """Replies with all that is needed to score them; without a system, what replies alone tell."""
     providers: dict[str, Callable[[], Any]] = {
-        "heard emotions": partial(_heard_emotions, replies),
+        "heard emotions": partial(_heard_emotions, replies, getattr(system, "emotions", EMOTION)),
+        "true emotions": partial(_true_emotions, items, system),
         "chosen labels": partial(_chosen_labels, replies),
         "reference labels": partial(_reference_labels, items),
     }
@@ -57,14 +60,24 @@ def collected(
     return material
 
 
-def _heard_emotions(replies: Sequence[Reply]) -> np.ndarray:
+def _heard_emotions(replies: Sequence[Reply], emotions: LabelSet) -> np.ndarray:
     if not all(reply.emotions for reply in replies):
         raise UnavailableError("the system does not say which emotion it hears")
-    return np.array([[reply.emotions[name] for name in EMOTIONS] for reply in replies])
+    return np.array([[reply.emotions[name] for name in emotions] for reply in replies])
+
+
+def _true_emotions(items: Sequence[Example], system: System | None) -> np.ndarray:
+    """Among the emotions that the system knows, where the data that it learned from has them."""
+    emotions: LabelSet = getattr(system, "emotions", EMOTION)
+    place: LabelPlace = getattr(system, "emotion_of", "dialogue")
+    gold = np.array([label_id_in(emotions, item.label_of(place)) for item in items])
+    if not (gold >= 0).any():
+        raise UnavailableError(f"no item of the data has one of the {len(emotions.labels)} emotions")
+    return gold
 
 
 def _chosen_labels(replies: Sequence[Reply]) -> np.ndarray:
-    if not all(reply.label for reply in replies):
+    if not all(reply.label in LABEL_ID for reply in replies):
         raise UnavailableError("the system does not choose a label to reply with")
     return np.array([LABEL_ID[reply.label or ""] for reply in replies])
 

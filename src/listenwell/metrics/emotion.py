@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from listenwell.labels.taxonomy import LABELS
 from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
-from listenwell.metrics.material import Material
+from listenwell.metrics.material import Material, UnavailableError
 from listenwell.metrics.registry import metric
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Array, Statistics
@@ -130,14 +130,17 @@ def _checked(scores: ArrayLike, gold: ArrayLike) -> tuple[Array, NDArray[np.int6
     return table[present], ids[present].astype(np.int64), fields
 
 
-def _register(name: str, measure: Callable[..., Score], about: str) -> None:
-    @metric(name, needs=["dialogue emotions", "heard emotions"], about=f"{about} of the emotion that the system hears")
+def _register(name: str, measure: Callable[..., Score], about: str, k: int = 1) -> None:
+    @metric(name, needs=["true emotions", "heard emotions"], about=f"{about} of the emotion that the system hears")
     def compute(material: Material) -> Score:
-        return measure(material.get("heard emotions"), material.get("dialogue emotions"), **material.resampling)
+        chances = material.get("heard emotions")
+        if k >= chances.shape[1]:
+            raise UnavailableError(f"the system knows {chances.shape[1]} emotions: one is always among {k}")
+        return measure(chances, material.get("true emotions"), **material.resampling)
 
 
 for _k in (1, 2, 5):
-    _register(f"accuracy@{_k}", partial(accuracy_at, k=_k), f"Accuracy at {_k}")
+    _register(f"accuracy@{_k}", partial(accuracy_at, k=_k), f"Accuracy at {_k}", _k)
 _register("macro-f1", macro_f1, "Mean F1 over the classes")
 _register("weighted-f1", weighted_f1, "Mean F1, weighted by how frequent a class is,")
 

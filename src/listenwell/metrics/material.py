@@ -24,6 +24,7 @@ NEEDS: dict[str, str] = {
     "labelled likelihoods": "the same, where only some of the references have a label",
     "oracle likelihoods": "the likelihoods of a system that is given the label of each reference",
     "heard emotions": "the emotion that the system hears in each context",
+    "true emotions": "the emotion of each item in the data, one of those that the system knows",
     "dialogue emotions": "the emotion of each dialogue in the data, one of the 32",
     "chosen labels": "the label that the system chooses for each reply",
     "reference labels": "the label of each reference in the data, one of the 41",

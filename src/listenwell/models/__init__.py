@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from listenwell.contract import Model, Vocabulary
+    from listenwell.labels.sets import LabelSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +213,25 @@ def model_class(name: str) -> type[Model]:
     return getattr(module, known.cls)
 
 
-def build(name: str, choices: dict[str, Any], vocabulary: Vocabulary) -> Model:
-    """A fresh model. `choices` are fields of its config; a wrong one is named with the right ones."""
+def writing(direction: str) -> list[str]:
+    """The names of the models that write in a direction."""
+    return [name for name, one in MODELS.items() if direction in getattr(import_module(one.module), one.cls).directions]
+
+
+def build(
+    name: str, choices: dict[str, Any], vocabulary: Vocabulary, label_sets: Mapping[str, LabelSet] | None = None
+) -> Model:
+    """A fresh model. `choices` are fields of its config; a wrong one is named with the right ones.
+
+    `label_sets` are known to it by name beside the registered ones.
+    """
     from listenwell.configuration import ConfigError, instantiate
+    from listenwell.labels.sets import own_label_sets
 
     cls = model_class(name)
     config: Any = instantiate(cls.Config, {**entry(name).choices, **choices}, f"model {name}")
     try:
-        return cls(config, vocabulary)
+        with own_label_sets(label_sets or {}):
+            return cls(config, vocabulary)
     except ValueError as problem:  # sizes that do not go together
         raise ConfigError(f"model {name}: {problem}") from problem

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from listenwell.backbones.encoder import PretrainedEncoder, read_architecture
 from listenwell.contract import Batch, Controls, Model, Moment, Sequence, State, Term, Vocabulary, WordPrior
-from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.labels.sets import label_set
 from listenwell.layers.dropout import Dropout
 from listenwell.layers.embedding import WordEmbedding
 from listenwell.layers.loss import packed_cross_entropy
@@ -33,6 +33,8 @@ from listenwell.models.trs import LISTENER
 class EmotionSideConfig:
     """What the emotion is heard from."""
 
+    emotions: str = "emotion"
+    """Which ones are told apart: a label set by name, the 32 or another, such as one of the recipe's own."""
     emotion_from: Literal["backbone", "bilstm", "bilstm-attention"] = "backbone"
     """The [CLS] of all layers of a pretrained encoder, the last state of a Bi-LSTM, or all its states."""
     emotion_dropout: float = 0.1
@@ -88,7 +90,7 @@ class EmotionSide(nn.Module):
             self.attention = nn.Linear(width, width, bias=False)
             nn.init.zeros_(self.attention.weight)  # all count alike at first
         self.dropout = Dropout(config.emotion_dropout)
-        self.choice = nn.Linear(width, len(EMOTIONS))
+        self.choice = nn.Linear(width, len(label_set(config.emotions)))
 
     def forward(
         self, context: Sequence, backbone: PretrainedEncoder | None, embed: Callable[[Tensor, Tensor], Tensor]
@@ -152,6 +154,7 @@ class BertJoint(Model):
         super().__init__()
         self.config = config = with_architecture(config)
         self.vocabulary = vocabulary
+        self.emotions = label_set(config.emotions)
         width = config.width
         self.words = WordEmbedding(vocabulary.size, width, config.word_width, config.tied)
         self.speakers = nn.Embedding(2, width)

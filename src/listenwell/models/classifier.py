@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from listenwell.backbones.encoder import PretrainedEncoder, read_architecture
 from listenwell.contract import Batch, Model, Moment, Term, Vocabulary, WordPrior
-from listenwell.labels.polarity import LABEL_SETS, LabelSet
+from listenwell.labels.sets import EMOTION_INTENT, label_set
 from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.layers.dropout import Dropout
 from listenwell.layers.transformer import mean_over
@@ -41,9 +41,9 @@ class ClassifierConfig:
     """Classify from the mean over all positions, or from the start token."""
     dropout: float = 0.1
     """On what is classified. Inside the encoder it is the architecture's own."""
-    labels: LabelSet = "emotion-intent"
-    """What is told apart: 32 emotions, 8 intents and neutral; or negative, neutral and positive. The recipe's data has
-    the same `labels`."""
+    labels: str = "emotion-intent"
+    """What is told apart, a label set by name: 32 emotions, 8 intents and neutral; negative, neutral and positive
+    (polarity); or another, such as one of the recipe's own `label_sets`. The recipe's data has the same `labels`."""
     upper: int | None = None
     """How many layers of the encoder learn, from the top; all of it if not given. What lies below is the backbone's
     own: it stays out of the checkpoint and is taken from the backbone when that is read."""
@@ -65,10 +65,10 @@ class Classifier(Model):
         self.vocabulary = vocabulary
         self.backbone = PretrainedEncoder(self.config.architecture)
         vocabulary.check_known(self.backbone.vocabulary, config.backbone)
-        self.label_set = config.labels
+        self.label_set = label_set(config.labels)
         self.lower = frozenset() if config.upper is None else self.backbone.below(config.upper)
         self.dropout = Dropout(config.dropout)
-        self.out = nn.Linear(self.backbone.width, len(LABEL_SETS[config.labels]))
+        self.out = nn.Linear(self.backbone.width, len(self.label_set))
         nn.init.normal_(self.out.weight, std=0.02)
         nn.init.zeros_(self.out.bias)
         self.register_buffer("temperature", torch.ones(()))
@@ -112,8 +112,10 @@ class Classifier(Model):
         For utterances that are known to tell of a feeling, such as a dialogue's opening: they say which, and should
         not make feelings likelier than intents.
         """
-        if self.label_set != "emotion-intent":
-            raise ValueError(f"this classifier tells {self.label_set} apart, and an emotion has nothing to teach it")
+        if self.label_set != EMOTION_INTENT:
+            raise ValueError(
+                f"this classifier tells {self.label_set.name} apart, and an emotion has nothing to teach it"
+            )
         assert batch.emotion is not None
         among = self.logits(batch)[:, : len(EMOTIONS)]  # the 41 begin with them
         return classification_terms("emotion", among.log_softmax(dim=-1), batch.emotion, smoothing)

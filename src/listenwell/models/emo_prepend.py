@@ -17,7 +17,6 @@ from torch.nn import functional as F
 
 from listenwell.contract import Batch, Controls, State, Vocabulary, WordPrior
 from listenwell.data.dialogue import ROLES
-from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.layers.dropout import dropout
 from listenwell.layers.transformer import sinusoids
 from listenwell.models.bert_joint import (
@@ -54,7 +53,7 @@ class EmoPrepend(Trs):
         self.lower = lower_weights(config, self.backbone)
         felt = config.width if self.backbone is None else self.backbone.width
         self.emotion = EmotionSide(config, felt, config.width, vocabulary.ctx)
-        self.names = nn.Embedding(len(EMOTIONS), config.width)
+        self.names = nn.Embedding(len(self.emotions), config.width)
         nn.init.normal_(self.names.weight, std=0.5)  # about as long as a word
 
     def initialise(self, prior: WordPrior) -> None:

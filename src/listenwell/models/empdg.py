@@ -34,7 +34,6 @@ from listenwell.contract import (
     WordPrior,
 )
 from listenwell.decoding import Decoding, decode
-from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Encoder, mean_over, sinusoids
 from listenwell.models.terms import classification_terms
@@ -90,7 +89,7 @@ class Generator(Trs):
         super().__init__(config, vocabulary)
         sizes = (config.width, config.heads, config.feed_forward, config.dropout)
         self.emotional_encoder = Encoder(config.encoder_layers, *sizes)
-        self.emotion = nn.Linear(2 * config.width, len(EMOTIONS)) if config.emotion else None
+        self.emotion = nn.Linear(2 * config.width, len(self.emotions)) if config.emotion else None
         self.register_buffer("emotional", torch.zeros(vocabulary.size, dtype=torch.bool))
 
     def initialise(self, prior: WordPrior) -> None:
@@ -258,6 +257,7 @@ class Empdg(Model):
         self.config = config
         self.vocabulary = vocabulary
         self.generator = Generator(config, vocabulary)
+        self.emotions = self.generator.emotions
         self.judges = Judges(config, vocabulary)
 
     def initialise(self, prior: WordPrior) -> None:

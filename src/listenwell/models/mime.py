@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from listenwell.contract import ABSENT, Batch, Controls, Moment, Sequence, State, Term, Vocabulary, map_tensors
-from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, NEGATIVE, POSITIVE
+from listenwell.labels.sets import LabelSet
 from listenwell.layers.dropout import dropout
 from listenwell.layers.latent import Gaussian, GaussianLayer, bounded, row_noise
 from listenwell.layers.latent import anneal as annealed
@@ -78,16 +78,30 @@ class Heard:
     """P(z_g | C), one a group."""
 
 
+def by_polarity(emotions: LabelSet) -> dict[str, list[str]]:
+    """The two groups of emotions (Table 1 of the paper for the 32)."""
+    groups = {
+        name: [emotion for emotion in emotions if emotions.polarity.get(emotion) == name]
+        for name in ("positive", "negative")
+    }
+    if other := set(emotions).difference(*groups.values()):
+        raise ValueError(
+            f"mime needs emotions that are positive or negative; of {emotions.name} {', '.join(sorted(other))} "
+            "are neither: set grouping and mimicry false, or give the set's polarity"
+        )
+    return groups
+
+
 class EmotionGroup(nn.Module):
     """The latent of a group of emotions, and the mixture of them that it stands for."""
 
     ids: Tensor
 
-    def __init__(self, names: Iterable[str], config: MimeConfig) -> None:
+    def __init__(self, names: Iterable[str], emotions: LabelSet, config: MimeConfig) -> None:
         super().__init__()
         width, stochastic = config.width, config.stochasticity
         self.names = tuple(names)
-        ids = torch.tensor([EMOTION_ID[name] for name in self.names])
+        ids = torch.tensor([emotions.ids[name] for name in self.names])
         self.register_buffer("ids", ids, persistent=False)
         self.mean = nn.Linear(width, width)
         self.log_variance = nn.Linear(width, width) if stochastic else None
@@ -120,19 +134,22 @@ class Mime(Trs):
         super().__init__(config, vocabulary)
         width, sides = config.width, 2 if config.grouping else 1
         # E_E, a row an emotion, in the place of multi-trs's head: classifier and response side share it.
-        self.emotion = nn.Linear(width, len(EMOTIONS), bias=False)
+        self.emotion = nn.Linear(width, len(self.emotions), bias=False)
         nn.init.normal_(self.emotion.weight, std=width**-0.5)
         self.match = nn.Linear(width, width, bias=False)  # W_E
         self.sample = nn.Linear(width, width)  # FC_sample, one for all groups
-        groups = {"positive": POSITIVE, "negative": NEGATIVE} if config.grouping else {"mixture": frozenset(EMOTIONS)}
-        self.groups = nn.ModuleDict({name: EmotionGroup(sorted(names), config) for name, names in groups.items()})
+        groups = by_polarity(self.emotions) if config.grouping else {"mixture": self.emotions.labels}
+        self.groups = nn.ModuleDict(
+            {name: EmotionGroup(sorted(names), self.emotions, config) for name, names in groups.items()}
+        )
         # The first layer on [H_i; m] is a sum of a layer on H_i, the same for m and m̃, and one on m.
         self.word_share = nn.Linear(width, width)
         self.emotion_share = nn.Linear(width, width, bias=False)
         self.refiner = Encoder(config.refiner_layers, width, config.heads, config.feed_forward, config.dropout)
         self.contribution = nn.Linear(sides * width, sides * width)
         self.fusion = nn.Linear(sides * width, width)
-        self.register_buffer("positive", torch.tensor([name in POSITIVE for name in EMOTIONS]), persistent=False)
+        positive = [self.emotions.polarity.get(name) == "positive" for name in self.emotions]
+        self.register_buffer("positive", torch.tensor(positive), persistent=False)
         self.start_plain()
 
     def start_plain(self) -> None:

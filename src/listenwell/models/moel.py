@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from listenwell.contract import ABSENT, Batch, Controls, Moment, State, Term, Vocabulary
-from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.layers.attention import KeyValues, attend
 from listenwell.layers.dropout import Dropout
 from listenwell.layers.latent import anneal
@@ -149,13 +148,13 @@ class Heard:
 class Panel(nn.Module):
     """The listeners and the meta listener behind them: called as a decoder is."""
 
-    def __init__(self, config: MoelConfig) -> None:
+    def __init__(self, config: MoelConfig, emotions: int) -> None:
         super().__init__()
-        if not 0 <= config.top_k <= len(EMOTIONS):
-            raise ValueError(f"top_k {config.top_k} is not between 0 and {len(EMOTIONS)}")
+        if not 0 <= config.top_k <= emotions:
+            raise ValueError(f"top_k {config.top_k} is not between 0 and {emotions}")
         self.top_k = config.top_k
         sizes = (config.listener_heads, config.listener_width, config.listener_feed_forward, config.dropout)
-        self.listeners = Listeners(1 + len(EMOTIONS), config.width, *sizes)
+        self.listeners = Listeners(1 + emotions, config.width, *sizes)
         self.meta = Decoder(config.decoder_layers, config.width, config.heads, config.feed_forward, config.dropout)
 
     @property
@@ -216,8 +215,8 @@ class Moel(Trs):
 
     def __init__(self, config: MoelConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
-        self.emotion = nn.Linear(config.width, len(EMOTIONS), bias=False)  # the listeners' keys
-        self.decoder = Panel(config)
+        self.emotion = nn.Linear(config.width, len(self.emotions), bias=False)  # the listeners' keys
+        self.decoder = Panel(config, len(self.emotions))
 
     def understand(
         self,
@@ -260,6 +259,6 @@ class Moel(Trs):
 
     def reasons(self, state: State, row: int) -> dict[str, Any]:
         """The listeners that had most to say, and their shares."""
-        shares, indices = state.fixed.shares[row].topk(3)
+        shares, indices = state.fixed.shares[row].topk(min(3, len(self.emotions)))
         loudest = zip(indices.tolist(), shares.tolist(), strict=True)
-        return {"listeners": {EMOTIONS[index]: round(share, 4) for index, share in loudest if share > 0}}
+        return {"listeners": {self.emotions.labels[index]: round(share, 4) for index, share in loudest if share > 0}}

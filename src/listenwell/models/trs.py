@@ -2,7 +2,8 @@
 
 Vaswani et al. (2017) as Rashkin et al. (2019), MoEL and MIME use it for empathetic dialogue: the context's
 utterances in one sequence behind a CTX token, each position the sum of word, position and speaker
-embeddings; one decoder. `multi-trs` also classifies the speaker's emotion, 32 ways, from the encoded context.
+embeddings; one decoder. `multi-trs` also classifies the speaker's emotion from the encoded context: which of the 32,
+or of another label set (`emotions`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from listenwell.contract import Batch, Controls, Model, Moment, State, Term, Vocabulary, WordPrior
 from listenwell.data.dialogue import ROLES
-from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.labels.sets import label_set
 from listenwell.layers.dropout import dropout
 from listenwell.layers.embedding import WordEmbedding
 from listenwell.layers.loss import packed_cross_entropy
@@ -49,6 +50,8 @@ class TrsConfig:
     """Read and choose words by one table."""
     emotion: bool = False
     """Classify the speaker's emotion from the context: the multi-task transformer."""
+    emotions: str = "emotion"
+    """Which ones: a label set by name, the 32 or another, such as one of the recipe's own `label_sets`."""
     emotion_from: Literal["ctx", "mean"] = "ctx"
     """Classify it from the encoding of CTX, as MIME does, or from the mean over all positions."""
     emotion_dropout: float = 0.0
@@ -71,7 +74,8 @@ class Trs(Model):
         nn.init.normal_(self.speakers.weight, std=0.02)
         self.encoder = Encoder(config.encoder_layers, *sizes)
         self.decoder = Decoder(config.decoder_layers, *sizes)
-        self.emotion = nn.Linear(config.width, len(EMOTIONS)) if config.emotion else None
+        self.emotions = label_set(config.emotions)
+        self.emotion = nn.Linear(config.width, len(self.emotions)) if config.emotion else None
 
     def initialise(self, prior: WordPrior) -> None:
         if prior.vectors is not None and prior.known is not None:
@@ -96,7 +100,7 @@ class Trs(Model):
         return hidden[:, 0] if self.config.emotion_from == "ctx" else mean_over(hidden, mask)
 
     def believe(self, summary: Tensor) -> Tensor:
-        """log p(emotion | context), (batch, 32)."""
+        """log p(emotion | context), (batch, emotions)."""
         assert self.emotion is not None
         return self.emotion(dropout(summary, self.config.emotion_dropout, self.training)).log_softmax(-1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -16,11 +15,11 @@ from torch import Tensor
 
 from listenwell.checkpoint import Checkpoint, HasCheckpoint
 from listenwell.classifiers.label_cache import LABELLER, Labels, Remembered, label_contexts, load_labeller
-from listenwell.contract import Batch, Controls, Model, State, Steps
+from listenwell.contract import Batch, Controls, Direction, Model, State, Steps
 from listenwell.data.batching import EncodingConfig, collate, encode, ordered_batches
-from listenwell.data.dialogue import Dialogue, Example, Talk, Turn, readable
+from listenwell.data.dialogue import Dialogue, Example, LabelPlace, Talk, Turn, readable
 from listenwell.decoding import Decoding, Guided, Hypothesis, decode, paired, stream
-from listenwell.labels.taxonomy import EMOTIONS, LABELS
+from listenwell.labels.sets import LabelSet
 from listenwell.systems.controls import Asked, for_this_call
 from listenwell.systems.reply import Candidate, Reply
 from listenwell.text import Tokenizer, words
@@ -85,6 +84,18 @@ def as_context(talk: Talk, controls: Controls | None = None) -> tuple[Turn, ...]
     return _begun_with(told, turns) if told else turns
 
 
+def as_answer(talk: Talk) -> Turn:
+    """The one listener text that a backward model reads."""
+    turns = Dialogue.from_talk(talk).turns
+    if len(turns) != 1:
+        raise ValueError(
+            f"backward takes one listener text, found {len(turns)} turns: it writes all that came before the text"
+        )
+    if not turns[0].text.strip():
+        raise ValueError("there is nothing to read backwards: the text is empty")
+    return Turn("listener", readable(turns[0].text))
+
+
 def as_contexts(talks: Iterable[Talk], controls: Controls | None = None) -> list[tuple[Turn, ...]]:
     """The turns to reply to, of each conversation."""
     return _each(talks, lambda talk: as_context(talk, controls))
@@ -125,9 +136,17 @@ def draw_number(context: Sequence[Turn]) -> int:
     return int.from_bytes(blake2b(said.encode("utf-8", "replace"), digest_size=8).digest())
 
 
-COMMONEST = 200
-"""How many words of a vocabulary tell its language."""
-HAN = re.compile("[\u4e00-\u9fff]")
+def _item(talk: Talk, controls: Controls | None, direction: Direction) -> Example:
+    """What is read to write in a direction: a context, or the reply that answers one."""
+    if direction == "backward":
+        return Example("", reply=as_answer(talk))
+    return Example("", as_context(talk, controls))
+
+
+def _number(item: Example) -> int:
+    return draw_number(item.context or [turn for turn in [item.reply] if turn is not None])
+
+
 Precision = Literal["", "bf16"]
 """bf16: the layers are computed in half the bits, on machines that do that faster. The choice of words never is."""
 
@@ -162,13 +181,24 @@ class Bot(HasCheckpoint):
         return self.model.takes_label
 
     @property
+    def directions(self) -> tuple[Direction, ...]:
+        """What it can write: the reply to a context and, with "backward", what a reply answers."""
+        return self.model.directions
+
+    @property
+    def emotions(self) -> LabelSet:
+        """The emotions that it tells apart."""
+        return self.model.emotions
+
+    @property
+    def emotion_of(self) -> LabelPlace:
+        """Where the data that it learned from has the emotion: with the dialogue, or with a turn."""
+        return self.checkpoint.meta.get("recipe", {}).get("data", {}).get("emotion_of", "dialogue")
+
+    @property
     def languages(self) -> tuple[str, ...]:
-        """The languages it speaks: those of the commonest words that it was trained on."""
-        tokens = [self.tokenizer.token(index) for index in range(min(COMMONEST, len(self.tokenizer)))]
-        chinese = (
-            self.tokenizer.kind == "word" and sum(HAN.match(token) is not None for token in tokens) > len(tokens) / 2
-        )
-        return ("zh",) if chinese else ("en",)
+        """The languages that it learned from."""
+        return tuple(self.checkpoint.meta.get("languages") or ("en",))
 
     def with_decoding(self, **changes: object) -> Bot:
         """The same model, speaking another way."""
@@ -177,9 +207,11 @@ class Bot(HasCheckpoint):
         return other
 
     def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
+        """The reply to a conversation. With `direction="backward"`, what one listener text may answer."""
         bot, controls = for_this_call(self, controls, named)
-        context = as_context(talk, controls)
-        return bot._replies([context], controls, [draw_number(context)])[0]
+        direction = named.get("direction", "forward")
+        item = _item(talk, controls, direction)
+        return bot._replies([item], controls, [_number(item)], direction=direction)[0]
 
     def replies(
         self,
@@ -190,23 +222,25 @@ class Bot(HasCheckpoint):
         **named: Unpack[Asked],
     ) -> list[Reply]:
         bot, controls = for_this_call(self, controls, named)
-        contexts = as_contexts(talks, controls)
-        return bot._replies(contexts, controls, range(first, first + len(contexts)), done)
+        direction = named.get("direction", "forward")
+        items = _each(talks, lambda talk: _item(talk, controls, direction))
+        return bot._replies(items, controls, range(first, first + len(items)), done, direction)
 
     def _replies(
         self,
-        contexts: Sequence[tuple[Turn, ...]],
+        items: Sequence[Example],
         controls: Controls | None,
         numbers: Sequence[int],
         done: Callable[[int], None] | None = None,
+        direction: Direction = "forward",
     ) -> list[Reply]:
         """`numbers` say what is drawn for each."""
         found: dict[int, Reply] = {}
-        items = self._heard([Example(str(index), context) for index, context in enumerate(contexts)])
+        items = self._heard(items)
         for batch in self._batches(items, tokens=6_000, examples=64):
             drawn = tuple(numbers[row] for row in batch.rows)
             with self._computing():
-                state, steps, begun = self._writing(replace(batch, rows=drawn), controls)
+                state, steps, begun = self._writing(replace(batch, rows=drawn), controls, direction)
                 hypotheses = decode(steps, begun, self.decoding, items=drawn, **self._ends())
             for position, row in enumerate(batch.rows):
                 found[row] = self._explain(hypotheses[position], state, position, items[row].context)
@@ -222,15 +256,18 @@ class Bot(HasCheckpoint):
         What the generator returns at its end is the reply, explained; without candidates, as no other was considered.
         """
         bot, controls = for_this_call(self, controls, named)
-        return bot._stream(as_context(talk, controls), controls)
+        direction = named.get("direction", "forward")
+        return bot._stream(_item(talk, controls, direction), controls, direction)
 
-    def _stream(self, context: tuple[Turn, ...], controls: Controls | None) -> Generator[str, None, Reply]:
-        (item,) = self._heard([Example("0", context)])
+    def _stream(
+        self, item: Example, controls: Controls | None, direction: Direction = "forward"
+    ) -> Generator[str, None, Reply]:
+        (item,) = self._heard([item])
         (batch,) = self._batches([item])
-        number = draw_number(item.context)
+        number = _number(item)
         options = self.decoding.streamed()
         with torch.inference_mode():
-            state, steps, begun = self._writing(replace(batch, rows=(number,)), controls)
+            state, steps, begun = self._writing(replace(batch, rows=(number,)), controls, direction)
         tokens: list[int] = []
         for token in stream(steps, begun, options, item=number, **self._ends()):
             tokens.append(token)
@@ -279,17 +316,19 @@ class Bot(HasCheckpoint):
         for rows in ordered_batches(data.lengths(), examples=examples, tokens=tokens):
             yield collate(data, rows, self.tokenizer.pad)
 
-    def _writing(self, batch: Batch, controls: Controls | None) -> tuple[State, Steps, State]:
+    def _writing(
+        self, batch: Batch, controls: Controls | None, direction: Direction = "forward"
+    ) -> tuple[State, Steps, State]:
         """What the model makes of a batch; what writes the replies, and from which state."""
-        state = self._understand(batch, controls)
+        state = self._understand(batch, controls, direction)
         if not self.decoding.guidance or not self.takes_label or controls is None or controls.label is None:
             return state, self.model, state
-        otherwise = self._understand(batch, replace(controls, label=None))
+        otherwise = self._understand(batch, replace(controls, label=None), direction)
         return state, Guided(self.model, self.decoding.guidance), paired(state, otherwise)
 
-    def _understand(self, batch: Batch, controls: Controls | None) -> State:
+    def _understand(self, batch: Batch, controls: Controls | None, direction: Direction = "forward") -> State:
         generator = torch.Generator().manual_seed(self.decoding.seed)
-        return self.model.understand(batch, controls, generator=generator)
+        return self.model.understand(batch, controls, direction, generator=generator)
 
     def _ends(self) -> dict:
         return {"start": self.tokenizer.start, "end": self.tokenizer.end, "banned": self.tokenizer.banned}
@@ -299,19 +338,19 @@ class Bot(HasCheckpoint):
         emotions: dict[str, float] = {}
         if "emotion" in state.beliefs:
             chances = state.beliefs["emotion"][row].exp().tolist()
-            emotions = dict(sorted(zip(EMOTIONS, chances, strict=True), key=lambda pair: -pair[1]))
+            emotions = dict(sorted(zip(self.emotions, chances, strict=True), key=lambda pair: -pair[1]))
         label = int(state.beliefs["label"][row].argmax()) if "label" in state.beliefs else None
         reasons = self.model.reasons(state, row)
         heard = None
-        if self.labeller is not None:
+        if self.labeller is not None and context:
             names = [turn.label.name if turn.label else None for turn in context]
             reasons = {"heard": names, **reasons}
-            heard = names[-1] if names[-1] in EMOTIONS else None  # an intent is no emotion
+            heard = names[-1] if names[-1] in self.emotions else None  # an intent is no emotion
         return Reply(
             text=candidates[0].text,
             emotion=next(iter(emotions), heard),
             emotions=emotions,
-            label=None if label is None else LABELS[label],
+            label=None if label is None else self.model.label_set.labels[label],
             reasons=reasons,
             candidates=candidates,
             system=self.name,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar
 from listenwell.labels.taxonomy import label_id, unknown_name
 
 if TYPE_CHECKING:
-    from listenwell.contract import Controls
+    from listenwell.contract import Controls, Direction
     from listenwell.decoding import Lean, Rerank
 
 
@@ -38,6 +38,7 @@ class Asked(Written, total=False):
     intent: str | None
     positivity: float | None
     situation: str | None
+    direction: Direction
 
 
 OF_CONTROLS = ("intent", "positivity", "situation")
@@ -67,8 +68,24 @@ def for_this_call(system: S, controls: Controls | None, named: Mapping[str, Any]
     found = asked(system, **told)
     if found is not None and controls is not None:
         raise ValueError(f"{', '.join(told)}: ask by name or by controls, not both")
-    changes = {name: value for name, value in named.items() if name not in OF_CONTROLS}
+    if "direction" in named:
+        check_direction(system, named["direction"])
+    changes = {name: value for name, value in named.items() if name not in (*OF_CONTROLS, "direction")}
     return _speaking(system, changes) if changes else system, found or controls
+
+
+def check_direction(system: Speaks, direction: str) -> None:
+    """Refuses a direction that the system cannot write in, naming those that can."""
+    from typing import get_args
+
+    from listenwell.contract import Direction
+    from listenwell.models import writing
+
+    if direction not in get_args(Direction):
+        raise ValueError(unknown_name("direction", str(direction), get_args(Direction)))
+    if direction not in getattr(system, "directions", ("forward",)):
+        others = ", ".join(writing(direction)) or "none of the models here"
+        raise ValueError(f"{system.name} does not write {direction}, from a reply to what it answers; {others} can")
 
 
 def _speaking(system: S, changes: dict[str, Any]) -> S:

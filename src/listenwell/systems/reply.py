@@ -34,11 +34,12 @@ class Reply:
 
     text: str
     emotion: str | None = None
-    """The emotion it heard, one of the 32; None if the system does not listen for one."""
+    """The emotion it heard, one of those that the system knows: the 32, unless it learned others. None if it does not
+    listen for one."""
     emotions: Mapping[str, float] = field(default_factory=dict)
     """How probable it finds each emotion, likeliest first."""
     label: str | None = None
-    """What it chose to do, one of the 41 labels; None if it does not choose."""
+    """What it chose to do, one of its labels (the 41, unless it learned others); None if it does not choose."""
     reasons: Mapping[str, Any] = field(default_factory=dict)
     """Whatever else explains the reply, by name."""
     candidates: tuple[Candidate, ...] = ()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,11 +14,12 @@ from torch import Tensor
 
 from listenwell.classifiers.label_cache import Labels, label_all
 from listenwell.configuration import ConfigError
-from listenwell.contract import Batch, WordPrior
+from listenwell.contract import Batch, LabelSets, Model, WordPrior
 from listenwell.data import sources
-from listenwell.data.batching import Encoded, collate, encode, epoch_batches
+from listenwell.data.batching import Encoded, Targets, collate, encode, epoch_batches
 from listenwell.data.dialogue import Dialogue, Example, examples
-from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, with_near_name
+from listenwell.labels.sets import EMOTION, LabelSet, label_set, own_label_sets
+from listenwell.labels.taxonomy import with_near_name
 from listenwell.text import Tokenizer, train_tokenizer
 from listenwell.text.lexicon import emotional_words
 from listenwell.training.recipe import DataConfig, Recipe, Stage, Stream
@@ -40,7 +42,7 @@ def _part(data: DataConfig) -> dict[str, str]:
 def read_examples(data: DataConfig, split: str, report: sources.Report | None = None) -> Iterator[Example]:
     for dialogue in read_dialogues(data, split, report):
         for item in examples(dialogue, data.replies_by, data.sides):
-            if not data.labelled or (item.reply is not None and item.reply.label is not None):
+            if not data.labelled or item.label_of(data.label_of) is not None:
                 yield item
 
 
@@ -67,34 +69,48 @@ def encode_split(
     *,
     cut_replies: bool,
     labeller: Labels | None = None,
-    unknown: Counter[str] | None = None,
+    sets: LabelSets | None = None,
+    emotions: Counter[str] | None = None,
 ) -> Encoded:
-    """The examples of a split as ids. Emotions that none of the 32 is named, and so are not learned, are counted in
-    `unknown`."""
+    """The examples of a split as ids of the sets that the data names, or else the model (`sets`).
+
+    The emotions that occur, known or not, are counted in `emotions`.
+    """
     items: Iterable[Example] = read_examples(data, split)
-    if unknown is not None:
-        items = _counted(items, unknown)
+    if emotions is not None:
+        items = _counted(items, data, emotions)
     if labeller is not None:
         items = label_all(items, labeller)
-    encoded = encode(items, tokenizer, recipe.encoding, cut_replies, data.labels)
+    encoded = encode(items, tokenizer, recipe.encoding, cut_replies, targets(recipe, data, sets))
     if not len(encoded):
         raise NothingThereError(f"{data.source}, split {split}: there is no example with {' and '.join(data.sides)}")
     return encoded
 
 
-def _counted(items: Iterable[Example], unknown: Counter[str]) -> Iterator[Example]:
+def targets(recipe: Recipe, data: DataConfig, sets: LabelSets | None = None) -> Targets:
+    """What the labels and emotions of a stream are. `sets` are those of the objective that draws from it."""
+    with own_label_sets(recipe.own_label_sets()):
+        emotions = label_set(data.emotions) if data.emotions else (sets or LabelSets()).emotion or EMOTION
+        return Targets(label_set(data.labels), data.label_of, emotions, data.emotion_of)
+
+
+def _counted(items: Iterable[Example], data: DataConfig, emotions: Counter[str]) -> Iterator[Example]:
     for item in items:
-        if item.emotion is not None and item.emotion.name not in EMOTION_ID:
-            unknown[item.emotion.name] += 1
+        if (emotion := item.label_of(data.emotion_of)) is not None:
+            emotions[emotion.name] += 1
         yield item
 
 
-def unknown_emotions(unknown: Counter[str]) -> str:
-    """What to say of emotions that are not learned, the most frequent first."""
-    most = [f"{number:,} of {with_near_name(name, EMOTIONS)}" for name, number in unknown.most_common(5)]
-    more = ["…"] if len(unknown) > len(most) else []
-    told = ", ".join([*most, *more])
-    return f"{unknown.total():,} examples have an emotion that is none of the 32, which is not learned: {told}"
+def unknown_emotions(emotions: Counter[str], known: LabelSet) -> str | None:
+    """What to say of emotions that are not learned, the most frequent first; None where all are."""
+    unknown = Counter({name: number for name, number in emotions.items() if name not in known})
+    if not unknown:
+        return None
+    most = [f"{number:,} of {with_near_name(name, known)}" for name, number in unknown.most_common(5)]
+    listed = ", ".join([*most, *(["…"] if len(unknown) > len(most) else [])])
+    return (
+        f"{unknown.total():,} examples have an emotion that is none of the {len(known)}, which is not learned: {listed}"
+    )
 
 
 def word_prior(recipe: Recipe, tokenizer: Tokenizer, encoded: Encoded) -> WordPrior:
@@ -232,18 +248,25 @@ class Feed:
 
 
 def feeds(
-    recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, Encoded], labeller: Labels | None = None
+    recipe: Recipe,
+    stage: Stage,
+    tokenizer: Tokenizer,
+    ready: dict[str, Encoded],
+    labeller: Labels | None = None,
+    model: Model | None = None,
 ) -> dict[str, Feed]:
     """The stage's streams, but for those that only optional moves draw from and the data has nothing for.
 
-    `ready` remembers encoded data across stages; `labeller` labels the turns, where the recipe has one.
+    `ready` remembers encoded data across stages; `labeller` labels the turns, where the recipe has one; `model` says
+    which label sets its objectives read.
     """
     streams = stage.streams or {"train": Stream(**vars(recipe.data))}
     needed = {move.stream for move in stage.moves if not move.optional}
     found = {}
     for index, (name, stream) in enumerate(streams.items()):
         try:
-            data = _encoded(recipe, stream, tokenizer, ready, True, labeller)
+            sets = sets_read(model, [move.objective for move in stage.moves if move.stream == name])
+            data = _encoded(recipe, stream, tokenizer, ready, True, labeller, sets)
         except NothingThereError:
             if name in needed:
                 raise
@@ -252,12 +275,23 @@ def feeds(
     return found
 
 
+def sets_read(model: Model | None, objectives: Sequence[str]) -> LabelSets:
+    """The label sets that the objectives of one stream read; the trainer has checked that they agree."""
+    return model.label_sets(objectives[0]) if model is not None and objectives else LabelSets()
+
+
 def encode_valid(
-    recipe: Recipe, stage: Stage, tokenizer: Tokenizer, ready: dict[str, Encoded], labeller: Labels | None = None
+    recipe: Recipe,
+    stage: Stage,
+    tokenizer: Tokenizer,
+    ready: dict[str, Encoded],
+    labeller: Labels | None = None,
+    model: Model | None = None,
 ) -> Encoded:
     """What the stage is validated on: the listeners' replies, as in use, unless it says otherwise."""
     stream = stage.valid or Stream(**{**vars(recipe.data), "split": "valid"})
-    return _encoded(recipe, stream, tokenizer, ready, False, labeller)
+    sets = sets_read(model, [stage.measure or stage.moves[0].objective])
+    return _encoded(recipe, stream, tokenizer, ready, False, labeller, sets)
 
 
 def with_corpus(recipe: Recipe, stream: Stream) -> Stream:
@@ -265,16 +299,25 @@ def with_corpus(recipe: Recipe, stream: Stream) -> Stream:
     if stream.source:
         return stream
     own = recipe.data
+    labels: dict[str, Any] = {
+        name: _said_or(stream, own, name) for name in ("labels", "label_of", "emotions", "emotion_of")
+    }
     return replace(
         stream,
         source=own.source,
         path=own.path,
         clean=stream.clean or own.clean,
         part=own.part,
-        labels=own.labels,
         labelled=stream.labelled or own.labelled,
         leave_out=own.leave_out,
+        **labels,
     )
+
+
+def _said_or(stream: Stream, own: DataConfig, name: str) -> Any:
+    """What the stream says itself, else what the recipe's corpus does."""
+    value = getattr(stream, name)
+    return getattr(own, name) if value == getattr(DataConfig, name) else value
 
 
 def _encoded(
@@ -284,9 +327,12 @@ def _encoded(
     ready: dict[str, Encoded],
     cut: bool,
     labeller: Labels | None,
+    sets: LabelSets,
 ) -> Encoded:
     stream = with_corpus(recipe, stream)
-    key = "|".join(str(getattr(stream, f.name)) for f in fields(DataConfig)) + f"|{cut}"
+    key = "|".join(str(getattr(stream, f.name)) for f in fields(DataConfig)) + f"|{cut}|{sets.emotion}"
     if key not in ready:
-        ready[key] = encode_split(recipe, stream, stream.split, tokenizer, cut_replies=cut, labeller=labeller)
+        ready[key] = encode_split(
+            recipe, stream, stream.split, tokenizer, cut_replies=cut, labeller=labeller, sets=sets
+        )
     return ready[key]

@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 from listenwell.configuration import ConfigError, OptionError, instantiate
 from listenwell.data.batching import EncodingConfig
-from listenwell.data.dialogue import Role, Side
+from listenwell.data.dialogue import LabelPlace, Role, Side
 from listenwell.decoding import Decoding
-from listenwell.labels.polarity import LabelSet
+from listenwell.labels.sets import LabelSet, check_new, label_set, own_label_sets, read_label_sets
 from listenwell.labels.taxonomy import unknown_name
 from listenwell.text import TextConfig
 
@@ -43,10 +43,17 @@ class DataConfig:
     """Cut dialogues at junk turns and leave out duplicates."""
     part: str | None = None
     """Only this part, of a source that has parts, such as edos's mturk."""
-    labels: LabelSet = "emotion-intent"
-    """What the label of a reply is: one of the 41, or its polarity, for a classifier that learns that."""
+    labels: str = "emotion-intent"
+    """The label set that labels are of, by name: the 41, polarity (onto which those of any corpus are mapped), that of
+    a corpus, such as smp, or one of the recipe's own `label_sets`."""
+    label_of: LabelPlace = "reply"
+    """Whose label is learned: the reply's, that of the context's last turn, or the dialogue's."""
+    emotions: str = ""
+    """The label set that emotions are of; the one that the model knows if not given."""
+    emotion_of: LabelPlace = "dialogue"
+    """Whose label is learned as the emotion: the dialogue's, that of the context's last turn, or the reply's."""
     labelled: bool = False
-    """Only examples whose reply has a label."""
+    """Only examples that have a label, where `label_of` says."""
     leave_out: list[str] = field(default_factory=list)
     """The ids of dialogues that are not read."""
 
@@ -223,6 +230,9 @@ class Recipe:
     """Which published row this stands for, as paper/table/system."""
     data: DataConfig = field(default_factory=DataConfig)
     """The corpus: its train split gives the vocabulary, its valid split the criterion."""
+    label_sets: dict[str, Any] = field(default_factory=dict)
+    """Label sets of your own by name: a list of labels, or `labels` and the `polarity` of each. They travel with the
+    trained model."""
     start: str = ""
     """Weights and vocabulary to start from: a run beside this one, a folder, or a trained system by name."""
     vocabulary: str = ""
@@ -249,6 +259,23 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.seed < 0:
             raise ConfigError(f"recipe {self.name}: seed is {self.seed}, expected 0 or more")
+        try:
+            self._check_label_sets()
+        except ValueError as problem:
+            raise ConfigError(f"recipe {self.name}: {problem}") from problem
+
+    def _check_label_sets(self) -> None:
+        sets = self.own_label_sets()
+        check_new(sets)
+        streams = [stream for stage in self.stages for stream in (*stage.streams.values(), stage.valid) if stream]
+        with own_label_sets(sets):
+            for data in (self.data, *streams):
+                for name in filter(None, (data.labels, data.emotions)):
+                    label_set(name)
+
+    def own_label_sets(self) -> dict[str, LabelSet]:
+        """The label sets that the recipe defines."""
+        return read_label_sets(self.label_sets)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

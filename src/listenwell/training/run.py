@@ -17,10 +17,19 @@ from listenwell import __version__, checkpoint, outputs
 from listenwell.checkpoint import Checkpoint, CheckpointError
 from listenwell.classifiers.label_cache import fingerprint
 from listenwell.configuration import ConfigError
-from listenwell.contract import Model
+from listenwell.contract import LabelSets, Model
+from listenwell.data.batching import Encoded
 from listenwell.models import build
 from listenwell.training.curves import draw
-from listenwell.training.data import encode_split, learn_tokenizer, mixed, training_hash, unknown_emotions, word_prior
+from listenwell.training.data import (
+    encode_split,
+    learn_tokenizer,
+    mixed,
+    targets,
+    training_hash,
+    unknown_emotions,
+    word_prior,
+)
 from listenwell.training.display import Display
 from listenwell.training.processes import Precision, Processes
 from listenwell.training.recipe import Recipe, recipe_texts
@@ -167,17 +176,18 @@ def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, proce
             command = f"listenwell calibrate {place if place.is_dir() else find(name)}"
             display.warn(f"parts.{part}: {name} is not calibrated, and this run keeps it as it is; first: {command}")
     tokenizer = learn_tokenizer(recipe) if start is None else start.tokenizer
-    unknown: Counter[str] = Counter()
-    encoded = encode_split(recipe, recipe.data, recipe.data.split, tokenizer, cut_replies=True, unknown=unknown)
-    if unknown:
-        display.warn(unknown_emotions(unknown))
+    emotions: Counter[str] = Counter()
+    encoded = encode_split(recipe, recipe.data, recipe.data.split, tokenizer, cut_replies=True, emotions=emotions)
     torch.manual_seed(recipe.seed)
     choices: dict[str, Any] = dict(recipe.model)
     name = choices.pop("name", None)
     if not isinstance(name, str):
         raise ConfigError(f"recipe {recipe.name}: model needs a name")
     name = name.replace("_", "-")
-    model = build(name, choices, tokenizer.vocabulary)
+    model = build(name, choices, tokenizer.vocabulary, recipe.own_label_sets())
+    known = targets(recipe, recipe.data, LabelSets(emotion=model.emotions)).emotions
+    if warning := unknown_emotions(emotions, known):
+        display.warn(warning)
     if start is None:
         model.initialise(word_prior(recipe, tokenizer, encoded))
     else:
@@ -193,6 +203,7 @@ def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, proce
             "hash": data_hash,
             "examples": len(encoded),
         },
+        "languages": _languages(encoded, start),
         "parameters": size,
         "listenwell": __version__,
         "commit": _commit(),
@@ -204,6 +215,12 @@ def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, proce
         **({} if start is None else {"start": _told(recipe.start, start)}),
     }
     return Checkpoint(name, model, tokenizer, recipe.encoding, recipe.decoding, meta, parts)
+
+
+def _languages(encoded: Encoded, start: Checkpoint | None) -> list[str]:
+    """Of the data, and of what the weights learned from before; the trainer adds those of other streams."""
+    earlier = () if start is None else start.meta.get("languages", ("en",))
+    return list(dict.fromkeys([*(name for name, _ in encoded.languages.most_common()), *earlier]))
 
 
 def _trained(key: str, name: str, recipe: Recipe, folder: Path) -> Checkpoint:

@@ -17,11 +17,11 @@ from listenwell import checkpoint
 from listenwell.checkpoint import Checkpoint
 from listenwell.classifiers.label_cache import LABELLER, remembered
 from listenwell.configuration import ConfigError
-from listenwell.contract import Batch, Moment, Term
+from listenwell.contract import Batch, LabelSets, Moment, Term
 from listenwell.data.batching import Encoded, collate, ordered_batches
 from listenwell.labels.taxonomy import unknown_name
 from listenwell.training.averaging import Average
-from listenwell.training.data import Feed, encode_valid, feeds, with_corpus
+from listenwell.training.data import Feed, encode_valid, feeds, targets, with_corpus
 from listenwell.training.display import Display, Journal, describe
 from listenwell.training.optimizers import Learners, learned
 from listenwell.training.processes import Processes, TrainingError
@@ -123,8 +123,7 @@ class Trainer:
                 self._check_objective(stage, objective, options)
             for optimizer in stage.optimizers.values():
                 learned(self.model, optimizer)
-            for stream in (*stage.streams.values(), stage.valid or Stream()):
-                self._check_labels(stage, with_corpus(self.recipe, stream))
+            self._check_labels(stage)
 
     def _check_objective(self, stage: Stage, name: str, options: dict[str, Any]) -> None:
         objectives = self.model.objectives
@@ -136,18 +135,36 @@ class Trainer:
             if option not in known:
                 raise ConfigError(f"stage {stage.name}: {unknown_name('option', option, known)}")
 
-    def _check_labels(self, stage: Stage, stream: Stream) -> None:
-        known = self.model.label_set
-        if stream.labels != known:
-            place = f"stage {stage.name}, {stream.source}"
-            raise ConfigError(f"{place}: its labels are {stream.labels}, but {self.made.name} knows labels: {known}")
+    def _check_labels(self, stage: Stage) -> None:
+        """Whether each stream, and what is validated on, has labels of the sets that its objectives read."""
+        drawn = [(stage.streams.get(move.stream) or Stream(), move.objective) for move in stage.moves]
+        drawn.append((stage.valid or Stream(), stage.measure or stage.moves[0].objective))
+        read: dict[int, LabelSets] = {}
+        for stream, objective in drawn:
+            sets = self.model.label_sets(objective)
+            self._check_sets(stage, with_corpus(self.recipe, stream), objective, sets)
+            if read.setdefault(id(stream), sets).emotion != sets.emotion and sets.emotion is not None:
+                raise ConfigError(
+                    f"stage {stage.name}: its objectives read emotions of different sets from one stream; "
+                    "give each a stream of its own"
+                )
+
+    def _check_sets(self, stage: Stage, stream: Stream, objective: str, sets: LabelSets) -> None:
+        given = targets(self.recipe, stream, sets)
+        for key, found, wanted in (("labels", given.labels, sets.label), ("emotions", given.emotions, sets.emotion)):
+            if wanted is not None and found != wanted:
+                raise ConfigError(
+                    f"stage {stage.name}, {stream.source}: its {key} are {found.name}, but {objective} of "
+                    f"{self.made.name} knows {key}: {wanted.name}"
+                )
 
     # One stage
 
     def _stage(self, stage: Stage, resume_from: Path | None) -> None:
-        streams = feeds(self.recipe, stage, self.made.tokenizer, self.ready, self.labeller)
+        streams = feeds(self.recipe, stage, self.made.tokenizer, self.ready, self.labeller, self.model)
+        self._note_languages(streams)
         stage = self._possible(stage, streams)
-        self.valid = encode_valid(self.recipe, stage, self.made.tokenizer, self.ready, self.labeller)
+        self.valid = encode_valid(self.recipe, stage, self.made.tokenizer, self.ready, self.labeller, self.model)
         first = streams[stage.moves[0].stream]
         self.learners = Learners(self.model, stage.optimizers)
         if resume_from is not None:
@@ -169,6 +186,11 @@ class Trainer:
         self.place.averaged, self.average = 0, None
         self.learners = None  # the next stage has its own: these would be taken for them by who goes on from here
         self._save()
+
+    def _note_languages(self, streams: dict[str, Feed]) -> None:
+        """What is learned from here is what the system can be expected to speak."""
+        languages = [name for feed in streams.values() for name in feed.data.languages]
+        self.made.meta["languages"] = list(dict.fromkeys([*self.made.meta.get("languages", ()), *languages]))
 
     def _average(self, stage: Stage, resume_from: Path | None) -> Average:
         """Of all that learns in the stage, as far as the run has come."""

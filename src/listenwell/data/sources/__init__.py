@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from listenwell.data.dialogue import Dialogue
 from listenwell.data.relabel import by_polarity
 from listenwell.data.sources.report import Report, SourceError
-from listenwell.labels.polarity import LabelSet
+from listenwell.labels.sets import POLARITY, LabelSet
 from listenwell.labels.taxonomy import unknown_name
 from listenwell.plugins import import_plugin, plugins
 
@@ -71,14 +71,15 @@ def read(
     path: str | Path | None = None,
     split: str | None = None,
     *,
-    labels: LabelSet = "emotion-intent",
+    labels: str | LabelSet = "emotion-intent",
     **options: Any,
 ) -> Iterator[Dialogue]:
     """The dialogues of a named source, or of a .jsonl file given as the name.
 
-    The turns have the source's own labels; `labels="polarity"` maps them onto negative, neutral and positive. `options`
-    go to the source's own `read` (report=, strict=, clean=, language= …).
+    The turns have the source's own labels, whichever set is wanted; `labels="polarity"` alone maps them, onto negative,
+    neutral and positive. `options` go to the source's own `read` (report=, strict=, clean=, language= …).
     """
+    by_mood = labels in (POLARITY, POLARITY.name)
     if len(several := _several(name, path)) > 1:
         # A wrong name is told at the call.
         each = [(part, read(part, None, split, labels=labels, **options)) for part in several]
@@ -86,10 +87,10 @@ def read(
         return (replace(dialogue, id=f"{part}/{dialogue.id}") for part, found in each for dialogue in found)
     source, place = _resolve(name, path)
     given = () if place is None else (place,)
-    if labels == "polarity" and hasattr(source, "read_polarity"):  # its turns have more labels than a Turn holds
+    if by_mood and hasattr(source, "read_polarity"):  # its turns have more labels than a Turn holds
         return source.read_polarity(*given, split=split, **options)
     found = source.read(*given, split=split, **options)
-    return map(by_polarity, found) if labels == "polarity" else found
+    return map(by_polarity, found) if by_mood else found
 
 
 def data_files(

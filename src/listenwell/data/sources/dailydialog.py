@@ -24,13 +24,14 @@ from listenwell.data.sources.dialogue_builder import Builder, taking_turns
 from listenwell.data.sources.empathetic_dialogues import TOLERATED
 from listenwell.data.sources.files import Found, Piece, aligned, choose
 from listenwell.data.sources.report import Report, SourceError
+from listenwell.labels.sets import DAILYDIALOG
 from listenwell.labels.taxonomy import unknown_name
 
 NAME = "dailydialog"
 FOLDER = "dailydialog"
 HOW_TO_GET = "the published archive is http://yanran.li/files/ijcnlp_dailydialog.zip (unpack the archives in it, too)"
 
-EMOTIONS = ("no emotion", "anger", "disgust", "fear", "happiness", "sadness", "surprise")
+EMOTIONS = DAILYDIALOG.labels
 ACTS = ("inform", "question", "directive", "commissive")
 NUMBERED: dict[str, dict[str, str]] = {
     "emotion": {str(number): name for number, name in enumerate(EMOTIONS)},

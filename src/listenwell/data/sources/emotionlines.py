@@ -18,7 +18,7 @@ from listenwell.data.sources import quality
 from listenwell.data.sources.dialogue_builder import Builder, Utterance
 from listenwell.data.sources.files import Found, Piece, choose, json_items
 from listenwell.data.sources.report import Report, SourceError, shorten
-from listenwell.labels.polarity import EMOTIONLINES
+from listenwell.labels.sets import EMOTIONLINES
 
 NAME = "emotionlines"
 FOLDER = "emotionlines"

@@ -18,17 +18,14 @@ from listenwell.data.sources.dialogue_builder import Builder, Utterance
 from listenwell.data.sources.files import Found, Piece, choose, lines
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.labels.polarity import one_polarity
+from listenwell.labels.sets import GOEMOTIONS
 
 NAME = "goemotions"
 FOLDER = "goemotions"
 HOW_TO_GET = "it is published at https://github.com/google-research/google-research/tree/master/goemotions/data"
 
-# The order is that of the published emotions.txt: the numbers in the files count from it.
-LABELS: tuple[str, ...] = (
-    "admiration", "amusement", "anger", "annoyance", "approval", "caring", "confusion", "curiosity", "desire",
-    "disappointment", "disapproval", "disgust", "embarrassment", "excitement", "fear", "gratitude", "grief", "joy",
-    "love", "nervousness", "optimism", "pride", "realization", "relief", "remorse", "sadness", "surprise", "neutral",
-)  # fmt: skip
+LABELS = GOEMOTIONS.labels
+"""In the order of the published emotions.txt: the numbers in the files count from it."""
 
 # Noted
 SEVERAL = "several labels, kept without any"

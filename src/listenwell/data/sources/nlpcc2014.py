@@ -21,7 +21,7 @@ from listenwell.data.sources import quality
 from listenwell.data.sources.dialogue_builder import Builder, Utterance
 from listenwell.data.sources.files import Found, Piece, choose
 from listenwell.data.sources.report import Report, SourceError
-from listenwell.labels.polarity import NLPCC2014
+from listenwell.labels.sets import NLPCC
 
 NAME = "nlpcc2014"
 FOLDER = "nlpcc2014_weibo"
@@ -103,7 +103,7 @@ def label_of(weibo: Weibo, report: Report, found: Found) -> Label | None:
     if not weibo.emotion:
         report.note(NO_LABEL, found.file, weibo.line, excerpt)
         return None
-    if weibo.emotion not in NLPCC2014:
+    if weibo.emotion not in NLPCC:
         report.note(quality.UNKNOWN_LABEL, found.file, weibo.line, weibo.emotion)
     if weibo.second not in ("", NONE, weibo.emotion):
         report.note(SECOND, found.file, weibo.line, f"{weibo.emotion}, {weibo.second}")

@@ -19,7 +19,7 @@ from listenwell.data.sources import quality
 from listenwell.data.sources.dialogue_builder import Builder, Utterance
 from listenwell.data.sources.files import Found, Piece, choose, json_items, lines
 from listenwell.data.sources.report import Report, SourceError, shorten
-from listenwell.labels.polarity import SMP2020_EWECT
+from listenwell.labels.sets import SMP
 
 NAME = "smp2020-ewect"
 FOLDER = "smp2020_ewect"
@@ -84,7 +84,7 @@ def _read(chosen: list[Found], builder: Builder) -> Iterator[Dialogue]:
                 report.note(LOST, found.file, post.line, text)
             if not post.label:
                 report.note(NO_LABEL, found.file, post.line, text)
-            elif post.label not in SMP2020_EWECT:
+            elif post.label not in SMP:
                 report.note(quality.UNKNOWN_LABEL, found.file, post.line, post.label)
             said = [Utterance("speaker", text, post.line, Label(post.label) if post.label else None)]
             name = builder.name(f"{found.stem}-{post.id}", found, post.line)

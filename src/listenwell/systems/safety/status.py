@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
@@ -12,6 +13,9 @@ from listenwell.backbones.locate import SHORT, install_command, packed
 from listenwell.notices import CareWarning, warn_once
 
 DOCTOR = "listenwell doctor says more"
+
+KNOWN_LANGUAGES = ("en", "zh")
+"""Those that the rules of `detector` and the replies of care are written in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,17 @@ def warn_where_rules_serve_alone() -> None:
     status = classifier_status()
     if not status.active:
         warn_once(status.warning, CareWarning)
+
+
+def warn_of_languages(name: str, languages: Iterable[str]) -> None:
+    """Says once per process that a system speaks a language in which no sign of a crisis is recognised."""
+    unknown = [language for language in languages if language not in KNOWN_LANGUAGES]
+    if unknown:
+        warn_once(
+            f"crisis care knows {' and '.join(KNOWN_LANGUAGES)}, but {name} speaks {', '.join(unknown)}: no sign of a "
+            "crisis is recognised in that language",
+            CareWarning,
+        )
 
 
 def is_whole(path: Path) -> bool:

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Dialogue, Example, Talk, Turn
-from listenwell.systems.bot import Likelihoods, System, as_context, as_dialogues
+from listenwell.systems.bot import Likelihoods, System, as_answer, as_context, as_dialogues
 from listenwell.systems.controls import Asked, for_this_call
 from listenwell.systems.reply import Reply
 from listenwell.systems.safety.conversation import sign_in
 from listenwell.systems.safety.other_languages import FixedReply, foreign_care, language_notice, languages_of, trusted
 from listenwell.systems.safety.replies import care_reply
 from listenwell.systems.safety.resources import Resources, load_resources
-from listenwell.systems.safety.status import warn_where_rules_serve_alone
+from listenwell.systems.safety.status import warn_of_languages, warn_where_rules_serve_alone
+
+
+def spoken_by(system: Any) -> tuple[str, ...]:
+    """The languages that a system speaks: English where it does not say."""
+    return tuple(getattr(system, "languages", ("en",)))
+
+
+def _heard(talk: Talk, named: Mapping[str, Any]) -> Dialogue:
+    """The conversation. A text that is read backwards is heard as a person's own: whoever types it may mean it."""
+    return Dialogue.from_texts([as_answer(talk).text]) if _direction(named) else Dialogue.from_talk(talk)
+
+
+def _direction(named: Mapping[str, Any]) -> dict[str, Any]:
+    """For systems that know one direction alone, the usual one is not named."""
+    return {"direction": "backward"} if named.get("direction") == "backward" else {}
 
 
 class Cared:
@@ -30,15 +45,21 @@ class Cared:
     def __init__(self, system: System, resources: Resources | None = None) -> None:
         """With the resources that the environment names, if none are given: see `load_resources`.
 
-        Warns (CareWarning) where the crisis classifier is off.
+        Warns (CareWarning) where the crisis classifier is off, or the system speaks a language that care does not know.
         """
         warn_where_rules_serve_alone()
+        warn_of_languages(system.name, spoken_by(system))
         object.__setattr__(self, "system", system)
         object.__setattr__(self, "resources", resources or load_resources())
 
     @property
     def name(self) -> str:
         return self.system.name
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Those that the system speaks."""
+        return spoken_by(self.system)
 
     def care(self, talk: Talk, controls: Controls | None = None) -> Reply | None:
         """The fixed reply, where one is due: to a sign in what was said or in a situation told before it, or to a
@@ -65,8 +86,8 @@ class Cared:
         is for this reply alone.
         """
         system, controls = for_this_call(self.system, controls, named)
-        talk = Dialogue.from_talk(talk)  # which may be read only once
-        return self.care(talk, controls) or system.reply(talk, controls)
+        talk = _heard(talk, named)  # which may be read only once
+        return self.care(talk, controls) or system.reply(talk, controls, **_direction(named))
 
     def replies(
         self,
@@ -77,13 +98,13 @@ class Cared:
         **named: Unpack[Asked],
     ) -> list[Reply]:
         system, controls = for_this_call(self.system, controls, named)
-        dialogues = as_dialogues(talks)
+        dialogues = [_heard(talk, named) for talk in as_dialogues(talks)]
         found = [self.care(dialogue, controls) for dialogue in dialogues]
         rest = [index for index, reply in enumerate(found) if reply is None]
         if done is not None and len(rest) < len(found):
             done(len(found) - len(rest))
         if rest:  # the system sees only these
-            answers = system.replies([dialogues[index] for index in rest], controls, done, first)
+            answers = system.replies([dialogues[index] for index in rest], controls, done, first, **_direction(named))
             for index, answer in zip(rest, answers, strict=True):
                 found[index] = answer
         return [reply for reply in found if reply is not None]
@@ -96,14 +117,16 @@ class Cared:
         self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
     ) -> Generator[str, None, Reply]:
         system, controls = for_this_call(self.system, controls, named)
-        return self._streamed(system, Dialogue.from_talk(talk), controls)
+        return self._streamed(system, _heard(talk, named), controls, _direction(named))
 
-    def _streamed(self, system: Any, talk: Dialogue, controls: Controls | None) -> Generator[str, None, Reply]:
+    def _streamed(
+        self, system: Any, talk: Dialogue, controls: Controls | None, direction: dict[str, Any]
+    ) -> Generator[str, None, Reply]:
         reply = self.care(talk, controls)
         if reply is not None:
             yield reply.text
             return reply
-        return (yield from system.stream(talk, controls))
+        return (yield from system.stream(talk, controls, **direction))
 
     def __getattr__(self, name: str) -> Any:
         # Only what Cared itself lacks comes here. A copy being made has no system yet.

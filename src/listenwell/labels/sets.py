@@ -1,0 +1,232 @@
+"""Label sets by name: what a label's id counts from, and which polarity each label has.
+
+A set is registered once under its name. The sets of the corpora are here; a program adds its own with `register`, and a
+recipe with its key `label_sets`, in which case a checkpoint's config.json carries the set wherever the model goes:
+
+    label_sets: {mine: [calm, tense]}                                       # in a recipe
+    label_sets: {mine: {labels: [calm, tense], polarity: {tense: negative}}}
+
+Four polarities: "ambiguous" is a feeling that may be either (surprise), "neutral" is none at all. That is finer than
+MIME's two groups of the 32 emotions (`taxonomy.polarity`), which count "surprised" as positive. A label whose polarity
+is not well defined has none: the eight intents are what a reply does, not what is felt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+from listenwell.labels.taxonomy import EMOTIONS, LABELS, NEUTRAL, unknown_name
+from listenwell.labels.taxonomy import polarity as mime_polarity
+
+Polarity = Literal["positive", "negative", "ambiguous", "neutral"]
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """Named labels in the order of their ids."""
+
+    name: str
+    labels: tuple[str, ...]
+    polarity: Mapping[str, Polarity] = field(default_factory=dict)
+    """Of the labels that have one."""
+
+    def __post_init__(self) -> None:
+        if len(self.labels) < 2:
+            raise ValueError(f"label set {self.name}: {len(self.labels)} labels, expected at least 2")
+        if twice := [label for label in self.ids if self.labels.count(label) > 1]:
+            raise ValueError(f"label set {self.name}: the label {twice[0]!r} occurs more than once")
+        for label, polarity in self.polarity.items():
+            if label not in self.ids:
+                raise ValueError(f"label set {self.name}, polarity: {unknown_name('label', label, self.labels)}")
+            if polarity not in get_args(Polarity):
+                raise ValueError(
+                    f"label set {self.name}: {unknown_name(f'polarity of {label}', str(polarity), get_args(Polarity))}"
+                )
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        return {label: index for index, label in enumerate(self.labels)}
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __contains__(self, label: object) -> bool:
+        return label in self.ids
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.labels)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.labels))
+
+    def to_json(self) -> Any:
+        """As a recipe writes it: a list, or with the polarities."""
+        return {"labels": list(self.labels), "polarity": dict(self.polarity)} if self.polarity else list(self.labels)
+
+    @classmethod
+    def from_json(cls, name: str, record: Any) -> LabelSet:
+        labels, polarity = record, {}
+        if isinstance(record, Mapping) and set(record) <= {"labels", "polarity"}:
+            labels, polarity = record.get("labels"), record.get("polarity", {})
+        if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
+            raise ValueError(
+                f"label set {name}: expected a list of labels, or labels: and polarity:, found {record!r}; "
+                "a label that YAML reads as a number or as true needs quotes"
+            )
+        if not isinstance(polarity, Mapping):
+            raise ValueError(f"label set {name}: polarity is {polarity!r}, expected {{label: polarity}}")
+        return cls(name, tuple(labels), dict(polarity))
+
+
+_REGISTERED: dict[str, LabelSet] = {}
+_OWN: ContextVar[Mapping[str, LabelSet]] = ContextVar(
+    "label sets of a recipe or checkpoint", default=MappingProxyType({})
+)
+
+
+def register(labels: LabelSet) -> LabelSet:
+    """Makes a set known by its name; another set under a name that is taken is refused."""
+    known = _REGISTERED.setdefault(labels.name, labels)
+    if known.labels != labels.labels:
+        raise ValueError(
+            f"there is another label set called {labels.name}, with {len(known)} labels; name it otherwise"
+        )
+    return known
+
+
+def label_set(name: str | LabelSet) -> LabelSet:
+    """The set of this name: of the recipe or checkpoint that is being read, else a registered one."""
+    if isinstance(name, LabelSet):
+        return name
+    known = {**_REGISTERED, **_OWN.get()}
+    if name not in known:
+        raise ValueError(
+            unknown_name("label set", name, known) + "; a set of your own is defined by label_sets: in the recipe"
+        )
+    return known[name]
+
+
+@contextmanager
+def own_label_sets(sets: Mapping[str, LabelSet]) -> Iterator[None]:
+    """Inside, these sets are known by their names too. Two checkpoints may each have a set of one name."""
+    token = _OWN.set({**_OWN.get(), **sets})
+    try:
+        yield
+    finally:
+        _OWN.reset(token)
+
+
+def read_label_sets(records: Mapping[str, Any]) -> dict[str, LabelSet]:
+    """The sets that a recipe or a checkpoint defines."""
+    return {name: LabelSet.from_json(name, record) for name, record in records.items()}
+
+
+def check_new(sets: Mapping[str, LabelSet]) -> None:
+    """A recipe may not give a registered set's name to other labels: what is written by that name would be misread."""
+    for labels in sets.values():
+        known = _REGISTERED.get(labels.name, labels)
+        if known.labels != labels.labels:
+            raise ValueError(f"label_sets: {labels.name} is a set of {len(known)} labels already; name it otherwise")
+
+
+def is_built_in(labels: LabelSet) -> bool:
+    """Whether every listenwell knows the set, so that a checkpoint need not carry it."""
+    return labels.name in BUILT_IN and _REGISTERED[labels.name].labels == labels.labels
+
+
+def _set(name: str, labels: str | tuple[str, ...], **groups: str) -> LabelSet:
+    """Labels and groups are written with ", " between."""
+    names = tuple(labels.split(", ")) if isinstance(labels, str) else labels
+    polarities: tuple[Polarity, ...] = get_args(Polarity)
+    grouped = {label: group for group in polarities for label in groups.get(group, "").split(", ") if label}
+    return register(LabelSet(name, names, {label: grouped[label] for label in names if label in grouped}))
+
+
+EMOTION = register(LabelSet("emotion", EMOTIONS, {name: mime_polarity(name) for name in EMOTIONS}))
+"""The 32 emotions of EmpatheticDialogues, in MIME's groups."""
+
+EMOTION_INTENT = register(LabelSet("emotion-intent", LABELS, {**EMOTION.polarity, NEUTRAL: "neutral"}))
+"""The 41 labels of MEED2 and EDOS: the 32 emotions, eight intents, which have no polarity, and neutral."""
+
+POLARITY = _set("polarity", "negative, neutral, positive", negative="negative", neutral="neutral", positive="positive")
+"""What a classifier of polarity tells apart; `data.relabel` maps the labels of a corpus onto it."""
+
+DAILYDIALOG = _set(
+    "dailydialog",
+    "no emotion, anger, disgust, fear, happiness, sadness, surprise",
+    positive="happiness",
+    negative="anger, disgust, fear, sadness",
+    ambiguous="surprise",
+    neutral="no emotion",
+)
+"""DailyDialog and XDailyDialog: Ekman's six, and none, as the files number them."""
+
+EMOTIONLINES = _set(
+    "emotionlines",
+    "neutral, joy, sadness, fear, anger, surprise, disgust, non-neutral",
+    positive="joy",
+    negative="anger, disgust, fear, sadness",
+    ambiguous="surprise, non-neutral",
+    neutral="neutral",
+)
+"""EmotionLines. "non-neutral": the five annotators felt something, but not the same."""
+
+GOEMOTIONS = _set(
+    "goemotions",
+    "admiration, amusement, anger, annoyance, approval, caring, confusion, curiosity, desire, disappointment, "
+    "disapproval, disgust, embarrassment, excitement, fear, gratitude, grief, joy, love, nervousness, optimism, pride, "
+    "realization, relief, remorse, sadness, surprise, neutral",
+    positive=(
+        "admiration, amusement, approval, caring, desire, excitement, gratitude, joy, love, optimism, pride, relief"
+    ),
+    negative=(
+        "anger, annoyance, disappointment, disapproval, disgust, embarrassment, fear, grief, nervousness, remorse, "
+        "sadness"
+    ),
+    ambiguous="confusion, curiosity, realization, surprise",
+    neutral="neutral",
+)
+"""GoEmotions in the order of its emotions.txt, grouped as its authors do (their sentiment_mapping.json)."""
+
+SMP = _set(
+    "smp",
+    "happy, angry, sad, fear, surprise, neutral",
+    positive="happy",
+    negative="angry, fear, sad",
+    ambiguous="surprise",
+    neutral="neutral",
+)
+"""The SMP2020-EWECT evaluation's six."""
+
+NLPCC = _set(
+    "nlpcc",
+    "anger, disgust, fear, happiness, like, sadness, surprise, none",
+    positive="happiness, like",
+    negative="anger, disgust, fear, sadness",
+    ambiguous="surprise",
+    neutral="none",
+)
+"""NLPCC 2014's seven, and none."""
+
+BUILT_IN = frozenset(_REGISTERED)
+
+SET_OF_SOURCE: dict[str, LabelSet] = {
+    "dailydialog": DAILYDIALOG,
+    "xdailydialog": DAILYDIALOG,
+    "edos": EMOTION_INTENT,
+    "empathetic-intents": EMOTION_INTENT,
+    "emotionlines": EMOTIONLINES,
+    "goemotions": GOEMOTIONS,
+    "smp2020-ewect": SMP,
+    "nlpcc2014": NLPCC,
+    "nlpcc2013": NLPCC,
+    "nlpcc-sentences": NLPCC,
+    "weibo-senti": POLARITY,
+}
+"""The set that the labels of a source's turns are of, by the name of the source."""
