@@ -44,13 +44,15 @@ LICENCES = {
 BACKBONES = {"minilm": ("all-MiniLM-L6-v2", "Apache 2.0"), "smollm2": ("SmolLM2-135M-Instruct", "Apache 2.0")}
 """The same of pretrained models."""
 
+LANGUAGES = {"en": "English", "zh": "Chinese"}
+
 TALKS = {
     "purpose": """\
 research on empathetic dialogue, and conversation with somebody curious. It is a program; it is
   not therapy, it can be wrong, and it must not be relied on in a crisis. `load()` puts Care before it, which answers
   signs of a crisis; `listenwell doctor` says whether all of Care is installed.""",
     "limits": """\
-it learned from short English conversations between crowd workers; it knows no facts, forgets
+it learned from short {language} conversations between crowd workers; it knows no facts, forgets
   what it has not been told in this conversation, and tends to common phrases.""",
     "steps": "`listenwell train {recipe}` and `listenwell evaluate`",
 }
@@ -60,7 +62,7 @@ LABELS = {
 research on empathetic dialogue: it labels utterances with emotions and intents. It can be
   wrong, and must not be taken for knowledge of how a person is.""",
     "limits": """\
-it learned from short English lines of crowd workers, and reads one utterance at a time, without
+it learned from short {language} lines of crowd workers, and reads one utterance at a time, without
   what was said before it. Many of the 32 emotions are near to one another.""",
     "steps": "`listenwell train {recipe}`, `listenwell calibrate` and `listenwell evaluate`",
 }
@@ -70,7 +72,7 @@ LISTENS = {
 research on empathetic dialogue: it hears which emotion a dialogue is about, and what people would
   reply with. It can be wrong, and must not be taken for knowledge of how a person is.""",
     "limits": """\
-it learned from short English conversations between crowd workers. Many of the 32 emotions are near
+it learned from short {language} conversations between crowd workers. Many of the 32 emotions are near
   to one another, and the labels of replies that it learned from are a machine's.""",
     "steps": LABELS["steps"],
 }
@@ -80,10 +82,20 @@ POLARITY = {
 research on empathetic dialogue: it tells whether an utterance is negative, neutral or positive.
   It can be wrong, and must not be taken for knowledge of how a person is.""",
     "limits": """\
-it learned from short English texts, and reads one utterance at a time, without what was said
+it learned from short {language} texts, and reads one utterance at a time, without what was said
   before it. Kind words about something sad may count as negative. It gives every text a polarity, also
   one that is not language; an evaluation counts gibberish as neutral, but neither sees whether words stand
   in a sensible order or fit the context.""",
+    "steps": LABELS["steps"],
+}
+
+OTHER_LABELS = {
+    "purpose": """\
+research on empathetic dialogue: it labels utterances. It can be wrong, and must not be taken for
+  knowledge of how a person is.""",
+    "limits": """\
+it learned from short {language} texts, and reads one utterance at a time, without what was said
+  before it.""",
     "steps": LABELS["steps"],
 }
 
@@ -106,7 +118,7 @@ CARD = """\
 - **Trained on:** {data}, {examples:,} examples seen in {minutes:.0f} minutes on {threads}, seed {seed},
   commit {commit}.
 - **Size:** {millions:.1f}M parameters, {stored} in 8 bits with one scale a row.
-- **Known limits:** {limits}
+- **Known limits:** {limits}{other}
 {licence}
 
 ## Scores
@@ -177,7 +189,7 @@ def _told(whole: checkpoint.Checkpoint) -> dict[str, str]:
         return TALKS
     if hasattr(whole.model, "hear"):
         return LISTENS
-    return POLARITY if whole.model.label_set.name == "polarity" else LABELS
+    return {"polarity": POLARITY, "emotion-intent": LABELS}.get(whole.model.label_set.name, OTHER_LABELS)
 
 
 def _card(whole: checkpoint.Checkpoint, name: str, scores: dict[str, Any], when: str) -> str:
@@ -192,7 +204,8 @@ def _card(whole: checkpoint.Checkpoint, name: str, scores: dict[str, Any], when:
     told = _told(whole)
     return CARD.format(
         purpose=told["purpose"],
-        limits=told["limits"],
+        limits=told["limits"].format(language=_spoken(meta)),
+        other=_knows(whole),
         steps=told["steps"].format(recipe=meta["recipe"]["name"]),
         name=name,
         about=known.about.capitalize(),
@@ -210,6 +223,18 @@ def _card(whole: checkpoint.Checkpoint, name: str, scores: dict[str, Any], when:
         when=when,
         precision="with products in bfloat16" if scores.get("about", {}).get("precision") else "in full precision",
     )
+
+
+def _spoken(meta: dict[str, Any]) -> str:
+    """The languages that it learned from, as a card calls them."""
+    return _listed([LANGUAGES.get(code, code) for code in meta.get("languages") or ["en"]])
+
+
+def _knows(whole: checkpoint.Checkpoint) -> str:
+    """What it tells apart, where that is not what most systems do."""
+    own = {one.name: one for one in (whole.model.label_set, whole.model.emotions)}
+    others = [one for name, one in own.items() if name not in ("emotion", "emotion-intent", "polarity")]
+    return "".join(f"\n- **Labels:** {one.name}: {', '.join(one)}." for one in others)
 
 
 def _data(meta: dict[str, Any]) -> str:
