@@ -95,42 +95,6 @@ class Sequence:
         """The decoder's input: `start`, then all tokens but the last."""
         return torch.cat([torch.full_like(self.tokens[:, :1], start), self.tokens[:, :-1]], dim=1)
 
-    def as_source(self, ctx: int, end: int) -> Sequence:
-        """A reply as a context is read: `ctx` in front, its end left out."""
-        kept = self.mask & (self.tokens != end)
-        return Sequence(
-            torch.cat([torch.full_like(self.tokens[:, :1], ctx), self.tokens], dim=1),
-            torch.cat([torch.ones_like(kept[:, :1]), kept], dim=1),
-            torch.cat([self.roles[:, :1], self.roles], dim=1),
-        )
-
-    def as_target(self, ctx: int, mark: int, end: int, pad: int) -> Sequence:
-        """A context as a reply is written: no `ctx`, `mark` wherever another speaker takes over, `end` behind it all.
-
-        A mark and the end belong to the turn that they close.
-        """
-        real = self.mask & (self.tokens != ctx)
-        lengths = real.sum(dim=1)
-        changes = torch.zeros_like(real)
-        changes[:, 1:] = real[:, 1:] & real[:, :-1] & (self.roles[:, 1:] != self.roles[:, :-1])
-        # Each token moves right by the marks before it, and left by what is left out in front.
-        places = (real.cumsum(dim=1) - 1 + changes.cumsum(dim=1)).clamp_min(0)
-        ends = lengths + changes.sum(dim=1)
-        longest = int(ends.max()) + 1
-        rows = torch.arange(len(real), device=real.device)
-        tokens = torch.full((len(real), longest), mark, dtype=self.tokens.dtype, device=real.device)
-        roles = torch.zeros_like(tokens)
-        row_of = rows[:, None].expand_as(real)
-        tokens[row_of[real], places[real]] = self.tokens[real]
-        roles[row_of[real], places[real]] = self.roles[real]
-        # The mark stands right before the first token of the new turn, and has the role of the turn before it.
-        before = changes.roll(-1, dims=1)
-        roles[row_of[changes], places[changes] - 1] = self.roles[before]
-        tokens[rows, ends] = end
-        roles[rows, ends] = roles[rows, (ends - 1).clamp_min(0)]
-        mask = torch.arange(longest, device=real.device) <= ends[:, None]
-        return Sequence(tokens.masked_fill(~mask, pad), mask, roles)
-
     def first(self, positions: int) -> Sequence:
         """The first positions alone."""
         return map_tensors(self, lambda tensor: tensor[:, :positions])

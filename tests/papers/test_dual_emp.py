@@ -227,7 +227,7 @@ def test_the_likelihood_sums_the_consensus_out(model, batch):
 @torch.no_grad()
 def test_the_single_model_has_one_direction_and_one_bound(make, batch):
     model = make("sing-emp")
-    assert model.writes == ("forward",)
+    assert model.directions == ("forward",)
     assert set(model.paired(batch, Moment())) == {"reply", "kl", "emotion", "emotion-accuracy", "information"}
     with pytest.raises(ValueError, match="no backward model"):
         model.understand(batch, direction="backward")

@@ -82,7 +82,7 @@ class Material:
         same_length(replies=self.replies, items=self.items)
 
     @property
-    def resampling(self) -> dict[str, int]:
+    def resampling(self) -> dict[str, Any]:
         """The arguments that every metric with an interval takes."""
         return {"resamples": self.resamples, "seed": self.seed}
 

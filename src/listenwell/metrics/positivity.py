@@ -127,7 +127,7 @@ def _ruled(material: Material) -> dict[str, Any]:
 
 
 def _register(
-    name: str, whose: str, judge: Callable[[Material], dict[str, Any]], needs: list[str], **limits: list[str]
+    name: str, whose: str, judge: Callable[[Material], dict[str, Any]], needs: list[str], **limits: Any
 ) -> None:
     def scored(material: Material, gain: bool) -> Score:
         found = material.shared(name, lambda: judge(material))

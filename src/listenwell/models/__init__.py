@@ -215,7 +215,7 @@ def model_class(name: str) -> type[Model]:
 
 def writing(direction: str) -> list[str]:
     """The names of the models that write in a direction."""
-    return [name for name, one in MODELS.items() if direction in getattr(import_module(one.module), one.cls).directions]
+    return [name for name in all_models() if direction in model_class(name).directions]
 
 
 def build(

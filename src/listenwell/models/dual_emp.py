@@ -192,6 +192,7 @@ class DualEmp(Model):
     """p(reply | context, z), p(context | reply, z) and what z says of the emotion."""
 
     Config = DualEmpConfig
+    directions: tuple[Direction, ...] = ("forward", "backward")
     objectives: ClassVar[Mapping[str, str]] = {
         "paired": "paired",
         "likelihood": "likelihood",
@@ -212,21 +213,18 @@ class DualEmp(Model):
             nn.init.normal_(table.weight, std=0.02 if table is self.speakers else 1.0)
         self.forward_model = DialogueModel(config)
         self.backward_model = DialogueModel(config) if config.dual else None
+        if not config.dual:
+            self.directions = ("forward",)
 
     def model(self, direction: Direction) -> DialogueModel:
         found = self.forward_model if direction == "forward" else self.backward_model
         assert found is not None
         return found
 
-    @property
-    def writes(self) -> tuple[Direction, ...]:
-        """The directions it can write in."""
-        return ("forward", "backward") if self.config.dual else ("forward",)
-
     def initialise(self, prior: WordPrior) -> None:
         if prior.vectors is not None and prior.known is not None:
             self.words.start_from(prior.vectors, prior.known)
-        for direction in self.writes:
+        for direction in self.directions:
             self.words.start_at_unigrams(prior.counts, self.model(direction).decoder)
         self._start_consensus()
 
@@ -281,7 +279,7 @@ class DualEmp(Model):
         generator: torch.Generator | None = None,
     ) -> State:
         """The likeliest z is taken: in use nothing is drawn."""
-        if direction not in self.writes:
+        if direction not in self.directions:
             raise ValueError("sing-emp has no backward model; dual-emp has")
         source = self.source(batch, direction)
         hidden = self.encode(source, direction)
@@ -339,15 +337,15 @@ class DualEmp(Model):
         kl_annealed: float = 0.1,
     ) -> dict[str, Term]:
         """−L1 − L2 + α·L_emo (Eqs 11–13); the weight α is the recipe's."""
-        read = {direction: self.source(batch, direction) for direction in self.writes}
+        read = {direction: self.source(batch, direction) for direction in self.directions}
         hidden = {direction: self.encode(source, direction) for direction, source in read.items()}
         count = float(self.target(batch, "forward").mask.sum())
         rise = anneal(moment.progress, kl_annealed) if self.training else 1.0
         terms: dict[str, Term] = {}
-        for inferred_from in self.writes:  # z from c gives L1, z from y gives L2
+        for inferred_from in self.directions:  # z from c gives L1, z from y gives L2
             log_q = self.model(inferred_from).infer(hidden[inferred_from])
             embedding = self._drawn(log_q, temperature)
-            for direction in self.writes:
+            for direction in self.directions:
                 target = self.target(batch, direction)
                 memory = self.model(direction).decoder.remember(hidden[direction], read[direction].mask, embedding)
                 loss, nll = self.cost(target, memory, direction, smoothing)
@@ -380,7 +378,7 @@ class DualEmp(Model):
         believed = self.emotion(embedding).log_softmax(dim=-1) if self.training else self.believe(log_q)
         felt = classification_terms("emotion", believed, batch.emotion, smoothing)
         loss, accuracy = felt["emotion"], felt["emotion-accuracy"]
-        share = 1 / len(self.writes)
+        share = 1 / len(self.directions)
         mean = log_q.exp().mean(dim=0)
         spread = -(mean * mean.clamp_min(1e-12).log()).sum()
         return {

@@ -18,7 +18,7 @@ from listenwell.data.sources.files import Found, Piece, choose
 from listenwell.data.sources.nlpcc2014 import NONE, SECOND, Weibo, joined_sentences, label_of, weibos
 from listenwell.data.sources.nlpcc_overlap import leak_of_post, leak_of_sentence, scored_files, scored_texts
 from listenwell.data.sources.report import Report
-from listenwell.labels.polarity import NLPCC2014
+from listenwell.labels.sets import NLPCC
 
 NAME = "nlpcc2013"
 FOLDER = "nlpcc2013_weibo"
@@ -84,7 +84,7 @@ def _sentences(weibo: Weibo, scored: dict[str, set[str]], builder: Builder, foun
         if leak is not None:
             builder.refuse(leak, found, weibo.line, text)
             continue
-        if first not in NLPCC2014:
+        if first not in NLPCC.labels:
             builder.report.note(quality.UNKNOWN_LABEL, found.file, weibo.line, first)
         if second not in (NONE, first):
             builder.report.note(SECOND, found.file, weibo.line, f"{first}, {second}")

@@ -22,7 +22,7 @@ from listenwell.data.sources.nlpcc_overlap import (
     scored_texts,
 )
 from listenwell.data.sources.report import Report, SourceError, shorten
-from listenwell.labels.polarity import NLPCC2014
+from listenwell.labels.sets import NLPCC
 
 NAME = SENTENCES
 FOLDER = SENTENCES_FOLDER
@@ -80,7 +80,7 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
         fields = row.rstrip("\r\n").split("\t")
         if not any(fields):
             continue
-        if len(fields) != 2 or fields[0].strip().lower() not in NLPCC2014:
-            expected = f"one of {', '.join(NLPCC2014)}, a tab and a sentence"
+        if len(fields) != 2 or fields[0].strip().lower() not in NLPCC.labels:
+            expected = f"one of {', '.join(NLPCC.labels)}, a tab and a sentence"
             raise SourceError.at(path.name, line, f"{shorten(row.strip())!r}", expected, "correct the line")
         yield line, fields[0].strip().lower(), join_characters(fields[1])
