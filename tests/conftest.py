@@ -19,7 +19,7 @@ from listenwell.data.batching import Encoded, EncodingConfig, encode
 from listenwell.data.dialogue import examples
 from listenwell.data.sources import jsonl, shipped
 from listenwell.decoding import Decoding
-from listenwell.models import build
+from listenwell.models import build, current_model
 from listenwell.text import TextConfig, Tokenizer, backbone_tokenizer, train_tokenizer
 from listenwell.training.recipe import DataConfig, Move, Optimizer, Recipe, Stage, Stream, Validation
 
@@ -63,7 +63,8 @@ def tiny_model(tokenizer: Tokenizer) -> Callable[..., Model]:
     def make(name: str = "multi-trs", **choices: Any) -> Model:
         torch.manual_seed(7)
         sizes = {"width": 16, "heads": 2, "feed_forward": 24, "encoder_layers": 2, "decoder_layers": 2}
-        model = build(name, {**sizes, **choices}, tokenizer.vocabulary)
+        wanted = current_model({"name": name, **sizes, **choices})  # an ablation may be named as one word
+        model = build(wanted.pop("name"), wanted, tokenizer.vocabulary)
         model.initialise(WordPrior(torch.randint(0, 50, (len(tokenizer),))))
         for parameter in model.parameters():
             parameter.data += 0.1 * torch.randn_like(parameter)

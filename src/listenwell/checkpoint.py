@@ -30,7 +30,7 @@ from listenwell.data.batching import EncodingConfig
 from listenwell.data.sources import TOGETHER
 from listenwell.decoding import Decoding
 from listenwell.labels.sets import LabelSet, is_built_in, read_label_sets
-from listenwell.models import build
+from listenwell.models import build, current_model
 from listenwell.outputs import Owner, write_folder
 from listenwell.text import Tokenizer
 
@@ -168,7 +168,7 @@ def load(folder: Path) -> Checkpoint:
     config = read_config(folder)
     try:
         kind, rare_from = config["text"]["kind"], config["text"].get("rare_from")
-        model_config = {**config["model"]}
+        model_config = current_model(config["model"])
         name = model_config.pop("name")
         encoding = instantiate(EncodingConfig, config["encoding"], "encoding")
         decoding = instantiate(Decoding, config["decoding"], "decoding")

@@ -34,12 +34,12 @@ def talking() -> dict[str, str]:
 
 def _what_replies(place: Path) -> str | None:
     """What the system of this folder is; None if it does not reply. One that cannot be read says so when loaded."""
-    from listenwell.models import entry, model_class
+    from listenwell.models import current_model, entry, model_class
 
     try:
-        model = json.loads((place / "config.json").read_text(encoding="utf-8"))["model"]["name"]
+        model = current_model(json.loads((place / "config.json").read_text(encoding="utf-8"))["model"])["name"]
         known, talks = entry(model), model_class(model).talks
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return "unknown"
     if not talks:
         return None

@@ -25,7 +25,8 @@ from listenwell.models import build
 from listenwell.models.writer import PLAIN, Writer
 from listenwell.text import TextConfig, Tokenizer, backbone_tokenizer
 from listenwell.training.optimizers import learned
-from listenwell.training.recipe import Optimizer, Stream, load_recipe
+from listenwell.training.recipe import Optimizer, Stream
+from listenwell.training.recipe_files import load_recipe
 from listenwell.training.run import train
 
 transformers = pytest.importorskip("transformers")

@@ -18,7 +18,7 @@ from listenwell.data.dialogue import ROLES, Example, Turn, examples
 from listenwell.data.sources import jsonl
 from listenwell.decoding import Decoding, decode
 from listenwell.layers.transformer import sinusoids
-from listenwell.models import build
+from listenwell.models import build, current_model
 from listenwell.packing import MOST_BYTES
 from listenwell.text import TextConfig, backbone_tokenizer
 from listenwell.training import load_recipe, run
@@ -57,7 +57,8 @@ def make(pieces, tiny_backbone):
 
     def make(name="bert-joint", **choices):
         torch.manual_seed(7)
-        model = build(name, {"width": 16, "backbone": str(tiny_backbone), **choices}, pieces.vocabulary)
+        wanted = current_model({"name": name, "width": 16, "backbone": str(tiny_backbone), **choices})
+        model = build(wanted.pop("name"), wanted, pieces.vocabulary)
         model.initialise(WordPrior(torch.randint(0, 50, (len(pieces),))))
         for parameter in model.parameters():
             parameter.data += 0.1 * torch.randn_like(parameter)

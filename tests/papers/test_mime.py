@@ -13,11 +13,11 @@ from listenwell.data.batching import EncodingConfig, collate, encode
 from listenwell.data.dialogue import Example, Turn
 from listenwell.decoding import Decoding
 from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, NEGATIVE, POSITIVE
-from listenwell.models import MODELS, mime
+from listenwell.models import RENAMED_MODELS, mime
 from listenwell.models.mime import Mime, MimeConfig
 from listenwell.systems.bot import Bot
 
-NAMES = [name for name in MODELS if name.startswith("mime")]
+NAMES = ["mime", *(name for name in RENAMED_MODELS if name.startswith("mime"))]
 NOISY = [name for name in NAMES if name != "mime-no-stochasticity"]
 MEAN = Controls(latent="mean")
 

@@ -8,7 +8,8 @@ from listenwell.data.dialogue import examples
 from listenwell.data.sources import jsonl, shipped
 from listenwell.text import TextConfig, train_tokenizer
 from listenwell.training import data
-from listenwell.training.recipe import DataConfig, Stream, load_recipe
+from listenwell.training.recipe import DataConfig, Stream
+from listenwell.training.recipe_files import load_recipe
 
 
 @pytest.fixture

@@ -14,18 +14,17 @@ def models(json: bool = False) -> None:
     """
     import json as encoder
 
-    import yaml
     from rich.console import Console
 
     from listenwell.commands.display import table
     from listenwell.models import all_models
     from listenwell.systems.safety.status import classifier_status
-    from listenwell.training.recipe import recipe_texts
+    from listenwell.training.recipe_files import recipe_names, resolved
     from listenwell.weights import card, languages, shipped
 
     known_models = all_models()
     trained, care = shipped(), classifier_status()
-    recipes = {name: yaml.safe_load(text) for name, text in recipe_texts().items()}
+    recipes = {name: resolved(name) for name in recipe_names()}
     # What is trained under a name of its own: a recipe's, or whatever its maker called it.
     others = {name: _about(name, recipes) for name in trained if name not in known_models}
     if json:
@@ -34,8 +33,8 @@ def models(json: bool = False) -> None:
         ]
         known += [{"name": n, "about": about, "paper": "", "trained": True} for n, about in others.items()]
         known = [{**one, "languages": languages(trained[one["name"]]) if one["trained"] else []} for one in known]
-        told = {"systems": known, "recipes": {n: r.get("about", "") for n, r in recipes.items()}}
-        print(encoder.dumps({**told, "crisis_classifier": care.active}))
+        listing = {"systems": known, "recipes": {n: r.get("about", "") for n, r in recipes.items()}}
+        print(encoder.dumps({**listing, "crisis_classifier": care.active}))
         return
     console = Console()
     used = {name: recipe["model"]["name"] for name, recipe in recipes.items()}

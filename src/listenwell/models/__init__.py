@@ -1,4 +1,8 @@
-"""The systems by name. Modules are imported when a model is made, so that listing them costs nothing."""
+"""The models by name. Modules are imported when a model is built, so that listing them costs nothing.
+
+An ablation is not a model of its own: it is a recipe that sets a field of a model's config, such as
+`model: {name: mime, mimicry: false}`.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a model lives, what it is, and the choices its name stands for."""
+    """Where a model's class is, what it does and which paper it is from."""
 
     module: str
     cls: str
     about: str
     paper: str
     choices: dict[str, Any] = field(default_factory=dict)
+    """Fields of the config that the name stands for, where one class serves two published models."""
 
 
 MODELS: dict[str, Entry] = {
@@ -47,46 +52,11 @@ MODELS: dict[str, Entry] = {
         "replies that mimic the speaker's emotion, mixed by polarity",
         "Majumder et al. 2020",
     ),
-    "mime-no-stochasticity": Entry(
-        "listenwell.models.mime",
-        "Mime",
-        "mime without noise in its emotion mixtures",
-        "Majumder et al. 2020, Table 3",
-        {"stochasticity": False},
-    ),
-    "mime-no-mimicry": Entry(
-        "listenwell.models.mime",
-        "Mime",
-        "mime that reads positive and negative apart, never by the speaker's polarity",
-        "Majumder et al. 2020, Table 5",
-        {"mimicry": False},
-    ),
-    "mime-no-grouping": Entry(
-        "listenwell.models.mime",
-        "Mime",
-        "mime with one mixture of all 32 emotions and no mimicry",
-        "Majumder et al. 2020, Table 5",
-        {"mimicry": False, "grouping": False},
-    ),
-    "mime-reply-seen": Entry(
-        "listenwell.models.mime",
-        "Mime",
-        "mime whose posterior sees the reply, that its noise may have something to say",
-        "after Majumder et al. 2020",
-        {"reply_seen": True},
-    ),
     "moel": Entry(
         "listenwell.models.moel",
         "Moel",
         "mixture of 32 empathetic listeners",
         "Lin et al. 2019; baseline of MIME, Dual-Emp",
-    ),
-    "moel-top-k": Entry(
-        "listenwell.models.moel",
-        "Moel",
-        "mixture of the five listeners of the likeliest emotions",
-        "Lin et al. 2019, as its published code is run",
-        {"top_k": 5},
     ),
     "empdg": Entry(
         "listenwell.models.empdg",
@@ -100,13 +70,6 @@ MODELS: dict[str, Entry] = {
         "a forward and a backward model that agree on an emotion, and learn from data without pairs too",
         "Shen et al. 2021",
     ),
-    "sing-emp": Entry(
-        "listenwell.models.dual_emp",
-        "DualEmp",
-        "dual-emp's forward model alone",
-        "Shen et al. 2021, Table 1",
-        {"dual": False},
-    ),
     "dual-vae": Entry(
         "listenwell.models.dual_vae",
         "DualVae",
@@ -118,13 +81,6 @@ MODELS: dict[str, Entry] = {
         "Meed2",
         "transformer that hears a label in every turn and chooses, or is told, the label of its reply",
         "Xie and Pu 2021",
-    ),
-    "meed2-plain": Entry(
-        "listenwell.models.meed2",
-        "Meed2",
-        "meed2 without labels: a plain transformer of the same sizes",
-        "Xie and Pu 2021, Table 3",
-        {"labels": False},
     ),
     "emotion-intent": Entry(
         "listenwell.models.classifier",
@@ -157,20 +113,6 @@ MODELS: dict[str, Entry] = {
         "pretrained encoder for the emotion and recurrent network for the reply, learned together",
         "BERT (JT), Table 1",
     ),
-    "bilstm-joint": Entry(
-        "listenwell.models.bert_joint",
-        "BertJoint",
-        "bert-joint with a Bi-LSTM for the emotion",
-        "BERT (JT), Table 1: Bi-LSTM (JT)",
-        {"emotion_from": "bilstm"},
-    ),
-    "bilstm-attn-joint": Entry(
-        "listenwell.models.bert_joint",
-        "BertJoint",
-        "bert-joint with an attentive Bi-LSTM for the emotion",
-        "BERT (JT), Table 1: Bi-LSTM + Attn (JT)",
-        {"emotion_from": "bilstm-attention"},
-    ),
     "emo-prepend": Entry(
         "listenwell.models.emo_prepend",
         "EmoPrepend",
@@ -193,6 +135,43 @@ def all_models() -> dict[str, Entry]:
 def _of_plugin(plugin: EntryPoint) -> Entry:
     package = plugin.dist.name if plugin.dist is not None else plugin.module
     return Entry(plugin.module, plugin.attr, f"added by {package}", "")
+
+
+RENAMED_MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "mime-no-stochasticity": ("mime", {"stochasticity": False}),
+    "mime-no-mimicry": ("mime", {"mimicry": False}),
+    "mime-no-grouping": ("mime", {"mimicry": False, "grouping": False}),
+    "mime-reply-seen": ("mime", {"reply_seen": True}),
+    "moel-top-k": ("moel", {"top_k": 5}),
+    "sing-emp": ("dual-emp", {"dual": False}),
+    "meed2-plain": ("meed2", {"labels": False}),
+    "bilstm-joint": ("bert-joint", {"emotion_from": "bilstm"}),
+    "bilstm-attn-joint": ("bert-joint", {"emotion_from": "bilstm-attention"}),
+}
+"""Names of models in earlier checkpoints and recipes, with the name and the choices that they stand for."""
+
+
+def current_model(model: Mapping[str, Any]) -> dict[str, Any]:
+    """`name` and choices of a model as they are written now, from a checkpoint or a recipe of any version."""
+    old = str(model.get("name", "")).replace("_", "-")
+    if old not in RENAMED_MODELS:
+        return dict(model)
+    name, choices = RENAMED_MODELS[old]
+    return {**choices, **model, "name": name}
+
+
+def earlier_model(model: Mapping[str, Any]) -> dict[str, Any]:
+    """The reverse, where a model had a name of its own: what the fingerprints of earlier runs were computed from."""
+
+    def fits(name: str, choices: dict[str, Any]) -> bool:
+        return model.get("name") == name and all(key in model and model[key] == choices[key] for key in choices)
+
+    names = [old for old, (name, choices) in RENAMED_MODELS.items() if fits(name, choices)]
+    if not names:
+        return dict(model)
+    old = max(names, key=lambda old: len(RENAMED_MODELS[old][1]))
+    rest = {key: value for key, value in model.items() if key not in RENAMED_MODELS[old][1]}
+    return {**rest, "name": old}
 
 
 def entry(name: str) -> Entry:

@@ -1,4 +1,4 @@
-"""A recipe: data + text + model + stages + decoding. One YAML file a row of a table.
+"""A recipe: data + text + model + stages + decoding. One YAML file per row of a table; see recipe_files.py.
 
 A stage is a round of moves. A move draws a batch from a stream, asks the model for one of its objectives
 on it and steps one optimizer. One move is plain training; a generator's and a discriminator's moves take
@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass, replace
-from importlib import resources
-from pathlib import Path
 from typing import Any, Literal
 
-from listenwell.configuration import ConfigError, OptionError, instantiate
+from listenwell.configuration import ConfigError
 from listenwell.data.batching import EncodingConfig
 from listenwell.data.dialogue import LabelPlace, Role, Side
 from listenwell.decoding import Decoding
 from listenwell.labels.sets import LabelSet, check_new, label_set, own_label_sets, read_label_sets
 from listenwell.labels.taxonomy import unknown_name
+from listenwell.models import current_model, earlier_model
 from listenwell.text import TextConfig
 
 
@@ -257,6 +256,7 @@ class Recipe:
     """Of weights, batches and dropout."""
 
     def __post_init__(self) -> None:
+        self.model = current_model(self.model)
         if self.seed < 0:
             raise ConfigError(f"recipe {self.name}: seed is {self.seed}, expected 0 or more")
         try:
@@ -282,90 +282,23 @@ class Recipe:
 
     def fingerprint(self) -> str:
         """Changes when anything does that shapes the training: resuming under another recipe is refused."""
-        shaping = {key: value for key, value in _said(self).items() if key not in ("about", "row", "decoding")}
+        shaping = {key: value for key, value in _not_default(self).items() if key not in ("about", "row", "decoding")}
+        shaping["model"] = earlier_model(shaping["model"])  # a run that was begun under that name can be resumed
         return hashlib.sha256(json.dumps(shaping, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def _said(value: Any) -> Any:
+def _not_default(value: Any) -> Any:
     """Plain data without what is as it is by default: a field that a later version adds changes no recipe."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _said(getattr(value, f.name)) for f in fields(value) if getattr(value, f.name) != _default(f)}
+        return {
+            f.name: _not_default(getattr(value, f.name)) for f in fields(value) if getattr(value, f.name) != _default(f)
+        }
     if isinstance(value, dict):
-        return {key: _said(item) for key, item in value.items()}
+        return {key: _not_default(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_said(item) for item in value]
+        return [_not_default(item) for item in value]
     return value
 
 
 def _default(f: Field[Any]) -> Any:
     return f.default_factory() if f.default_factory is not MISSING else f.default
-
-
-def recipe_texts() -> dict[str, str]:
-    """The recipes inside the package as YAML, by name."""
-    folder = resources.files("listenwell").joinpath("recipes")
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".yaml")), key=lambda file: file.name)
-    return {file.name.removesuffix(".yaml"): file.read_text(encoding="utf-8") for file in files}
-
-
-def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
-    """A shipped recipe by name or a YAML file, with changes such as "stages.0.epochs=2" applied."""
-    import yaml
-
-    try:
-        data = yaml.safe_load(_recipe_text(name_or_path))
-    except yaml.YAMLError as problem:
-        mark = getattr(problem, "problem_mark", None)
-        line = f" line {mark.line + 1}" if mark else ""
-        told = getattr(problem, "problem", None) or str(problem).splitlines()[0]
-        raise OptionError(f"{name_or_path}{line}: not YAML: {told}") from problem
-    if not isinstance(data, Mapping):
-        raise OptionError(f"{name_or_path}: a recipe is a mapping, found {type(data).__name__}")
-    data = dict(data)
-    for change in changes:
-        _apply(data, change)
-    return instantiate(Recipe, data, f"recipe {name_or_path}")
-
-
-def _recipe_text(name_or_path: str) -> str:
-    path = Path(name_or_path)
-    if path.suffix in (".yaml", ".yml"):
-        if not path.is_file():
-            raise OptionError(f"{path}: {'is a folder' if path.is_dir() else 'no such recipe file'}")
-        try:
-            return path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as problem:
-            found = f"the byte 0x{problem.object[problem.start]:02x} at position {problem.start + 1}"
-            raise OptionError(f"{path}: {found}, expected UTF-8; save the file as UTF-8") from problem
-    shipped, name = recipe_texts(), name_or_path.replace("_", "-")
-    if name in shipped:
-        return shipped[name]
-    if path.is_file():
-        raise OptionError(f"{path}: expected a recipe file that ends in .yaml")
-    raise OptionError(unknown_name("recipe", name_or_path, shipped) + ", or a path to a .yaml file")
-
-
-def _apply(data: dict[str, Any], change: str) -> None:
-    """Sets one value by its dotted path; list items by number."""
-    import yaml
-
-    path, separator, value = change.partition("=")
-    if not separator:
-        raise OptionError(f"a change reads key.key=value, found {change!r}")
-    *parents, last = path.split(".")
-    place: Any = data
-    for key in parents:
-        try:
-            place = place[int(key)] if isinstance(place, list) else place.setdefault(key, {})
-        except (ValueError, IndexError) as problem:
-            raise OptionError(f"--set {change}: {key!r} is not one of the {len(place)} items there") from problem
-        if not isinstance(place, dict | list):
-            raise OptionError(f"--set {change}: {key!r} holds a single value, nothing below it can be set")
-    try:
-        found = yaml.safe_load(value)
-    except yaml.YAMLError as problem:
-        raise OptionError(f"--set {change}: {value!r} is no YAML value") from problem
-    try:
-        place[int(last) if isinstance(place, list) else last] = found
-    except (ValueError, IndexError) as problem:
-        raise OptionError(f"--set {change}: {last!r} is not one of the {len(place)} items there") from problem

@@ -32,7 +32,8 @@ from listenwell.training.data import (
 )
 from listenwell.training.display import Display
 from listenwell.training.processes import Precision, Processes
-from listenwell.training.recipe import Recipe, recipe_texts
+from listenwell.training.recipe import Recipe
+from listenwell.training.recipe_files import recipe_names
 from listenwell.training.resume import Place, read_place, read_training
 from listenwell.training.trainer import Trainer
 from listenwell.weights import find
@@ -229,7 +230,7 @@ def _trained(key: str, name: str, recipe: Recipe, folder: Path) -> Checkpoint:
     try:
         return checkpoint.load(find(beside if beside.is_dir() else name))
     except ValueError as problem:
-        hint = f"; is it trained yet? listenwell train {name}" if name in recipe_texts() else ""
+        hint = f"; is it trained yet? listenwell train {name}" if name in recipe_names() else ""
         raise ConfigError(f"recipe {recipe.name}, {key}: {problem}{hint}") from problem
 
 
