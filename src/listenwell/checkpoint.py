@@ -65,6 +65,10 @@ class Checkpoint:
     parts: dict[str, Checkpoint] = field(default_factory=dict)
     """What the system needs beside its model, by name."""
 
+    def __post_init__(self) -> None:
+        # Here and not where checkpoints are made, so that no way of making one leaves a model without its parts.
+        self.model.attach(self.parts)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as it is saved: what a model borrows is found again where it is unpickled."""
         state = (learned_weights(self.model), self.tokenizer, self.encoding, self.decoding, self.meta, self.parts)

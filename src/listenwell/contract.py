@@ -321,6 +321,14 @@ class Model(nn.Module):
     def borrow(self) -> None:
         """Takes the borrowed weights from where the backbone is. Called when a checkpoint is read."""
 
+    def attach(self, parts: Mapping[str, Any]) -> None:
+        """Hands the model the trained parts of its checkpoint, by name, such as a labeller: each has a `model` and a
+        `tokenizer`. Called after the model is built or loaded, with no parts too; calling it again must change nothing.
+
+        A part is not the model's own: it is neither learned nor saved with its weights, so do not register it as a
+        submodule (keep it in a tuple or a dict). Nothing is read from files here.
+        """
+
     def forward(self, name: str, batch: Batch, moment: Moment, **options: Any) -> dict[str, Term]:
         """An objective, called as a module is: what wraps a model for many processes hooks in here."""
         return self.objective(name, batch, moment, **options)

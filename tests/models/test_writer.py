@@ -576,7 +576,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(tiny_recipe, tiny_stage
 
     def stop(self: Any) -> None:
         save(self)
-        saved.append(self.place.update)
+        saved.append(self.state.update)
         if len(saved) == 1:
             raise trainer.Interrupted
 

@@ -20,7 +20,7 @@ from listenwell.systems.bot import Bot
 from listenwell.training import load_recipe, run, trainer
 from listenwell.training.display import read_journal
 from listenwell.training.optimizers import learned
-from listenwell.training.resume import read_place
+from listenwell.training.resume import read_run_state
 from listenwell.training.trainer import Trainer
 
 SIZES = {
@@ -607,7 +607,7 @@ def test_a_run_stopped_amid_the_adversarial_rounds_ends_as_one_unbroken(
     update = Trainer._update
 
     def stopping(self, *arguments):
-        if self.place.update == number:
+        if self.state.update == number:
             raise Stopped
         return update(self, *arguments)
 
@@ -615,7 +615,7 @@ def test_a_run_stopped_amid_the_adversarial_rounds_ends_as_one_unbroken(
         patched.setattr(Trainer, "_update", stopping)
         with pytest.raises(Stopped):
             run.train(recipe, tmp_path / "broken", quiet=True, save_every=0.0)
-    place = read_place(tmp_path / "broken" / "last")
+    place = read_run_state(tmp_path / "broken" / "last")
     assert (place.stage, place.rounds) == (1, (number - FIRST) // 2)
     run.train(recipe, tmp_path / "broken", quiet=True, resume=True)
     for name in ("best/model.safetensors", "last/model.safetensors", "last/training.safetensors"):

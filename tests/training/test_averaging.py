@@ -8,7 +8,7 @@ from listenwell.configuration import ConfigError
 from listenwell.training import run
 from listenwell.training.display import read_journal
 from listenwell.training.recipe import Stage
-from listenwell.training.resume import read_mean, read_place
+from listenwell.training.resume import read_mean, read_run_state
 from listenwell.training.trainer import Trainer
 
 
@@ -42,11 +42,11 @@ def watched(monkeypatch, number=None):
     update, noted = Trainer._update, []
 
     def watch(self, *arguments):
-        if self.place.update == number:
+        if self.state.update == number:
             raise Stopped
         done = update(self, *arguments)
         now = {name: p.detach().clone() for name, p in self.model.named_parameters()}
-        noted.append((self.place.seen + done, now))
+        noted.append((self.state.seen + done, now))
         return done
 
     monkeypatch.setattr(Trainer, "_update", watch)
@@ -83,10 +83,10 @@ def test_a_run_that_stops_has_the_same_mean_in_the_end(recipe, tmp_path, monkeyp
         with pytest.raises(Stopped):
             run.train(recipe(), tmp_path / "broken", quiet=True, save_every=0.0)
     last = tmp_path / "broken" / "last"
-    begun = read_place(last).stage == 0  # behind the stage nothing of its mean is left
+    begun = read_run_state(last).stage == 0  # behind the stage nothing of its mean is left
     averaged = sum(seen > 0.6 * 96 for seen, _ in noted) if begun else 0
     assert (averaged > 0) == (number in (9, 12))
-    assert read_place(last).averaged == averaged
+    assert read_run_state(last).averaged == averaged
     assert bool(read_mean(last)) == bool(averaged)
     broken = run.train(recipe(), tmp_path / "broken", quiet=True, resume=True)
     assert all(torch.equal(value, weights(broken)[name]) for name, value in weights(unbroken).items())

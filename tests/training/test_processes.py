@@ -21,7 +21,7 @@ from listenwell.data.batching import collate
 from listenwell.training import load_recipe, run
 from listenwell.training.display import read_journal
 from listenwell.training.processes import Processes, TrainingError
-from listenwell.training.resume import read_place
+from listenwell.training.resume import read_run_state
 from listenwell.training.signals import stop_on_signal
 
 RECIPE = {
@@ -103,10 +103,10 @@ def test_the_loss_of_a_worker_is_told_and_the_run_goes_on_from_its_checkpoint(re
     assert started.returncode != 0
     assert "another of the 2 processes does not answer" in said, said
     assert "launch again with --resume" in said
-    assert 0 < read_place(tmp_path / "two" / "last").update < 50, "it was cut off in the middle"
+    assert 0 < read_run_state(tmp_path / "two" / "last").update < 50, "it was cut off in the middle"
     code, said = launch(recipe, tmp_path / "two", "--resume")
     assert code == 0, said
-    assert "going on from" in said
+    assert "resuming from" in said
     train_alone(recipe, tmp_path / "one")
     assert validations(tmp_path / "two") == pytest.approx(validations(tmp_path / "one"), abs=1e-4)
 

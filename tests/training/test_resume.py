@@ -19,7 +19,7 @@ from listenwell.configuration import ConfigError
 from listenwell.decoding import Decoding
 from listenwell.training import load_recipe, run, trainer
 from listenwell.training.display import read_journal
-from listenwell.training.resume import Place, read_place, read_state, write_state
+from listenwell.training.resume import RunState, read_run_state, read_state, write_state
 from listenwell.training.trainer import Interrupted, Trainer, TrainingError
 
 FIRST, UPDATES = 5, 23
@@ -68,7 +68,7 @@ def unbroken(recipe, tmp_path_factory):
         patched.setattr(run, "draw", lambda folder: None)
         patched.setattr(trainer, "LOG_EVERY", LOG_EVERY)
         run.train(recipe, folder, quiet=True)
-    assert read_place(folder / "last").update == UPDATES
+    assert read_run_state(folder / "last").update == UPDATES
     return folder
 
 
@@ -93,7 +93,7 @@ def at_update(monkeypatch, number, act):
     update, done = Trainer._update, []
 
     def watched(self, *arguments):
-        if self.place.update == number and not done:
+        if self.state.update == number and not done:
             done.append(number)
             act()
         return update(self, *arguments)
@@ -183,7 +183,7 @@ def test_ctrl_c_saves_what_was_learned_and_the_run_goes_on_from_there(
             run.train(recipe, folder, quiet=True)
     assert signal.getsignal(sent) is handler
     round_ends = number + 1 if number < FIRST else FIRST + 3 * ((number - FIRST) // 3 + 1)
-    assert read_place(folder / "last").update == round_ends
+    assert read_run_state(folder / "last").update == round_ends
     run.train(recipe, folder, resume=True, quiet=True)
     assert_same_end(folder, unbroken)
 
@@ -203,7 +203,7 @@ def test_a_second_ctrl_c_stops_at_once_and_leaves_the_last_checkpoint(recipe, un
                 run.train(recipe, folder, quiet=True)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert read_place(folder / "last").update <= 8
+    assert read_run_state(folder / "last").update <= 8
     run.train(recipe, folder, resume=True, quiet=True)
     assert_same_end(folder, unbroken)
 
@@ -249,7 +249,7 @@ os.rename = killing
 WAITS_FOR_A_SIGNAL = """
 update = trainer.Trainer._update
 def waiting(self, *arguments):
-    if self.place.update == 4:
+    if self.state.update == 4:
         print("ready", flush=True)
         sys.stdin.readline()
     return update(self, *arguments)
@@ -275,7 +275,7 @@ def test_a_process_killed_in_the_midst_of_writing_loses_nothing(recipe, unbroken
     folder = tmp_path / "run"
     with child(recipe, folder, tmp_path, KILLED_WHILE_RENAMING) as process:
         assert process.wait(timeout=120) == -signal.SIGKILL
-    assert not (folder / "last").exists() or read_place(folder / "last").update < UPDATES
+    assert not (folder / "last").exists() or read_run_state(folder / "last").update < UPDATES
     run.train(recipe, folder, resume=True, quiet=True)
     assert_same_end(folder, unbroken)
 
@@ -288,7 +288,7 @@ def test_a_process_that_gets_ctrl_c_saves_and_goes_on_in_another(recipe, unbroke
         # It goes on when it reads a line, and by then the signal is there.
         said, _ = process.communicate("go on\n", timeout=120)
         assert (said, process.returncode) == ("interrupted\n", 0)
-    assert read_place(folder / "last").update == 5
+    assert read_run_state(folder / "last").update == 5
     run.train(recipe, folder, resume=True, quiet=True)
     assert_same_end(folder, unbroken)
 
@@ -304,7 +304,7 @@ def stopped(recipe, tmp_path, monkeypatch):
         at_update(patched, 11, stop)
         with pytest.raises(Stopped):
             run.train(recipe, folder, quiet=True, save_every=0.0)
-    assert [read_place(folder / name).update for name in ("previous", "last")] == [8, 11]
+    assert [read_run_state(folder / name).update for name in ("previous", "last")] == [8, 11]
     return folder
 
 
@@ -347,7 +347,7 @@ def test_another_recipe_or_other_data_refuse_to_go_on(recipe, tiny_recipe, stopp
     for wrong in (tiny_recipe(), changed):
         with pytest.raises(ConfigError, match=rf"{stopped} was begun with another recipe or other data"):
             run.train(wrong, stopped, resume=True, quiet=True)
-    assert read_place(stopped / "last").update == 11
+    assert read_run_state(stopped / "last").update == 11
 
 
 def test_a_run_that_is_at_its_end_stays_as_it_is(recipe, unbroken, tmp_path):
@@ -416,7 +416,7 @@ def test_a_stop_while_the_decoding_is_written_leaves_the_run_whole(recipe, unbro
 
 def test_to_go_on_where_nothing_is_begins(tiny_recipe, tmp_path):
     run.train(tiny_recipe(), tmp_path / "run", resume=True, quiet=True)
-    assert read_place(tmp_path / "run" / "last").finished
+    assert read_run_state(tmp_path / "run" / "last").finished
 
 
 def test_a_run_stopped_before_its_first_checkpoint_begins_anew(recipe, unbroken, tmp_path, monkeypatch):
@@ -460,7 +460,7 @@ def test_optimizers_and_random_numbers_come_back(tmp_path):
     optimizer, parameters = optimizer_of(3, 4)
     learn(optimizer, parameters)
     torch.manual_seed(11)
-    place = Place("f", update=3, sums={"reply": [1.1, 2.0]})
+    place = RunState("f", update=3, sums={"reply": [1.1, 2.0]})
     write_state(tmp_path, place, {"a/b": optimizer, "idle": optimizer_of(2)[0]}, [torch.get_rng_state()])
     numbers = torch.rand(5)
     learn(optimizer, parameters)
@@ -468,14 +468,14 @@ def test_optimizers_and_random_numbers_come_back(tmp_path):
     read_state(tmp_path, {"a/b": other, "idle": optimizer_of(2)[0]})
     assert torch.equal(torch.rand(5), numbers)
     assert other.state[others[0]]["step"].item() == 1
-    assert read_place(tmp_path) == Place("f", update=3, sums={"reply": [1.1, 2.0]})
+    assert read_run_state(tmp_path) == RunState("f", update=3, sums={"reply": [1.1, 2.0]})
     assert {path.name for path in tmp_path.iterdir()} == {"training.safetensors", "training.json"}
 
 
 def test_a_state_of_other_optimizers_is_told(tmp_path):
     optimizer, parameters = optimizer_of(3)
     learn(optimizer, parameters)
-    write_state(tmp_path, Place("f"), {"main": optimizer}, [torch.get_rng_state()])
+    write_state(tmp_path, RunState("f"), {"main": optimizer}, [torch.get_rng_state()])
     with pytest.raises(CheckpointError, match=r"training\.safetensors: an optimizer 'main' that the recipe does not"):
         read_state(tmp_path, {"other": optimizer})
 
@@ -483,4 +483,4 @@ def test_a_state_of_other_optimizers_is_told(tmp_path):
 def test_a_place_of_another_version_is_told(tmp_path):
     (tmp_path / "training.json").write_text('{"fingerprint": "f", "epoch": 3}')
     with pytest.raises(CheckpointError, match=r"training\.json: not written by this version .*epoch"):
-        read_place(tmp_path)
+        read_run_state(tmp_path)

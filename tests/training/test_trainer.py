@@ -17,7 +17,7 @@ from listenwell.training import run, trainer
 from listenwell.training.display import read_journal
 from listenwell.training.optimizers import Learners
 from listenwell.training.recipe import Optimizer
-from listenwell.training.resume import read_place
+from listenwell.training.resume import read_run_state
 from listenwell.training.schedule import rate
 from listenwell.training.trainer import Trainer, TrainingError
 
@@ -77,7 +77,7 @@ def test_a_tiny_model_learns_from_the_shipped_corpus(tiny_recipe, tiny_stage, tm
     assert whole.meta["validation"]["reply"] == min(valid)
     assert whole.meta["recipe"]["name"] == "tiny"
     assert whole.meta["seed"] == 1
-    assert read_place(tmp_path / "run" / "last").finished
+    assert read_run_state(tmp_path / "run" / "last").finished
 
 
 def test_the_same_recipe_gives_the_same_weights_and_another_seed_others(tiny_recipe, tmp_path):
@@ -107,7 +107,7 @@ def test_the_rate_of_every_update_is_the_schedules(tiny_recipe, tiny_stage, tmp_
     found = []
     spy(
         monkeypatch,
-        lambda self, *_: found.append((self.place.seen, self.learners.rates()["rate-main"])),
+        lambda self, *_: found.append((self.state.seen, self.learners.rates()["rate-main"])),
     )
     fit(tiny_recipe(stages=[tiny_stage(optimizers={"main": options})]), tmp_path / "run")
     assert len(found) > 10
@@ -231,7 +231,7 @@ SITUATIONS = {
 
 def test_situations_teach_beside_the_replies_in_one_step(tiny_recipe, tiny_stage, tmp_path):
     fit(tiny_recipe(stages=[tiny_stage(**SITUATIONS)]), tmp_path / "run")
-    place = read_place(tmp_path / "run" / "last")
+    place = read_run_state(tmp_path / "run" / "last")
     assert place.update % 2 == 0
     assert place.total_seen > 96 + 4 * 10
     learned = journal(tmp_path / "run", "train")[-1]
@@ -246,7 +246,7 @@ def test_an_optional_move_is_left_out_where_the_data_has_nothing_for_it(tiny_rec
     jsonl.write(kept[::40], corpus)
     data = {"source": str(corpus)}
     run.train(tiny_recipe(data=data, stages=[tiny_stage(**SITUATIONS)]), tmp_path / "without")
-    assert "joint: the data has nothing for situations; going on without" in capsys.readouterr().err
+    assert "joint: the data has no examples for situations; training without them" in capsys.readouterr().err
     fit(tiny_recipe(data=data), tmp_path / "plain")
     assert same(weights(tmp_path / "without" / "last"), weights(tmp_path / "plain" / "last"))
     needed = {**SITUATIONS, "moves": [{**move, "optional": False} for move in SITUATIONS["moves"]]}
@@ -480,7 +480,7 @@ def test_a_loss_that_is_no_number_stops_and_names_its_batch(tiny_recipe, tmp_pat
     assert "The last checkpoint is untouched" in message
     last = checkpoint.load(tmp_path / "run" / "last")
     assert all(parameter.isfinite().all() for parameter in last.model.parameters())
-    assert read_place(tmp_path / "run" / "last").update == 7
+    assert read_run_state(tmp_path / "run" / "last").update == 7
 
 
 def test_a_gradient_that_is_no_number_moves_nothing(tiny_recipe, tmp_path, monkeypatch):
@@ -524,7 +524,7 @@ def test_a_full_disk_is_warned_of_and_the_run_goes_on(tiny_recipe, tmp_path, mon
     found = weights(fit(tiny_recipe(), tmp_path / "run"))
     said = capsys.readouterr().err
     assert said.count("warning: checkpoint not written ([Errno 28] No space left on device)") == 3
-    assert "the one before it is whole, going on" in said
+    assert "the one before it is whole; training continues" in said
     assert same(found, expected)
 
 

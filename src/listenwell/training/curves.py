@@ -13,7 +13,7 @@ def draw(folder: Path) -> Path | None:
         from matplotlib.figure import Figure
     except ImportError:
         return None
-    records = read_journal(folder / "log.jsonl")
+    records = [record for record in read_journal(folder / "log.jsonl") if record["kind"] in ("train", "valid")]
     apart = {"kind", "update", "stage", "examples", "speed", "seconds"}
     names = [name for name in _names(records) if name not in apart and not name.startswith("rate-")]
     if not names:

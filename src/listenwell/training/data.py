@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +33,8 @@ class NothingThereError(ConfigError):
 
 def read_dialogues(data: DataConfig, split: str, report: sources.Report | None = None) -> Iterator[Dialogue]:
     options = {**({"clean": True} if data.clean else {}), **_part(data)}
-    found = sources.read(data.source, data.path, split, labels=data.labels, report=report, **options)
-    return (dialogue for dialogue in found if dialogue.id not in data.leave_out) if data.leave_out else found
+    dialogues = sources.read(data.source, data.path, split, labels=data.labels, report=report, **options)
+    return (dialogue for dialogue in dialogues if dialogue.id not in data.leave_out) if data.leave_out else dialogues
 
 
 def _part(data: DataConfig) -> dict[str, str]:
@@ -59,6 +61,45 @@ def training_hash(recipe: Recipe) -> str:
     """Of the training file's bytes: the same weights come only from the same data."""
     data = recipe.data
     return sources.data_hash(sources.data_files(data.source, data.path, data.split, **_part(data)))
+
+
+def input_files(recipe: Recipe) -> dict[str, Path | Traversable]:
+    """Every file that the run reads: of all streams, of validation, the vocabulary, the vectors and the lexicon.
+
+    The key says what a file is and not where: a corpus may be in another folder when the run is resumed. What is not
+    there is left out: whoever reads it says so, and a run that is resumed needs no vectors any more.
+    """
+    files: dict[str, Path | Traversable] = {}
+    for data in _inputs(recipe):
+        with suppress(OSError, ValueError):
+            for file in sources.data_files(data.source, data.path, data.split, **_part(data)):
+                _add(files, f"{Path(data.source).name} {data.split}: {file.name}", file)
+    for what, name, find in (("vectors", recipe.vectors, find_vectors), ("lexicon", recipe.lexicon, find_lexicon)):
+        if name is not None:
+            with suppress(OSError):
+                _add(files, f"{what}: {Path(name).name}", find(name))
+    return files
+
+
+def _add(files: dict[str, Path | Traversable], name: str, file: Path | Traversable) -> None:
+    if file not in files.values():
+        alike = sum(key.split(" #")[0] == name for key in files)
+        files[f"{name} #{alike + 1}" if alike else name] = file
+
+
+def _inputs(recipe: Recipe) -> Iterator[DataConfig]:
+    yield recipe.data
+    if recipe.vocabulary and not recipe.start:
+        yield DataConfig(source=recipe.vocabulary)
+    for stage in recipe.stages:
+        for stream in stage.streams.values():
+            yield with_corpus(recipe, stream)
+        valid = stage.valid or Stream(**{**vars(recipe.data), "split": "valid"})
+        yield with_corpus(recipe, valid)
+
+
+def file_hashes(files: Mapping[str, Path | Traversable]) -> dict[str, str]:
+    return {name: sources.data_hash(file) for name, file in files.items()}
 
 
 def encode_split(
@@ -145,7 +186,7 @@ def _find(name: str, what: str, way_out: str) -> Path:
 def read_lexicon(path: Path, tokenizer: Tokenizer) -> Tensor:
     """Which words of the vocabulary a lexicon associates with an emotion: (vocabulary,)."""
     if tokenizer.kind != "word":
-        raise ConfigError(f"{path}: a lexicon tells of whole words, but text.kind is {tokenizer.kind}, expected word")
+        raise ConfigError(f"{path}: a lexicon has whole words, but text.kind is {tokenizer.kind}, expected word")
     vocabulary = tokenizer.backend.get_vocab()
     known = [vocabulary[word] for word in emotional_words(path) if word in vocabulary]
     if not known:
@@ -262,7 +303,7 @@ def feeds(
     """
     streams = stage.streams or {"train": Stream(**vars(recipe.data))}
     needed = {move.stream for move in stage.moves if not move.optional}
-    found = {}
+    present = {}
     for index, (name, stream) in enumerate(streams.items()):
         try:
             sets = sets_read(model, [move.objective for move in stage.moves if move.stream == name])
@@ -271,8 +312,8 @@ def feeds(
             if name in needed:
                 raise
             continue
-        found[name] = Feed(stream, data, tokenizer, recipe.seed * 1009 + index)
-    return found
+        present[name] = Feed(stream, data, tokenizer, recipe.seed * 1009 + index)
+    return present
 
 
 def sets_read(model: Model | None, objectives: Sequence[str]) -> LabelSets:

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 
 class Journal:
-    """log.jsonl, a record a line, and the same numbers for TensorBoard where it is installed."""
+    """log.jsonl, one record per line, and the same numbers for TensorBoard where it is installed."""
 
     def __init__(self, folder: Path, after: int) -> None:
         """`after`: how many updates the run has behind it; what an interrupted run logged beyond is dropped."""
@@ -33,15 +33,15 @@ class Journal:
     def _drop_beyond(self, after: int) -> None:
         if not self.path.exists():
             return
-        kept = []
+        lines = []
         for line in self.path.read_text(encoding="utf-8").splitlines():
             try:
                 if json.loads(line)["update"] <= after:
-                    kept.append(line)
+                    lines.append(line)
             except (ValueError, KeyError):
                 continue  # the line that a hard stop cut in two
         fresh = self.path.with_suffix(".writing")
-        fresh.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        fresh.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         fresh.replace(self.path)
 
     def write(self, kind: str, update: int, record: dict[str, Any]) -> None:
@@ -51,11 +51,19 @@ class Journal:
             for name, value in record.items():
                 if isinstance(value, int | float):
                     self._board.add_scalar(f"{kind}/{name}", value, update)
+            if replies := record.get("replies"):
+                self._board.add_text("replies", _as_table(replies), update)
 
     def close(self) -> None:
         self._lines.close()
         if self._board is not None:
             self._board.close()
+
+
+def _as_table(replies: list[dict[str, str]]) -> str:
+    """A Markdown table, which TensorBoard shows."""
+    cells = [[text.replace("|", "\\|").replace("\n", " ") for text in reply.values()] for reply in replies]
+    return "\n".join(["| context | reply |", "|---|---|", *(f"| {' | '.join(row)} |" for row in cells)])
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:

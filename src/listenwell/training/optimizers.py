@@ -48,12 +48,12 @@ class Learners:
             # Norms, biases and single vectors are not pulled towards zero.
             decay = options.decay if parameter.ndim > 1 else 0.0
             groups.setdefault((factor, decay), []).append(parameter)
-        made: list[dict[str, Any]] = [
+        parameter_groups: list[dict[str, Any]] = [
             {"params": parameters, "weight_decay": decay, "factor": factor}
             for (factor, decay), parameters in groups.items()
         ]
         kind = torch.optim.AdamW if options.kind == "adamw" else torch.optim.Adam
-        return kind(made, lr=options.rate, betas=options.betas, eps=options.eps, fused=True)
+        return kind(parameter_groups, lr=options.rate, betas=options.betas, eps=options.eps, fused=True)
 
     def let_learn(self, name: str) -> None:
         """Only what this optimizer moves collects gradients; they still flow through the rest.

@@ -7,7 +7,7 @@ recipe takes the same steps on any number of processes, but for the noise of dro
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -118,13 +118,14 @@ class Processes:
         with self._or_lost():
             return broadcast_object_list([value])[0]
 
-    def hand_out(self, model: nn.Module) -> None:
-        """All parameters and buffers as the main process has them."""
+    def hand_out(self, tensors: Mapping[str, Tensor]) -> None:
+        """Sets parameters or buffers, the same in all processes, to the values that the main process has."""
         if self.count == 1:
             return
         with self._or_lost(), torch.no_grad():
-            for value in model.state_dict().values():
-                value.copy_(broadcast(value.clone()))
+            for value in tensors.values():
+                sent = value.to(torch.uint8) if value.dtype == torch.bool else value.clone()  # not all can send bools
+                value.copy_(broadcast(sent))
 
     def wait(self) -> None:
         with self._or_lost():
@@ -160,7 +161,7 @@ def _shown(term: Term) -> Tensor:
 
 def _launched_precision() -> Precision:
     """What `accelerate launch --mixed_precision` asked for."""
-    asked = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
-    if asked not in ("no", "bf16"):
-        raise ConfigError(f"accelerate is configured for {asked}, expected bf16 or no")
-    return "bf16" if asked == "bf16" else "float32"
+    precision = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
+    if precision not in ("no", "bf16"):
+        raise ConfigError(f"accelerate is configured for {precision}, expected bf16 or no")
+    return "bf16" if precision == "bf16" else "float32"

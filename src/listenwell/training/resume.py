@@ -14,11 +14,11 @@ from listenwell.checkpoint import CheckpointError, read_json, read_tensors, writ
 
 
 @dataclass
-class Place:
-    """Where a run stands."""
+class RunState:
+    """How far a run has come."""
 
     fingerprint: str
-    """Of the recipe and the data: another one cannot go on from here."""
+    """Of the recipe and its training split: a run with another one cannot be resumed from here."""
     stage: int = 0
     rounds: int = 0
     """Rounds of moves in this stage."""
@@ -43,6 +43,8 @@ class Place:
     """Of the losses since they were last logged."""
     averaged: int = 0
     """Rounds of this stage whose weights are in their mean."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Hashes of the data files that the run reads, by what they are; empty in runs of earlier versions."""
     finished: bool = False
 
 
@@ -52,26 +54,26 @@ MEAN = "mean of weights"
 
 def write_state(
     folder: Path,
-    place: Place,
+    state: RunState,
     optimizers: dict[str, torch.optim.Optimizer],
     random: list[Tensor],
     mean: Mapping[str, Tensor] | None = None,
 ) -> None:
     """`random` is the state of every process's generator, the main one's first; `mean` that of the weights, if any."""
-    tensors = {_random(index): state for index, state in enumerate(random)}
+    tensors = {_random(index): generator for index, generator in enumerate(random)}
     tensors |= {f"{MEAN}/{name}": value.contiguous() for name, value in (mean or {}).items()}
     for name, optimizer in optimizers.items():
-        for index, state in optimizer.state_dict()["state"].items():
-            for key, value in state.items():
+        for index, moments in optimizer.state_dict()["state"].items():
+            for key, value in moments.items():
                 tensors[f"{name}/{index}/{key}"] = value.detach().contiguous()
     write_tensors(folder / "training.safetensors", tensors)
-    write_json(folder / "training.json", asdict(place))
+    write_json(folder / "training.json", asdict(state))
 
 
-def read_place(folder: Path) -> Place:
+def read_run_state(folder: Path) -> RunState:
     record = read_json(folder / "training.json")
     try:
-        return Place(**record)
+        return RunState(**record)
     except TypeError as problem:
         raise CheckpointError(f"{folder}/training.json: not written by this version ({problem})") from problem
 

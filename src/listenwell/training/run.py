@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from rich.console import Console
 
 from listenwell import __version__, checkpoint, outputs
 from listenwell.checkpoint import Checkpoint, CheckpointError
-from listenwell.classifiers.label_cache import fingerprint
+from listenwell.classifiers.label_cache import fingerprint as weights_hash
 from listenwell.configuration import ConfigError
 from listenwell.contract import LabelSets, Model
 from listenwell.data.batching import Encoded
@@ -23,6 +24,8 @@ from listenwell.models import build
 from listenwell.training.curves import draw
 from listenwell.training.data import (
     encode_split,
+    file_hashes,
+    input_files,
     learn_tokenizer,
     mixed,
     targets,
@@ -34,7 +37,7 @@ from listenwell.training.display import Display
 from listenwell.training.processes import Precision, Processes
 from listenwell.training.recipe import Recipe
 from listenwell.training.recipe_files import recipe_names
-from listenwell.training.resume import Place, read_place, read_training
+from listenwell.training.resume import RunState, read_run_state, read_training
 from listenwell.training.trainer import Trainer
 from listenwell.weights import find
 
@@ -64,38 +67,55 @@ def train(
     processes = Processes(precision, device)
     display = Display(Console(stderr=True), quiet or not processes.main)
     _check_folder(recipe, folder, resume)
-    data_hash = training_hash(recipe)
-    mark = f"{recipe.fingerprint()}-{data_hash}"
+    data_hash, files = training_hash(recipe), input_files(recipe)
+    hashes = file_hashes(files)
+    fingerprint = f"{recipe.fingerprint()}-{data_hash}"
     if processes.main:
         for name in ("last", "best"):
             outputs.settle(folder / name)
     processes.wait()
-    found = _newest(folder, display) if resume else None
-    if found is None:
-        made, place, source = _fresh(recipe, folder, data_hash, display, processes), Place(mark), None
+    newest = _newest(folder, display) if resume else None
+    if newest is None:
+        trained = _fresh(recipe, folder, {"hash": data_hash, "files": hashes}, display, processes)
+        state, source = RunState(fingerprint, files=hashes), None
         if processes.main:
             folder.mkdir(parents=True, exist_ok=True)
             _write_recipe(recipe, folder)
     else:
-        made, place, source = found
-        if place.fingerprint != mark:
-            raise ConfigError(f"{folder} was begun with another recipe or other data; name another folder with --out")
+        trained, state, source = newest
+        _check_unchanged(folder, state, fingerprint, hashes, files)
         processes.wait()  # until all have read what may be written anew
-        _take_decoding(recipe, made, folder, place, display, processes)
-        if place.finished:
+        _take_decoding(recipe, trained, folder, state, display, processes)
+        if state.finished:
             display.say(f"{folder} is trained to the end of its recipe.")
             processes.end()
             return folder / "best"
-        display.say(f"going on from {source}: {place.total_seen:,} examples seen")
+        display.say(f"resuming from {source}: {state.total_seen:,} examples seen")
     if processes.index:  # the same weights everywhere, but not the same dropout
-        torch.manual_seed(mixed(recipe.seed, processes.index, place.update))
-    Trainer(recipe, made, folder, place, display, save_every, processes).run(source)
+        torch.manual_seed(mixed(recipe.seed, processes.index, state.update))
+    Trainer(recipe, trained, folder, state, display, save_every, processes).run(source)
     if processes.main:
         draw(folder)
-    minutes = place.seconds / 60
-    display.say(f"trained on {place.total_seen:,} examples in {minutes:.1f} minutes: {folder / 'best'}")
+    minutes = state.seconds / 60
+    display.say(f"trained on {state.total_seen:,} examples in {minutes:.1f} minutes: {folder / 'best'}")
     processes.end()
     return folder / "best"
+
+
+def _check_unchanged(
+    folder: Path, state: RunState, fingerprint: str, hashes: dict[str, str], files: Mapping[str, object]
+) -> None:
+    """Whether the run may be resumed with this recipe and these files. A run of an earlier version has only the hash
+    of its training split to compare, which is part of the fingerprint."""
+    changed = [name for name, known in state.files.items() if hashes.get(name, known) != known]
+    if changed:
+        names = "; ".join(f"{name} ({files[name]})" for name in changed)
+        raise ConfigError(
+            f"{folder} was begun with other data: {names}: changed since. Put the earlier file back to resume, "
+            "or start a new run in another folder with --out"
+        )
+    if state.fingerprint != fingerprint:
+        raise ConfigError(f"{folder} was begun with another recipe or other data; name another folder with --out")
 
 
 def _check_folder(recipe: Recipe, folder: Path, resume: bool) -> None:
@@ -119,16 +139,16 @@ def _wrote_recipe(recipe: Recipe, folder: Path) -> bool:
     return text.startswith(WRITTEN_BY) or text == _recipe_text(recipe)  # earlier versions did not say so
 
 
-def _newest(folder: Path, display: Display) -> tuple[Checkpoint, Place, Path] | None:
+def _newest(folder: Path, display: Display) -> tuple[Checkpoint, RunState, Path] | None:
     """The newest checkpoint that can be read; None if there never was one."""
     problems = []
     for name in ("last", "previous"):
-        place = folder / name
-        if not place.exists():
+        saved = folder / name
+        if not saved.exists():
             continue
         try:
-            read_training(place)
-            return checkpoint.load(place), read_place(place), place
+            read_training(saved)
+            return checkpoint.load(saved), read_run_state(saved), saved
         except (CheckpointError, ConfigError, ValueError) as problem:
             problems.append(str(problem))
             display.warn(f"{problem}; trying the checkpoint before it")
@@ -138,19 +158,19 @@ def _newest(folder: Path, display: Display) -> tuple[Checkpoint, Place, Path] | 
 
 
 def _take_decoding(
-    recipe: Recipe, made: Checkpoint, folder: Path, place: Place, display: Display, processes: Processes
+    recipe: Recipe, trained: Checkpoint, folder: Path, state: RunState, display: Display, processes: Processes
 ) -> None:
     """Lets the run speak as the recipe says now: no weight depends on it, so that it is often chosen last.
 
     A run that goes on writes its other checkpoints anew by itself.
     """
-    before, made.decoding = made.decoding, recipe.decoding
-    if "recipe" in made.meta:
-        made.meta["recipe"]["decoding"] = asdict(recipe.decoding)
+    before, trained.decoding = trained.decoding, recipe.decoding
+    if "recipe" in trained.meta:
+        trained.meta["recipe"]["decoding"] = asdict(recipe.decoding)
     if not processes.main:
         return
     changed = before != recipe.decoding
-    for name in ("best", "last") if place.finished else ("best",):
+    for name in ("best", "last") if state.finished else ("best",):
         if (folder / name).exists():
             changed |= checkpoint.set_decoding(folder / name, recipe.decoding)
     if changed:
@@ -166,7 +186,7 @@ def _recipe_text(recipe: Recipe) -> str:
     return yaml.safe_dump(recipe.to_dict(), sort_keys=False)
 
 
-def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, processes: Processes) -> Checkpoint:
+def _fresh(recipe: Recipe, folder: Path, data: dict[str, Any], display: Display, processes: Processes) -> Checkpoint:
     """A new model. The weights depend on the seed, the training data and what it starts from alone."""
     start = _start(recipe, folder)
     parts = {} if start is None else dict(start.parts)
@@ -201,7 +221,7 @@ def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, proce
         "data": {
             "source": recipe.data.source,
             **({} if recipe.data.part is None else {"part": recipe.data.part}),
-            "hash": data_hash,
+            **data,
             "examples": len(encoded),
         },
         "languages": _languages(encoded, start),
@@ -213,7 +233,7 @@ def _fresh(recipe: Recipe, folder: Path, data_hash: str, display: Display, proce
         "processes": processes.count,
         "precision": processes.precision,
         "torch": torch.__version__,
-        **({} if start is None else {"start": _told(recipe.start, start)}),
+        **({} if start is None else {"start": _provenance(recipe.start, start)}),
     }
     return Checkpoint(name, model, tokenizer, recipe.encoding, recipe.decoding, meta, parts)
 
@@ -247,9 +267,9 @@ def _start(recipe: Recipe, folder: Path) -> Checkpoint | None:
     return start
 
 
-def _told(name: str, start: Checkpoint) -> dict[str, Any]:
+def _provenance(name: str, start: Checkpoint) -> dict[str, Any]:
     """What a run keeps of what it started from: what those weights learned from binds these too."""
-    return {"name": name, "hash": fingerprint(start), "data": checkpoint.learned_from(start.meta)}
+    return {"name": name, "hash": weights_hash(start), "data": checkpoint.learned_from(start.meta)}
 
 
 def _take_weights(model: Model, start: Checkpoint, recipe: Recipe) -> None:
@@ -268,7 +288,7 @@ def _commit() -> str | None:
     if not (root / ".git").exists():
         return None
     try:
-        said = subprocess.run(
+        described = subprocess.run(
             ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
             cwd=root,
             capture_output=True,
@@ -277,4 +297,4 @@ def _commit() -> str | None:
         )
     except (OSError, subprocess.CalledProcessError):
         return None
-    return said.stdout.strip()
+    return described.stdout.strip()

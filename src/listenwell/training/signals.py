@@ -20,16 +20,16 @@ def stop_on_signal(ask: Callable[[], None]) -> Iterator[None]:
         yield
         return
 
-    def heard(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> None:
         ask()
         signal.signal(number, before[signal.Signals(number)])
 
-    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
         for number, handler in before.items():
-            if signal.getsignal(number) is heard:  # not where something inside has chosen otherwise
+            if signal.getsignal(number) is on_signal:  # not where something inside has chosen otherwise
                 signal.signal(number, handler)
 
 

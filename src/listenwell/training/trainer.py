@@ -26,7 +26,8 @@ from listenwell.training.display import Display, Journal, describe
 from listenwell.training.optimizers import Learners, learned
 from listenwell.training.processes import Processes, TrainingError
 from listenwell.training.recipe import Move, Recipe, Stage, Stream
-from listenwell.training.resume import Place, read_mean, read_state, write_state
+from listenwell.training.resume import RunState, read_mean, read_state, write_state
+from listenwell.training.samples import sample_replies
 from listenwell.training.signals import Interrupted, stop_on_signal
 
 SCORE = "score"
@@ -69,24 +70,28 @@ def _loss(terms: dict[str, Term], whole: dict[str, Term], move: Move) -> Tensor:
     return torch.stack(parts).sum() if parts else torch.zeros(())
 
 
+def _equal(one: Tensor, other: Tensor | None) -> bool:
+    return other is not None and one.shape == other.shape and bool(torch.equal(one, other))
+
+
 class Trainer:
-    """Carries out a recipe's stages on a model, from wherever `place` says the run stands."""
+    """Carries out a recipe's stages on a model, from wherever `state` says the run stands."""
 
     def __init__(
         self,
         recipe: Recipe,
         made: Checkpoint,
         folder: Path,
-        place: Place,
+        state: RunState,
         display: Display,
         save_every: float = 300.0,
         processes: Processes | None = None,
     ) -> None:
         self.processes = processes or Processes()
         self.recipe, self.made, self.model = recipe, made, made.model
-        self.folder, self.place, self.display = folder, place, display
+        self.folder, self.state, self.display = folder, state, display
         self.save_every = save_every
-        self.journal = Journal(folder, place.update) if self.processes.main else None
+        self.journal = Journal(folder, state.update) if self.processes.main else None
         part = made.parts.get(LABELLER)
         self.labeller = None if part is None else remembered(part, display.begin)
         self.learners: Learners | None = None
@@ -101,10 +106,10 @@ class Trainer:
             self._check()
             self._called = self.processes.wrap(self.model)
             with self.display, stop_on_signal(self._ask_to_stop):
-                while self.place.stage < len(self.recipe.stages):
-                    self._stage(self.recipe.stages[self.place.stage], resume_from)
+                while self.state.stage < len(self.recipe.stages):
+                    self._stage(self.recipe.stages[self.state.stage], resume_from)
                     resume_from = None
-                self.place.finished = True
+                self.state.finished = True
                 self._save()
         finally:
             if self.journal is not None:
@@ -116,10 +121,10 @@ class Trainer:
     def _check(self) -> None:
         """What a recipe asks of its model, for all stages before the first: a mistake shows now, not in hours."""
         for stage in self.recipe.stages:
-            asked = [(move.objective, move.options) for move in stage.moves]
+            objectives = [(move.objective, move.options) for move in stage.moves]
             if stage.measure:
-                asked.append((stage.measure, stage.moves[0].options))
-            for objective, options in asked:
+                objectives.append((stage.measure, stage.moves[0].options))
+            for objective, options in objectives:
                 self._check_objective(stage, objective, options)
             for optimizer in stage.optimizers.values():
                 learned(self.model, optimizer)
@@ -170,20 +175,20 @@ class Trainer:
         if resume_from is not None:
             read_state(resume_from, self.learners.optimizers, self.processes.index)
         self.average = self._average(stage, resume_from) if stage.average else None
-        for name, (epoch, batch) in self.place.cursors.items():
+        for name, (epoch, batch) in self.state.cursors.items():
             streams[name].epoch, streams[name].batch = epoch, batch
         budget = stage.examples or round(stage.epochs * len(first.data))
-        self.display.stage(f"{self.recipe.name}: {stage.name}", budget, self.place.seen)
+        self.display.stage(f"{self.recipe.name}: {stage.name}", budget, self.state.seen)
         self._rounds(stage, streams, first, budget)
-        if stage.keep == "last" or self.place.best is None or not (self.folder / "best").exists():
-            self._save_best({}, needed=self.place.stage == len(self.recipe.stages) - 1)
+        if stage.keep == "last" or self.state.best is None or not (self.folder / "best").exists():
+            self._save_best({}, needed=self.state.stage == len(self.recipe.stages) - 1)
         else:
             self.processes.wait()
             checkpoint.load_weights(self.model, self.folder / "best" / "model.safetensors")
-        self.place.stage, self.place.rounds, self.place.seen = self.place.stage + 1, 0, 0
-        self.place.epochs_begun = self.place.validations = self.place.stale = 0
-        self.place.best, self.place.cursors, self.place.sums = None, {}, {}
-        self.place.averaged, self.average = 0, None
+        self.state.stage, self.state.rounds, self.state.seen = self.state.stage + 1, 0, 0
+        self.state.epochs_begun = self.state.validations = self.state.stale = 0
+        self.state.best, self.state.cursors, self.state.sums = None, {}, {}
+        self.state.averaged, self.average = 0, None
         self.learners = None  # the next stage has its own: these would be taken for them by who goes on from here
         self._save()
 
@@ -196,57 +201,57 @@ class Trainer:
         """Of all that learns in the stage, as far as the run has come."""
         names = {name for optimizer in stage.optimizers.values() for name in learned(self.model, optimizer)}
         mean = {} if resume_from is None else read_mean(resume_from)
-        return Average(self.model, names, mean, self.place.averaged)
+        return Average(self.model, names, mean, self.state.averaged)
 
     def _possible(self, stage: Stage, streams: dict[str, Feed]) -> Stage:
         """The stage with the moves that there is data for."""
         left_out = sorted({move.stream for move in stage.moves} - set(streams))
         if left_out:
-            self.display.say(f"{stage.name}: the data has nothing for {', '.join(left_out)}; going on without")
+            self.display.say(f"{stage.name}: the data has no examples for {', '.join(left_out)}; training without them")
         return stage.with_streams(streams) if left_out else stage
 
     def _rounds(self, stage: Stage, streams: dict[str, Feed], first: Feed, budget: int) -> None:
         self.model.train()
-        means, place = Means(self.place.sums), self.place
+        means, state = Means(self.state.sums), self.state
         every = stage.validate_every * len(first.data)
-        clock, seen_then = time.monotonic(), place.seen
-        while place.seen < budget and not (stage.patience and place.stale >= stage.patience):
-            before = place.update
-            if first.epoch >= place.epochs_begun:
-                place.epochs_begun = first.epoch + 1
+        clock, seen_then = time.monotonic(), state.seen
+        while state.seen < budget and not (stage.patience and state.stale >= stage.patience):
+            before = state.update
+            if first.epoch >= state.epochs_begun:
+                state.epochs_begun = first.epoch + 1
                 self._begin_epoch(stage, first)
             for index, move in enumerate(stage.moves):
                 for _ in range(move.times):
-                    size = self._update(stage, move, streams[move.stream], place.seen / budget, means)
-                    place.total_seen += size
+                    size = self._update(stage, move, streams[move.stream], state.seen / budget, means)
+                    state.total_seen += size
                     if index == 0:
-                        place.seen += size
-            place.rounds += 1
-            place.cursors = {name: [feed.epoch, feed.batch] for name, feed in streams.items()}
-            ends = place.seen >= budget
-            if self.average is not None and place.seen > (1 - stage.average) * budget:
+                        state.seen += size
+            state.rounds += 1
+            state.cursors = {name: [feed.epoch, feed.batch] for name, feed in streams.items()}
+            ends = state.seen >= budget
+            if self.average is not None and state.seen > (1 - stage.average) * budget:
                 self.average.add()
-                place.averaged = self.average.count
+                state.averaged = self.average.count
                 if ends:
                     self.average.put()
-            if place.update // LOG_EVERY > before // LOG_EVERY:
-                speed = (place.seen - seen_then) / max(time.monotonic() - clock, 1e-9)
+            if state.update // LOG_EVERY > before // LOG_EVERY:
+                speed = (state.seen - seen_then) / max(time.monotonic() - clock, 1e-9)
                 self._log(stage, means.take(), speed, budget)
-            place.sums = means.sums
-            if ends or place.seen >= (place.validations + 1) * every:
+            state.sums = means.sums
+            if ends or state.seen >= (state.validations + 1) * every:
                 # Time and speed count training; what validation takes is counted in seconds only.
-                place.seconds += time.monotonic() - clock
+                state.seconds += time.monotonic() - clock
                 begun = time.monotonic()
                 self._validate(stage)
-                place.seconds += time.monotonic() - begun
+                state.seconds += time.monotonic() - begun
                 self._save()
-                clock, seen_then = time.monotonic(), place.seen
+                clock, seen_then = time.monotonic(), state.seen
             due = self.processes.main and time.monotonic() - self._saved > self.save_every
             self._stop, due = self.processes.any(self._stop, due)
             if self._stop or due:
-                place.seconds += time.monotonic() - clock
+                state.seconds += time.monotonic() - clock
                 self._save()
-                clock, seen_then = time.monotonic(), place.seen
+                clock, seen_then = time.monotonic(), state.seen
             if self._stop:
                 raise Interrupted
 
@@ -256,7 +261,7 @@ class Trainer:
         batch = feed.draw()
         share, counts = self.processes.share(batch)
         self.learners.let_learn(move.optimizer)
-        moment = Moment(self.place.update, progress)
+        moment = Moment(self.state.update, progress)
         with self.processes.autocast():
             terms = self._called(move.objective, share.to(self.processes.device), moment, **move.options)
         self._check_terms(stage, move, terms)
@@ -268,10 +273,10 @@ class Trainer:
         # Gradients are averaged over the processes, but the loss is already divided by what all of them count.
         self.processes.backward(self.processes.count * _loss(terms, whole, move))
         if not move.hold:
-            norm = self.learners.step(move.optimizer, self.place.rounds, progress)
+            norm = self.learners.step(move.optimizer, self.state.rounds, progress)
             if not torch.isfinite(norm):
                 raise TrainingError(self._not_finite(stage, whole, feed, batch, "gradient"))
-        self.place.update += 1
+        self.state.update += 1
         means.add(whole)
         return len(batch)
 
@@ -288,9 +293,9 @@ class Trainer:
         ids = ", ".join(feed.data.ids[row] for row in batch.rows)
         parts = ", ".join(f"{name} {float(term.mean.detach()):g}" for name, term in terms.items())
         return (
-            f"stage {stage.name}, update {self.place.update}: the {what} is not a finite number ({parts}). "
+            f"stage {stage.name}, update {self.state.update}: the {what} is not a finite number ({parts}). "
             f"The batch: {ids}. The last checkpoint is untouched; a lower rate or stronger clipping may help, "
-            f"such as --set stages.{self.place.stage}.optimizers.main.rate=3e-4"
+            f"such as --set stages.{self.state.stage}.optimizers.main.rate=3e-4"
         )
 
     # Looking and keeping
@@ -300,24 +305,29 @@ class Trainer:
             yield collate(data, rows, self.made.tokenizer.pad).to(self.processes.device)
 
     def _begin_epoch(self, stage: Stage, first: Feed) -> None:
-        """Lets the model set parameters anew from a look at the data; what it set anew learns afresh."""
+        """Lets the model set parameters and buffers from a look at the data; optimizers start afresh on the former."""
         assert self.learners is not None
         self.model.eval()
         renewed: list[str] = []
+        buffers = {name: value.clone() for name, value in self.model.named_buffers()}
         if self.processes.main:
             with torch.no_grad():
                 renewed = list(self.model.on_epoch_start(stage.name, first.epoch, lambda: self._whole(first.data)))
-        renewed = self.processes.of_main(renewed)
+        changed = [name for name, value in self.model.named_buffers() if not _equal(value, buffers.get(name))]
+        renewed, changed = self.processes.of_main((renewed, changed))
         if renewed:
-            self.processes.hand_out(self.model)
+            self.processes.hand_out(dict(self.model.named_parameters()))
+        if changed:
+            present = dict(self.model.named_buffers())
+            self.processes.hand_out({name: present[name] for name in changed})
         self.model.train()
         self.learners.look_up()
         self.learners.forget(renewed)
 
     def _validate(self, stage: Stage) -> None:
         assert self.learners is not None
-        move, means, place = stage.moves[0], Means(), self.place
-        moment = Moment(place.update, 1.0)
+        move, means, state = stage.moves[0], Means(), self.state
+        moment = Moment(state.update, 1.0)
         self.model.eval()
         # Looking must not change what is learned: the noise of validation is its own, and always the same.
         with torch.inference_mode(), torch.random.fork_rng(), self.processes.autocast():
@@ -327,42 +337,51 @@ class Trainer:
                 if stage.criterion == SCORE and batch.reply is not None:
                     means.add({SCORE: Term(self.model.score(batch).sum(), int(batch.reply.mask.sum()))})
         means.merge(self.processes.gather(means.sums))
+        samples = self._samples()
         self.model.train()
         self.learners.look_up()
         if means.sums.get(stage.criterion, [0.0, 0.0])[1] == 0:
             raise ConfigError(
-                f"stage {stage.name}: nothing in its validation data tells {stage.criterion!r}; "
+                f"stage {stage.name}: its validation data does not give {stage.criterion!r}; "
                 "name other data with valid:, or another criterion:"
             )
-        found = means.take()
-        place.validations += 1
-        value = found[stage.criterion]
-        better = math.isfinite(value) and (place.best is None or value < place.best)
-        place.stale = 0 if better else place.stale + 1
-        record = {"stage": stage.name, "examples": place.total_seen, "seconds": place.seconds, **found}
+        losses = means.take()
+        state.validations += 1
+        value = losses[stage.criterion]
+        better = math.isfinite(value) and (state.best is None or value < state.best)
+        state.stale = 0 if better else state.stale + 1
+        record = {"stage": stage.name, "examples": state.total_seen, "seconds": state.seconds, **losses}
         self._write("valid", record)
+        if samples:
+            self._write("replies", {"stage": stage.name, "examples": state.total_seen, "replies": samples})
         mark = " · best so far" if better else ""
-        self.display.say(f"{stage.name}: {place.seen:,} examples: validation {describe(found)}{mark}")
-        # What could not be written is not the best: a later one that is better than the one kept must take its place.
-        if better and (stage.keep == "last" or self._save_best(found)):
-            place.best = value
+        self.display.say(f"{stage.name}: {state.seen:,} examples: validation {describe(losses)}{mark}")
+        # What could not be written is not the best: a later one that is better than the one kept must take its state.
+        if better and (stage.keep == "last" or self._save_best(losses)):
+            state.best = value
+
+    def _samples(self) -> list[dict[str, str]]:
+        if self.journal is None:
+            return []
+        with self.processes.autocast():
+            return sample_replies(self.made, self.valid, self.processes.device)
 
     def _log(self, stage: Stage, means: dict[str, float], speed: float, budget: int) -> None:
-        self.display.update(self.place.seen, budget, means, speed)
-        record: dict[str, Any] = {"stage": stage.name, "examples": self.place.total_seen, "speed": speed, **means}
+        self.display.update(self.state.seen, budget, means, speed)
+        record: dict[str, Any] = {"stage": stage.name, "examples": self.state.total_seen, "speed": speed, **means}
         record |= self.learners.rates() if self.learners else {}
         self._write("train", record)
 
     def _write(self, kind: str, record: dict[str, Any]) -> None:
         if self.journal is not None:
-            self.journal.write(kind, self.place.update, record)
+            self.journal.write(kind, self.state.update, record)
 
-    def _meta(self, found: dict[str, float]) -> dict[str, Any]:
-        progress = {"examples": self.place.total_seen, "seconds": round(self.place.seconds, 1), "validation": found}
+    def _meta(self, losses: dict[str, float]) -> dict[str, Any]:
+        progress = {"examples": self.state.total_seen, "seconds": round(self.state.seconds, 1), "validation": losses}
         return {**self.made.meta, **progress}
 
-    def _save_best(self, found: dict[str, float], needed: bool = False) -> bool:
-        whole = Checkpoint(**{**vars(self.made), "meta": self._meta(found)})
+    def _save_best(self, losses: dict[str, float], needed: bool = False) -> bool:
+        whole = Checkpoint(**{**vars(self.made), "meta": self._meta(losses)})
         return self._keep(lambda: checkpoint.save(whole, self.folder / "best"), needed)
 
     def _save(self) -> None:
@@ -370,25 +389,25 @@ class Trainer:
 
         random = self.processes.gather(torch.get_rng_state())
 
-        def write(place: Path) -> None:
+        def write(folder: Path) -> None:
             optimizers = self.learners.optimizers if self.learners else {}
-            write_state(place, self.place, optimizers, random, self.average.mean if self.average else None)
+            write_state(folder, self.state, optimizers, random, self.average.mean if self.average else None)
 
         self._keep(
             lambda: checkpoint.save(self.made, self.folder / "last", extra=write, previous=self.folder / "previous"),
-            needed=self._stop or self.place.finished,
+            needed=self._stop or self.state.finished,
         )
         self._saved = time.monotonic()
 
     def _keep(self, save: Callable[[], None], needed: bool) -> bool:
-        """Whether it was kept. A full disk must not end a run with hours behind it: the last good one stays."""
-        kept = True
+        """Whether it was written. A full disk must not end a run with hours behind it: the last good one stays."""
+        written = True
         try:
             if self.processes.main:
                 save()
         except OSError as problem:
             if needed:
                 raise TrainingError(f"checkpoint not written ({problem}); the one before it is whole") from problem
-            self.display.warn(f"checkpoint not written ({problem}); the one before it is whole, going on")
-            kept = False
-        return self.processes.of_main(kept)
+            self.display.warn(f"checkpoint not written ({problem}); the one before it is whole; training continues")
+            written = False
+        return self.processes.of_main(written)
