@@ -94,6 +94,47 @@ def test_two_processes_take_the_steps_of_one(recipe_file, tmp_path):
     assert checkpoint.load(tmp_path / "two" / "best").meta["processes"] == 2
 
 
+BUFFERS = """
+import sys
+from pathlib import Path
+import torch
+from listenwell.models.trs import Trs
+from listenwell.training import load_recipe, run, trainer
+
+def begin(self, stage, epoch, batches):
+    self.seen.fill_(41 + epoch)
+    self.flags.fill_(True)
+    return ()
+
+make = Trs.__init__
+def with_buffers(self, *arguments):
+    make(self, *arguments)
+    self.register_buffer("seen", torch.zeros(2), persistent=False)
+    self.register_buffer("flags", torch.zeros(2, dtype=torch.bool), persistent=False)
+
+Trs.__init__, Trs.on_epoch_start = with_buffers, begin
+save = trainer.Trainer._save
+def check(self):
+    print("PROCESS", self.processes.index, self.model.seen.tolist(), self.model.flags.tolist(), flush=True)
+    save(self)
+trainer.Trainer._save = check
+run.train(load_recipe(sys.argv[1]), Path(sys.argv[2]), quiet=True, device="cpu")
+"""
+
+
+def test_buffers_set_at_the_start_of_an_epoch_reach_every_process(recipe_file, tmp_path):
+    script = tmp_path / "buffers.py"
+    script.write_text(BUFFERS)
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
+    command += [str(script), str(recipe_file(examples=12)), str(tmp_path / "two")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    for process in (0, 1):
+        assert f"PROCESS {process} [41.0, 41.0] [True, True]" in done.stdout
+
+
 def test_the_loss_of_a_worker_is_told_and_the_run_goes_on_from_its_checkpoint(recipe_file, tmp_path):
     recipe = recipe_file(examples=300)
     started = launch(recipe, tmp_path / "two", "--save_every", "0", wait=False)

@@ -26,11 +26,11 @@ def sample_replies(checkpoint: Checkpoint, data: Encoded, device: torch.device) 
     batch = collate(data, rows, tokenizer.pad).to(device)
     batch = replace(batch, reply=None, following=None, emotion=None, label=None)
     greedy = replace(checkpoint.decoding, method="greedy", candidates=1)
-    ends = {"start": tokenizer.start, "end": tokenizer.end, "banned": tokenizer.banned}
+    start, end, banned = tokenizer.start, tokenizer.end, tokenizer.banned
     with torch.inference_mode(), torch.random.fork_rng():
         torch.manual_seed(0)
         state = model.understand(batch, generator=torch.Generator(device).manual_seed(greedy.seed))
-        hypotheses = decode(model, state, greedy, items=batch.rows, **ends)
+        hypotheses = decode(model, state, greedy, items=batch.rows, start=start, end=end, banned=banned)
     contexts = [context.tokens.tolist() for context in data.contexts if context is not None][:SAMPLES]
     return [
         {"context": tokenizer.decode(context), "reply": tokenizer.decode(best.tokens)}
