@@ -198,7 +198,7 @@ def test_models_lists_papers_and_recipes():
 
 def test_data_describes_a_corpus(tmp_path: Path):
     said = json.loads(run("data", "shipped", "--split", "train", "--json").stdout)
-    assert said["dialogues"] == 817
+    assert said["dialogues"] == 874
     mine = tmp_path / "my.jsonl"
     mine.write_text('{"turns": [{"speaker": "speaker", "text": "hi"}]}\n{"turns": 5}\n', encoding="utf-8")
     done = run("data", str(mine))
@@ -272,7 +272,7 @@ def test_data_converts_draws_and_checks(tmp_path: Path):
     target, picture = tmp_path / "shipped.jsonl", tmp_path / "labels.png"
     done = run("data", "convert", "shipped", "--out", str(target))
     assert done.returncode == 0, done.stderr
-    assert len(target.read_text(encoding="utf-8").splitlines()) == 1058
+    assert len(target.read_text(encoding="utf-8").splitlines()) == 1152
     assert run("data", "stats", str(target), "--plot", str(picture)).returncode == 0
     assert picture.stat().st_size > 10_000
     said = json.loads(run("data", "check", "shipped", "--json").stdout)

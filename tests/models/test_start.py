@@ -59,7 +59,7 @@ def test_a_model_starts_at_the_perplexity_of_unigrams(start, name, width, word_w
         found = model.eval().score(batch, torch.Generator().manual_seed(1)).sum() / batch.reply.mask.sum()
     unigrams = ((counts + 0.5) / (counts + 0.5).sum()).log()
     expected = -unigrams[batch.reply.tokens[batch.reply.mask]].mean()
-    # 1 % at the sizes of the recipes; of so few dimensions a chance direction is louder.
+    # Under 1 % at the sizes of the recipes; in so few dimensions chance is louder.
     assert found.exp().item() == pytest.approx(expected.exp().item(), rel=0.03)
 
 
