@@ -69,7 +69,7 @@ def test_a_tiny_model_learns_from_the_shipped_corpus(tiny_recipe, tiny_stage, tm
     learned = [record["reply"] for record in journal(tmp_path / "run", "train")]
     assert len(valid) >= 3
     assert valid[-1] < valid[0] - 0.05  # it starts at unigrams, and so few steps lead no further
-    assert mean(learned[-10:]) < mean(learned[:10]) - 0.2
+    assert mean(learned[-10:]) < mean(learned[:10]) - 0.1
     whole = checkpoint.load(best)
     assert whole.meta["data"]["source"] == "shipped"
     assert whole.meta["data"]["examples"] > 1400
