@@ -169,3 +169,45 @@ def test_every_guard_names_signs_that_are_there():
         known = signs | kinds | {record["is"].replace(",", "") for record in data["signs"]} | {"hints"}
         assert all(record["why"] for record in data["signs"] + data["guards"])
         assert {of for record in data["guards"] for of in record.get("of", ())} <= known
+
+
+@pytest.mark.skipif(backbone() is None, reason="no package carries MiniLM here")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kms",
+        "unalive myself lol",
+        "time to ctb",
+        "sh again last night, relapsed after 3 months",
+        "gonna yeet myself off a bridge",
+        "I keep looking down from the car park roof",
+        "I keep thinking about getting in the bath with the toaster",
+        "Dad left the rifle cabinet unlocked and I can't stop thinking about it",
+        "I've been stockpiling my sleeping pills",
+        "我想自鲨",
+        "想重开了，人生这号废了",
+        "上天台吹吹风算了，可能就不下来了",
+        "医生开的药我没吃，都存着",
+    ],
+)
+def test_the_words_of_forums_and_of_the_young_are_known(text: str):
+    assert detect(text) is not None
+
+
+@pytest.mark.skipif(backbone() is None, reason="no package carries MiniLM here")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'd rather be dead than be seen in those shoes",
+        "I ran 5 kms this morning",
+        "game over, he beat me again",
+        "We bought helium for my daughter's birthday",
+        "My grandfather left me his hunting rifle",
+        "I keep looking at her bed. The house is so quiet.",
+        "宁愿死也不穿那双鞋出门",
+        "买了炭准备周末烧烤",
+        "这局废了，重开吧",
+    ],
+)
+def test_jokes_tools_and_grief_are_left_alone(text: str):
+    assert detect(text) is None

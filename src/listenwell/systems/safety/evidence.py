@@ -28,7 +28,7 @@ def joined(messages: Sequence[str]) -> str:
 
 
 def _stop(text: str) -> str:
-    return "。" if re.search("[\u4e00-\u9fff]", text) else "."
+    return "。" if "\u4e00" <= text[-1] <= "\u9fff" else "."
 
 
 @dataclass(frozen=True, slots=True)
