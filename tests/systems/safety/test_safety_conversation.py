@@ -138,6 +138,28 @@ def test_the_whole_card_comes_once_it_is_confirmed_and_only_once():
     assert is_care(shorter)
 
 
+@needs_classifier
+@pytest.mark.parametrize("answer", ["I want to use them", "tonight", "Nobody would miss me", "I have the pills here"])
+def test_who_goes_on_after_the_question_gets_the_whole_card(answer: str):
+    hint = "Everyone would be better off without me"
+    sign, again = sign_in(talk(hint, ASKING, answer))
+    assert (str(sign), again) == ("self-harm, direct", False)
+
+
+def test_a_yes_after_the_shorter_reply_gets_the_whole_card():
+    hint = Sign("self-harm", "indirect", "en", "", "")
+    shorter = care_reply(hint, load_resources(), again=True)
+    sign, again = sign_in(talk("I had a long day", ASKING, "I don't know", shorter, "yes"))
+    assert (str(sign), again) == ("self-harm, direct", False)
+
+
+def test_a_denial_closes_care():
+    turns = ("Everyone would be better off without me", ASKING, "no, I'm only tired of this week", "Rest a little.")
+    assert heard(*turns, "ok") is None
+    sign, again = sign_in(talk(*turns, "I wish I had never been born"))
+    assert (str(sign), again) == ("self-harm, indirect", False)
+
+
 def test_what_care_has_answered_is_not_counted_again():
     later = "we went to the lake with my cousins and ate far too much ice cream"
     card = care_reply(Sign("self-harm", "direct", "en", "", ""), load_resources())

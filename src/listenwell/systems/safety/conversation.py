@@ -8,19 +8,20 @@ nothing is remembered between calls.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 from listenwell.data.dialogue import Turn
-from listenwell.systems.safety.detector import Kind, LanguageCode, Sign, detect, follows
+from listenwell.systems.safety.detector import Directness, Kind, LanguageCode, Sign, detect, follows
 from listenwell.systems.safety.detectors import Detector, detector_for, detectors_of
 from listenwell.systems.safety.evidence import RECENT, Question, YesNo, joined
-from listenwell.systems.safety.replies import care_given, is_care
+from listenwell.systems.safety.replies import Given, care_given, is_care
 
 __all__ = ["LATELY", "RECENT", "joined", "sign_in"]
 
 LATELY = 3
 """How many earlier messages of the speaker may keep a conversation in care."""
+ANSWERED, CONTINUED = "answer", "continued"
+"""How `why` begins where a sign was read from what the listener said before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,20 @@ class Answer:
 def sign_in(turns: Sequence[Turn]) -> tuple[Sign | None, bool]:
     """The sign that the last message is answered for, and whether the same was answered with care before."""
     sign = _sign(turns)
-    return sign, sign is not None and _given_before(turns, sign)
+    if sign is None:
+        return None, False
+    tiers = {given.tier for given in _open_care(turns) if given.kind == sign.kind}
+    if tiers and "direct" not in tiers and _goes_on(sign, turns[-1].text):
+        sign = replace(sign, directness="direct", why=f"after care asked: {sign.why}")
+    # The whole card is due once it is said outright.
+    return sign, "direct" in tiers or (bool(tiers) and sign.directness == "indirect")
+
+
+def _goes_on(sign: Sign, text: str) -> bool:
+    """Whether a message says more after the question of care: a sign of its own, means, or an intent."""
+    if sign.why.startswith((ANSWERED, CONTINUED)):
+        return any(reader.says_more(text) for reader in detectors_of(text))
+    return True
 
 
 def _sign(turns: Sequence[Turn]) -> Sign | None:
@@ -42,8 +56,8 @@ def _sign(turns: Sequence[Turn]) -> Sign | None:
     last = messages[-1]
     answer = _answer(turns)
     if answer is not None and answer.value != "no":
-        directness: Literal["direct", "indirect"] = "direct" if answer.value == "yes" else "indirect"
-        return Sign(answer.about, directness, _language(messages), last, f"answer: asked, and {answer.value}")
+        directness: Directness = "direct" if answer.value == "yes" else "indirect"
+        return Sign(answer.about, directness, _language(messages), last, f"{ANSWERED}: asked, and {answer.value}")
     sign = detect(last)
     if sign is not None and _upheld(sign, messages):
         return sign
@@ -83,31 +97,43 @@ def _continued(turns: Sequence[Turn], messages: Sequence[str]) -> Sign | None:
     *before, last = messages
     if not follows(last):
         return None  # nearly every message: what came before it need not be heard again
-    if (answered := _care_of(turns)) is not None:
-        return answered if follows(last, answered) else None
+    if any(turn.speaker == "listener" and is_care(turn.text) for turn in _lately(turns)):
+        return _kept_in_care(turns, last)
     earlier = next((found for text in reversed(before[-LATELY:]) if (found := detect(text)) is not None), None)
     if earlier is None or not follows(last, earlier):
         return None
     return earlier if detector_for(earlier.language).continues(earlier, messages[-RECENT:]) else None
 
 
-def _care_of(turns: Sequence[Turn]) -> Sign | None:
-    """The sign that care answered last, as its reply tells it."""
-    for turn in reversed(turns[-2 * LATELY - 1 :]):
-        if turn.speaker == "listener" and (given := care_given(turn.text)) is not None:
-            directness: Literal["direct", "indirect"] = "direct" if given.tier == "direct" else "indirect"
-            return Sign(given.kind, directness, given.language, turn.text, "care: answered shortly before")
-    return None
+def _kept_in_care(turns: Sequence[Turn], last: str) -> Sign | None:
+    """The sign that care answered, as its last reply tells it, unless the speaker has denied it since."""
+    given = next(reversed(_open_care(turns)), None)
+    if given is None:
+        return None
+    directness: Directness = "direct" if given.tier == "direct" else "indirect"
+    sign = Sign(given.kind, directness, given.language, last, f"{CONTINUED}: care answered shortly before")
+    return sign if follows(last, sign) else None
 
 
-def _given_before(turns: Sequence[Turn], sign: Sign) -> bool:
-    """Whether the same was answered lately; the whole reply is due once when it is said outright."""
-    tiers = {
-        given.tier
-        for turn in turns[-2 * LATELY - 1 :]
-        if turn.speaker == "listener" and (given := care_given(turn.text)) is not None and given.kind == sign.kind
-    }
-    return "direct" in tiers or (bool(tiers) and sign.directness == "indirect")
+def _open_care(turns: Sequence[Turn]) -> list[Given]:
+    """The replies of care given lately, but for those after which the speaker denied it, or told of relief."""
+    care: list[Given] = []
+    for turn in _lately(turns)[:-1]:
+        if turn.speaker == "listener":
+            care += [given for given in [care_given(turn.text)] if given is not None]
+        elif care and _closes(turn.text, care[-1]):
+            care.clear()
+    return care
+
+
+def _closes(text: str, given: Given) -> bool:
+    readers = detectors_of(text) or [detector_for(given.language)]
+    denied = given.tier == "asking" and any(reader.answer(text) == "no" for reader in readers)
+    return (denied or any(reader.eased(text) for reader in readers)) and detect(text) is None
+
+
+def _lately(turns: Sequence[Turn]) -> Sequence[Turn]:
+    return turns[-2 * LATELY - 1 :]
 
 
 def _answer(turns: Sequence[Turn]) -> Answer | None:
@@ -117,14 +143,14 @@ def _answer(turns: Sequence[Turn]) -> Answer | None:
         return None
     question = before[-1].text
     given = care_given(question)
-    if given is not None and given.tier != "asking":
-        return None  # its question is another one
+    if given is not None and any(other.tier == "direct" for other in _open_care(turns)):
+        return None  # the card asks another question
     safe = given is None and _asks(question, "safe")
     if given is None and not safe and not _asks(question, "harm"):
         return None
     readers = detectors_of(last.text) or detectors_of(question)  # "y" is too short to have a language
     said = next((value for reader in readers if (value := reader.answer(last.text)) is not None), None)
-    if said is None:
+    if said is None or (given is not None and given.tier == "shorter" and said != "yes"):
         return None
     if safe:  # "are you safe?" is answered the other way round, and "no" says nothing outright
         said = "no" if said == "yes" else "unsure"

@@ -77,6 +77,10 @@ class Detector(Protocol):
         """What a message says to a question of yes or no."""
         ...
 
+    def says_more(self, text: str) -> bool:
+        """Whether a message after the question of care names means or an intent."""
+        ...
+
 
 class RuleDetector:
     """By rules alone."""
@@ -117,6 +121,9 @@ class RuleDetector:
 
     def answer(self, text: str) -> YesNo | None:
         return evidence(self.language).answer(text)
+
+    def says_more(self, text: str) -> bool:
+        return evidence(self.language).has(text, "means", "intent")
 
 
 class ChineseDetector(RuleDetector):

@@ -58,6 +58,11 @@ class Evidence:
         words = " … ".join(match.strip() for match in found.values())
         return Sign("self-harm", directness, self.rules.language, words, f"conversation: {' and '.join(found)}")
 
+    def has(self, text: str, *parts: str) -> bool:
+        """Whether any of these parts stands in a message."""
+        text = self._read(text)
+        return any(self.parts[part].search(text) for part in parts)
+
     def is_harmless(self, messages: Sequence[str]) -> bool:
         """Whether something was told that gives means and endings another use."""
         return any(self.harmless.search(self._read(text)) for text in messages)
