@@ -107,10 +107,11 @@ def _continued(turns: Sequence[Turn], messages: Sequence[str]) -> Sign | None:
 
 def _kept_in_care(turns: Sequence[Turn], last: str) -> Sign | None:
     """The sign that care answered, as its last reply tells it, unless the speaker has denied it since."""
-    given = next(reversed(_open_care(turns)), None)
-    if given is None:
+    care = _open_care(turns)
+    if not care:
         return None
-    directness: Directness = "direct" if given.tier == "direct" else "indirect"
+    given = care[-1]
+    directness: Directness = "direct" if any(each.tier == "direct" for each in care) else "indirect"
     sign = Sign(given.kind, directness, given.language, last, f"{CONTINUED}: care answered shortly before")
     return sign if follows(last, sign) else None
 
