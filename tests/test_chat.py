@@ -675,3 +675,11 @@ def test_the_history_file_is_in_the_state_folder_or_nowhere(monkeypatch, tmp_pat
     assert history.history_file() == tmp_path / ".local" / "state" / "listenwell" / "history"
     monkeypatch.setenv("LISTENWELL_HISTORY", "off")
     assert history.history_file() is None
+
+
+def test_helplines_lists_everybody_of_the_region(console: Console, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LISTENWELL_REGION", "gb")
+    run_command(session(Conversation(Scripted()), console), "/helplines")
+    shown = console.export_text()
+    assert "in an emergency: 999" in shown
+    assert "Samaritans: 116 123" in shown

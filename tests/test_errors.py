@@ -59,7 +59,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path, capsys: pytest.Captu
         ("data", "x.csv"): "x.csv: expected a file of dialogues that ends in .jsonl",
         ("data", "binary.jsonl"): "binary.jsonl line 1: the byte 0x80 at position 1, expected UTF-8",
         ("train", "latin.yaml"): "latin.yaml: the byte 0xe9 at position 10, expected UTF-8",
-        ("train", "bad.yaml"): "bad.yaml line 2: not YAML",
+        ("train", "bad.yaml"): "bad.yaml line 2: not valid YAML",
         ("train", "recipe.json"): "recipe.json: expected a recipe file that ends in .yaml",
         ("train", "folder.yaml"): "folder.yaml: is a folder",
     }.items():

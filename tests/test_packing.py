@@ -184,7 +184,7 @@ def test_what_is_too_large_to_ship_leaves_what_was_there(runs, tmp_path, monkeyp
     assert [entry.name for entry in (tmp_path / "zoo").iterdir()] == ["trs"]
 
 
-def test_the_card_tells_the_language_and_labels_that_a_system_learned(tiny_model, tokenizer, tmp_path):
+def test_the_card_tells_the_language_and_labels_that_a_system_learned(tiny_model, tokenizer, packed, tmp_path):
     meta = {**MADE, "data": {"source": "smp2020-ewect"}, "languages": ["zh"]}
     card = (packed(Checkpoint("multi-trs", tiny_model(emotions="smp"), tokenizer, meta=meta), tmp_path)) / "CARD.md"
     assert "it learned from short Chinese conversations" in card.read_text()

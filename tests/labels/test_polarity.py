@@ -22,7 +22,7 @@ def test_every_set_of_a_source_belongs_to_one():
         ("nlpcc2014", 8),
         ("nlpcc2013", 8),
         ("nlpcc-sentences", 8),
-        ("weibo-senti", 2),
+        ("weibo-senti", 3),
     ],
 )
 def test_every_label_of_a_corpus_has_a_polarity(source, size):

@@ -196,7 +196,7 @@ def test_packed_it_is_small_says_what_it_is_for_and_is_shared_by_any_name(
     score_run(tmp_path / "whole")
     packed = pack(tmp_path / "whole", tmp_path / "zoo" / "whole")
     assert json.loads((packed / "parts" / "evaluator.json").read_text()) == {"beside": "sentiment"}
-    assert checkpoint.load(packed).parts["evaluator"].model.label_set == "polarity"
+    assert checkpoint.load(packed).parts["evaluator"].model.label_set.name == "polarity"
 
 
 def test_a_judge_that_the_system_has_itself_is_refused(trained, score_run, tiny_classifier, tmp_path):

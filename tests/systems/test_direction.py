@@ -69,7 +69,7 @@ def test_more_than_one_turn_is_refused_with_a_reason(bot):
 
 
 def test_a_system_that_cannot_says_so_and_names_those_that_can(known, forward):
-    with pytest.raises(ValueError, match=r"multi-trs does not write backward.*; both-ways can"):
+    with pytest.raises(ValueError, match=r"multi-trs does not write backward.*; dual-emp, both-ways can"):
         forward.reply(SAID, direction="backward")
     with pytest.raises(ValueError, match="unknown direction 'back'; did you mean 'backward'"):
         forward.reply(SAID, direction="back")

@@ -82,7 +82,7 @@ def test_a_lexicon_that_shares_no_word_with_the_data_is_told(written, tokenizer)
 
 def test_a_lexicon_of_whole_words_is_nothing_to_sub_words(written):
     pieces = train_tokenizer(["a happy day"], TextConfig(kind="bpe", size=300))
-    with pytest.raises(ConfigError, match=r"tells of whole words, but text\.kind is bpe, expected word"):
+    with pytest.raises(ConfigError, match=r"a lexicon has whole words, but text\.kind is bpe, expected word"):
         data.read_lexicon(written('{"happy": ["joy"]}'), pieces)
 
 

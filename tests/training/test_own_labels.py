@@ -22,7 +22,7 @@ from listenwell.models.trs import Trs
 from listenwell.systems.bot import Bot
 from listenwell.training import run
 from listenwell.training.data import feeds, unknown_emotions
-from listenwell.training.recipe import load_recipe
+from listenwell.training.recipe_files import load_recipe
 
 MOODS = ("calm", "tense", "numb")
 

@@ -132,7 +132,9 @@ def _handle(text: str, session: Session, history: History) -> None:
 
     if text.startswith("/"):
         run_command(session, text)
-        history.add(text, keep=text.split()[0].lower() in COMMANDS)
+        command = text.split()[0].lower()
+        # Who looked for help is nobody else's business.
+        history.add(text, keep=command in COMMANDS and command != "/helplines")
         return
     answered = session.say(text)
     last = session.conversation.last

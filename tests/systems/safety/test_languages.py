@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_cared import Echo, conversation
+from test_wrapper import Echo, conversation
 
 from listenwell.commands.explain import why
 from listenwell.data import sources
