@@ -19,7 +19,7 @@ from listenwell.commands.experiment import some_items
 from listenwell.data.dialogue import Dialogue
 from listenwell.loading import load
 from listenwell.systems.house.system import House
-from listenwell.systems.house.writer import Voice
+from listenwell.systems.house.writer import HouseWriter
 
 Clock = Callable[[], float]
 
@@ -71,7 +71,7 @@ def main() -> None:
         measure(bot, talks[0], clock)
     streamed = [first_words(bot, talk, clock) for talk in talks]
     replied = [whole_reply(bot, talk, clock) for talk in talks]
-    by = bot.writer.engine if isinstance(bot.writer, Voice) else bot.name
+    by = bot.writer.engine if isinstance(bot.writer, HouseWriter) else bot.name
     print(f"{chosen.system}, {torch.get_num_threads()} threads, written by {by}")
     print(f"{len(talks)} contexts of {source}, test; {bot.decoding.signature()}")
     print(f"{'':22}{'median':>10}{'9 of 10 under':>18}")

@@ -33,7 +33,7 @@ from listenwell.loading import load, talking
 from listenwell.systems.conversation import Conversation, Exchange
 from listenwell.systems.remote.endpoint import Endpoint, Server
 from listenwell.systems.reply import Candidate, Reply
-from listenwell.systems.safety import Cared
+from listenwell.systems.safety import SafetyWrapper
 from test_conversation import SIGN, Scripted, Streaming
 from test_remote import SAID, Protocol, fail, stream
 from test_system import made_bot
@@ -415,7 +415,7 @@ def test_why_of_a_system_that_tells_little():
 
 
 def test_why_of_a_reply_of_care_says_that_no_model_wrote_it():
-    reply = Cared(Scripted()).reply(SIGN)
+    reply = SafetyWrapper(Scripted()).reply(SIGN)
     told = explained(reply, SIGN)
     assert "a sign of danger was heard (self-harm, direct)" in " ".join(told.split())
     assert "no model wrote them" in told
@@ -595,7 +595,7 @@ def test_what_another_system_cannot_be_asked_for_is_named(console: Console):
 
 
 def test_another_reply_is_asked_for_and_an_exchange_taken_back(console: Console):
-    talk = session(Conversation(Cared(Scripted())), console)
+    talk = session(Conversation(SafetyWrapper(Scripted())), console)
     for command in ("/retry", "/undo"):
         run_command(talk, command)
         assert "nothing has been said yet" in console.export_text()

@@ -15,7 +15,7 @@ from listenwell.decoding import Decoding
 from listenwell.systems.bot import Bot
 from listenwell.systems.conversation import Conversation, Exchange, default_labeller, summary
 from listenwell.systems.reply import Reply
-from listenwell.systems.safety import Cared
+from listenwell.systems.safety import SafetyWrapper
 from test_system import made_bot
 
 SIGN = "I want to kill myself"
@@ -98,7 +98,7 @@ def test_retry_replaces_the_reply_with_one_of_another_seed_each_time():
 @pytest.mark.parametrize("method", ["greedy", "beam"])
 def test_a_retry_of_a_search_samples_since_a_search_finds_the_same_again(method: str):
     bot = made_bot(method=method)
-    conversation = Conversation(Cared(bot))
+    conversation = Conversation(SafetyWrapper(bot))
     first = conversation.say("i lost my job today").text
     assert conversation.retry().text != first
     assert bot.decoding.method == method  # the next message is answered as ever
@@ -146,7 +146,7 @@ def test_a_retry_that_fails_leaves_the_reply_as_it_was():
 
 
 def test_words_of_care_stay_in_a_retry():
-    conversation = Conversation(Cared(Scripted()))
+    conversation = Conversation(SafetyWrapper(Scripted()))
     words = conversation.say(SIGN).text
     assert conversation.exchanges[-1].is_care
     assert conversation.retry().text == words
@@ -165,7 +165,7 @@ def test_a_reply_is_streamed_where_it_can_be():
 @pytest.mark.parametrize("name", ["multi-trs", "meed2"])
 def test_a_streamed_reply_is_explained_like_one_that_is_not(name: str):
     bot = made_bot(name=name)
-    streamed, whole = Conversation(Cared(bot)), Conversation(bot)
+    streamed, whole = Conversation(SafetyWrapper(bot)), Conversation(bot)
     assert streamed.streams
     shown = [*streamed.stream("i lost my job")]
     reply = whole.say("i lost my job")
@@ -176,7 +176,7 @@ def test_a_streamed_reply_is_explained_like_one_that_is_not(name: str):
 
 
 def test_a_crisis_is_answered_with_care_in_a_stream_too():
-    conversation = Conversation(Cared(Streaming()))
+    conversation = Conversation(SafetyWrapper(Streaming()))
     [*conversation.stream(SIGN)]
     assert conversation.exchanges[-1].is_care
 
@@ -272,7 +272,7 @@ def test_the_classifier_is_not_loaded_for_a_system_that_says_what_it_hears_nor_f
     def load() -> None:
         raise AssertionError("it is not needed")
 
-    for system, text in ((made_bot(), "hello"), (Cared(Scripted()), SIGN)):
+    for system, text in ((made_bot(), "hello"), (SafetyWrapper(Scripted()), SIGN)):
         conversation = Conversation(system, labeller=load)
         conversation.say(text)
         assert conversation.exchanges[-1].label is None

@@ -13,7 +13,7 @@ import pytest
 
 from listenwell import notices, paths
 from listenwell.backbones import unpack
-from listenwell.classifiers.label_cache import remembered
+from listenwell.classifiers.label_cache import cached_labeller
 from listenwell.commands import history
 from listenwell.notices import CacheWarning
 
@@ -119,7 +119,7 @@ def test_chat_history_falls_back(no_home: Path, tmp_path: Path):
 
 @pytest.mark.filterwarnings("ignore::listenwell.notices.CacheWarning")
 def test_the_cache_of_labels_falls_back(no_home: Path, tiny_classifier, tmp_path: Path):
-    labeller = remembered(tiny_classifier())
+    labeller = cached_labeller(tiny_classifier())
     labeller.label(["I lost my job today"])
     assert labeller.path is not None
     assert labeller.path.is_relative_to(tmp_path / "tmp")

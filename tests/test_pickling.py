@@ -15,7 +15,7 @@ import listenwell
 from listenwell import checkpoint
 from listenwell.decoding import Decoding
 from listenwell.systems.house.system import House
-from listenwell.systems.safety import Cared
+from listenwell.systems.safety import SafetyWrapper
 from listenwell.weights import zoo_folder
 from test_system import made_bot
 
@@ -31,7 +31,7 @@ def test_a_loaded_system_that_has_talked_replies_the_same_after_pickling(name: s
     system = listenwell.load(name)
     said = system.reply(TALK)
     again = returned(system)
-    assert isinstance(again, Cared)
+    assert isinstance(again, SafetyWrapper)
     assert again.reply(TALK) == said
     assert "care" in again.reply("I want to kill myself").reasons
 
@@ -48,7 +48,7 @@ def house(tiny_listener, tiny_classifier, tiny_writer) -> House:
 def test_the_house_system_can_be_pickled_once_its_engine_is_made(house: House):
     said = house.reply(TALK)
     assert returned(house).reply(TALK) == said
-    assert returned(Cared(house)).reply(TALK) == said
+    assert returned(SafetyWrapper(house)).reply(TALK) == said
 
 
 def test_what_is_pickled_of_a_model_is_what_it_learned_and_not_what_it_borrows(house: House):
@@ -75,7 +75,7 @@ def test_a_shallow_copy_shares_the_model_and_a_deep_one_does_not():
 
 
 def test_another_process_can_go_on_with_it(tmp_path: Path):
-    bot = Cared(made_bot())
+    bot = SafetyWrapper(made_bot())
     (tmp_path / "bot.pickle").write_bytes(pickle.dumps(bot))
     code = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).reply(sys.argv[2]).text)"
     words = [sys.executable, "-c", code, str(tmp_path / "bot.pickle"), *TALK]

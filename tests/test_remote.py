@@ -21,7 +21,7 @@ from listenwell.contract import Controls
 from listenwell.data.dialogue import Dialogue, Example, Turn
 from listenwell.decoding import Decoding
 from listenwell.systems.remote.endpoint import PROMPT, SPOKEN, Clock, Endpoint, Patience, RemoteError, Server, endpoint
-from listenwell.systems.safety import Cared, is_care
+from listenwell.systems.safety import SafetyWrapper, is_care
 from listenwell.weights import find
 
 KEY = "sk-a-secret-1234567890"
@@ -641,7 +641,7 @@ def test_the_key_never_shows_though_the_server_says_it(protocol: Protocol, fault
 
 def test_the_key_is_in_no_repr_and_in_no_reply(protocol: Protocol):
     bot, _ = made(protocol)
-    cared = Cared(bot)
+    cared = SafetyWrapper(bot)
     assert KEY not in f"{bot!r} {bot.server!r} {vars(bot)} {vars(bot.server)} {cared!r}"
     protocol.faults = [answer(f"your key is {KEY}."), stream("your key is ", KEY[:9], KEY[9:], ".")]
     assert bot.reply("hi").text == "your key is [key]."

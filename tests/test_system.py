@@ -19,7 +19,7 @@ from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.models import build
 from listenwell.systems.bot import Bot, as_context
 from listenwell.systems.remote.endpoint import Endpoint
-from listenwell.systems.safety import Cared
+from listenwell.systems.safety import SafetyWrapper
 from listenwell.text import TextConfig, train_tokenizer
 from listenwell.weights import find
 
@@ -182,7 +182,7 @@ def test_turns_that_are_none_are_named_with_their_place(talk, error, message):
     ],
 )
 def test_of_many_conversations_the_one_that_is_none_is_named(talks, error, message):
-    for bot in (made_bot(), Cared(made_bot())):
+    for bot in (made_bot(), SafetyWrapper(made_bot())):
         with pytest.raises(error, match=message):
             bot.replies(talks)
 
@@ -191,7 +191,7 @@ def test_how_one_reply_is_written_can_be_said_by_name_and_the_system_stays_as_it
     bot = made_bot(max_length=20)
     before = bot.decoding
     sampled = made_bot(max_length=20, method="sample", seed=3, temperature=2.0)
-    for system in (bot, Cared(bot)):
+    for system in (bot, SafetyWrapper(bot)):
         wanted = {"method": "sample", "seed": 3, "temperature": 2.0}
         assert system.reply("i lost my job", **wanted).text == sampled.reply("i lost my job").text
         talks = ["i lost my job", "the office"]
@@ -232,7 +232,7 @@ def test_the_names_that_a_reply_takes_are_those_of_its_decoding():
 )
 def test_what_cannot_be_asked_of_a_reply_is_told_at_once(named, error, message):
     bot = made_bot()
-    for system in (bot, Cared(bot)):
+    for system in (bot, SafetyWrapper(bot)):
         for ask in (system.reply, system.stream, lambda talk, system=system, **named: system.replies([talk], **named)):
             with pytest.raises(error, match=message):
                 ask("hello", **named)
@@ -353,7 +353,7 @@ def test_an_endpoint_is_alone_where_the_house_cannot_hear(monkeypatch):
 def test_half_a_surrogate_is_no_text_and_harms_nobody():
     talk = ["hi \ud800 there", "hello", "i lost my job"]
     assert [turn.text for turn in as_context(talk)] == ["hi ? there", "hello", "i lost my job"]
-    assert Cared(made_bot()).reply("i lost \udcff my job").text == made_bot().reply("i lost ? my job").text
+    assert SafetyWrapper(made_bot()).reply("i lost \udcff my job").text == made_bot().reply("i lost ? my job").text
 
 
 def test_a_name_is_a_path_then_the_cache_then_what_ships(tmp_path, monkeypatch):

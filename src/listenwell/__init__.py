@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from listenwell.loading import load
     from listenwell.systems.bot import Bot
     from listenwell.systems.reply import Reply
-    from listenwell.systems.safety import Cared
+    from listenwell.systems.safety import SafetyWrapper
 
 __version__ = "0.1.0"
-__all__ = ["Bot", "Cared", "Controls", "Dialogue", "Reply", "Turn", "load"]
+__all__ = ["Bot", "Controls", "Dialogue", "Reply", "SafetyWrapper", "Turn", "load"]
 
 let_waiting_threads_sleep()  # here, since it must come before torch is imported
 
 # Imported when first asked for: `import listenwell` alone takes no second to bring up tensors.
 _HOMES = {
     "Bot": "listenwell.systems.bot",
-    "Cared": "listenwell.systems.safety",
+    "SafetyWrapper": "listenwell.systems.safety",
     "Controls": "listenwell.contract",
     "Dialogue": "listenwell.data.dialogue",
     "Reply": "listenwell.systems.reply",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from listenwell.systems.bot import Bot
     from listenwell.systems.house.system import House
     from listenwell.systems.remote.endpoint import Endpoint
-    from listenwell.systems.safety import Cared
+    from listenwell.systems.safety import SafetyWrapper
 
 HOUSE = "house"
 """The house system's name."""
@@ -76,7 +76,7 @@ def load(
     *,
     base_url: str | None = None,
     mode: Mode = "rerank",
-) -> Cared: ...
+) -> SafetyWrapper: ...
 
 
 @overload
@@ -97,14 +97,14 @@ def load(
 
 def load(
     name_or_path: str | Path | None = None, care: bool = True, *, base_url: str | None = None, mode: Mode = "rerank"
-) -> Cared | Bot | Endpoint | House:
+) -> SafetyWrapper | Bot | Endpoint | House:
     """A system, ready to talk: a trained one, or openai:NAME. With care before it, for people; bare, to be measured.
 
     Without a name it is the system that `listenwell chat` talks with (`default_system`).
     The base URL is that of the server which openai:NAME is behind; LISTENWELL_BASE_URL, if it is not given. In the mode
     stream a reply is one candidate, sooner there, and `stream()` gives it as it grows; rerank is what is measured.
     """
-    from listenwell.systems.safety import Cared
+    from listenwell.systems.safety import SafetyWrapper
 
     if mode not in get_args(Mode):
         raise ValueError(unknown_name("mode", mode, get_args(Mode)))
@@ -118,7 +118,7 @@ def load(
         system = _trained(name_or_path)
     if mode == "stream":
         system.decoding = system.decoding.streamed()
-    return Cared(system) if care else system
+    return SafetyWrapper(system) if care else system
 
 
 def _trained(name_or_path: str | Path) -> Bot | House:

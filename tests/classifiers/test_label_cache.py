@@ -11,12 +11,12 @@ from listenwell.checkpoint import Checkpoint
 from listenwell.classifiers import label_cache
 from listenwell.classifiers.label_cache import (
     LABELLER,
-    Remembered,
+    CachedLabeller,
+    cached_labeller,
     fingerprint,
     label_all,
     label_contexts,
     labelled_as_here,
-    remembered,
 )
 from listenwell.contract import Controls
 from listenwell.data.batching import EncodingConfig
@@ -91,12 +91,12 @@ def test_what_was_labelled_once_is_never_labelled_again(tmp_path, monkeypatch):
         return told.append
 
     path = tmp_path / "labels" / "x.jsonl"
-    first = Remembered(Counting(), path, begin)
+    first = CachedLabeller(Counting(), path, begin)
     labels = first.label(["a", "bb", "a", "ccc"])
     assert [label.name for label in labels] == [LABELS[1], LABELS[2], LABELS[1], LABELS[3]]
     assert first.labeller.given == ["a", "bb", "ccc"]
     assert told == [3, 2, 1]
-    again = Remembered(Counting(), path, begin)
+    again = CachedLabeller(Counting(), path, begin)
     assert again.label(["ccc", "a"]) == [labels[3], labels[0]]
     assert again.labeller.given == []
     assert told == [3, 2, 1]
@@ -104,21 +104,21 @@ def test_what_was_labelled_once_is_never_labelled_again(tmp_path, monkeypatch):
 
 def test_a_line_cut_in_two_is_labelled_again(tmp_path):
     path = tmp_path / "x.jsonl"
-    Remembered(Counting(), path).label(["a", "bb"])
+    CachedLabeller(Counting(), path).label(["a", "bb"])
     path.write_text(path.read_text()[:-9])
-    again = Remembered(Counting(), path)
+    again = CachedLabeller(Counting(), path)
     assert [label.name for label in again.label(["a", "bb"])] == [LABELS[1], LABELS[2]]
     assert again.labeller.given == ["bb"]
 
 
 def test_where_nothing_can_be_kept_the_labels_are_given_all_the_same(tmp_path):
     (tmp_path / "labels").write_text("a file where a folder should be")
-    assert Remembered(Counting(), tmp_path / "labels" / "x.jsonl").label(["a"])[0].name == LABELS[1]
+    assert CachedLabeller(Counting(), tmp_path / "labels" / "x.jsonl").label(["a"])[0].name == LABELS[1]
 
 
 def test_without_a_file_labels_are_remembered_in_memory_and_not_for_ever(monkeypatch):
     monkeypatch.setattr(label_cache, "MOST", 3)
-    labeller = Remembered(Counting())
+    labeller = CachedLabeller(Counting())
     texts = ["a", "bb", "ccc", "dddd"]
     assert [label.name for _ in range(2) for label in labeller.label(texts[:2])] == [LABELS[1], LABELS[2]] * 2
     assert labeller.labeller.given == texts[:2]
@@ -209,9 +209,9 @@ def test_the_real_classifier_is_a_labeller(made, tiny_classifier, tmp_path, monk
     monkeypatch.undo()
     monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path))
     part = tiny_classifier()
-    labels = remembered(part).label(["I lost my keys", "Oh no?"])
+    labels = cached_labeller(part).label(["I lost my keys", "Oh no?"])
     assert all(label.name in LABELS and label.by == "machine" for label in labels)
-    assert remembered(part).label(["Oh no?"]) == labels[1:]
+    assert cached_labeller(part).label(["Oh no?"]) == labels[1:]
     made.parts = {LABELLER: part}
     checkpoint.save(made, tmp_path / "bot", eight_bit=True)
     reply = Bot(checkpoint.load(tmp_path / "bot")).reply(["I lost my keys", "Oh no?", "Yes, at home"])

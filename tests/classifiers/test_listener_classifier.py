@@ -9,7 +9,7 @@ import torch
 
 from listenwell import checkpoint
 from listenwell.classifiers.calibration import calibrate_listener, tempered
-from listenwell.classifiers.listener import Listening, listens
+from listenwell.classifiers.listener import ListenerClassifier, listens
 from listenwell.cli import main
 from listenwell.commands.evaluate_listener import evaluate_listener
 from listenwell.data.batching import collate, encode
@@ -46,7 +46,7 @@ def silent(name, total):
 def test_every_dialogue_is_heard_in_its_place_and_likeliest_first(tiny_listener, items):
     made = tiny_listener()
     told = []
-    heard = Listening(made).hear([item.context for item in items], told.append)
+    heard = ListenerClassifier(made).hear([item.context for item in items], told.append)
     assert sum(told) == len(items) == len(heard)
     for item, one in list(zip(items, heard, strict=True))[:6]:
         batch = collate(encode([item], made.tokenizer, made.encoding), [0], made.tokenizer.pad)
@@ -62,7 +62,7 @@ def test_every_dialogue_is_heard_in_its_place_and_likeliest_first(tiny_listener,
 
 
 def test_nothing_gold_is_read(tiny_listener, items):
-    listening = Listening(tiny_listener())
+    listening = ListenerClassifier(tiny_listener())
     bare = listening.hear([item.context for item in items])
     other = [tuple(replace(turn, label=Label("furious")) for turn in item.context) for item in items]
     assert listening.hear(other) == bare
@@ -79,7 +79,7 @@ def test_nothing_gold_is_read(tiny_listener, items):
 def drawn(tiny_listener, items):
     """The items many times over, with what a listener that is half, and a third, as sure would draw for them."""
     random = np.random.default_rng(5)
-    log_probs = Listening(tiny_listener()).log_probs([item.context for item in items])
+    log_probs = ListenerClassifier(tiny_listener()).log_probs([item.context for item in items])
     emotions, labels = np.exp(tempered(log_probs["emotion"], 2.0)), np.exp(tempered(log_probs["label"], 3.0))
     return [
         replace(
@@ -95,7 +95,7 @@ def drawn(tiny_listener, items):
 def test_both_heads_are_calibrated_and_hear_as_before(tiny_listener, drawn):
     made = tiny_listener()
     contexts = [item.context for item in drawn[:40]]
-    before = Listening(made).hear(contexts)
+    before = ListenerClassifier(made).hear(contexts)
     found = calibrate_listener(made, drawn)
     assert set(found) == {"emotion", "label"}
     for (name, one), true in zip(found.items(), (2, 3), strict=True):
@@ -105,7 +105,7 @@ def test_both_heads_are_calibrated_and_hear_as_before(tiny_listener, drawn):
         assert one.nll_after < one.nll_before
         assert one.ece_after < one.ece_before
         assert made.meta["calibration"][name]["temperature"] == one.temperature
-    after = Listening(made).hear(contexts)
+    after = ListenerClassifier(made).hear(contexts)
     assert [(one.emotion, next(iter(one.labels))) for one in after] == [
         (one.emotion, next(iter(one.labels))) for one in before
     ]
@@ -141,7 +141,7 @@ def test_a_run_is_calibrated_from_the_command_line(tiny_listener, dialogues, tmp
 
 
 def test_scores_are_those_of_what_was_heard(tiny_listener, items):
-    listening = Listening(tiny_listener())
+    listening = ListenerClassifier(tiny_listener())
     found = evaluate_listening(listening, items, {"data": "mine"}, silent, resamples=0)
     scores = {score.name: score.value for score in found.scores}
     heard = listening.hear([item.context for item in items])
@@ -158,7 +158,7 @@ def test_scores_are_those_of_what_was_heard(tiny_listener, items):
 
 
 def test_labels_of_another_set_are_not_scored_and_no_emotion_is_told(tiny_listener, items):
-    listening = Listening(tiny_listener())
+    listening = ListenerClassifier(tiny_listener())
     other = [replace(item, reply=Turn("listener", "oh", Label("happiness"))) for item in items]
     found = evaluate_listening(listening, other, {}, silent, resamples=0)
     assert not any("label" in score.name for score in found.scores)
@@ -169,7 +169,7 @@ def test_labels_of_another_set_are_not_scored_and_no_emotion_is_told(tiny_listen
 
 def test_an_evaluation_is_written_whole_and_shown(tiny_listener, dialogues, items, tmp_path, capsys):
     made = tiny_listener()
-    write(evaluate_listening(Listening(made), items, {}, silent, resamples=0), tmp_path / "out")
+    write(evaluate_listening(ListenerClassifier(made), items, {}, silent, resamples=0), tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["confusion.png", "heard.jsonl", "scores.json"]
     about = {"data": "mine", "split": "valid"}
     evaluate_listener("run", made, dialogues, about, tmp_path / "new" / "valid", 9, 10, False)
@@ -186,7 +186,7 @@ def test_what_cannot_be_heard_is_told(tiny_listener, tiny_classifier):
     assert listens(tiny_listener())
     assert not listens(tiny_classifier())
     with pytest.raises(ValueError, match="emotion-intent does not listen to dialogues; house-listener does"):
-        Listening(tiny_classifier())
+        ListenerClassifier(tiny_classifier())
     with pytest.raises(ValueError, match="dialogue 1: there is nothing to listen to, it has no turn"):
-        Listening(tiny_listener()).hear([Dialogue.from_texts(["hello"]).turns, ()])
-    assert Listening(tiny_listener()).hear([]) == []
+        ListenerClassifier(tiny_listener()).hear([Dialogue.from_texts(["hello"]).turns, ()])
+    assert ListenerClassifier(tiny_listener()).hear([]) == []

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 import listenwell
 from listenwell import checkpoint
-from listenwell.classifiers.listener import Listening
+from listenwell.classifiers.listener import ListenerClassifier
 from listenwell.configuration import ConfigError
 from listenwell.contract import ABSENT, Moment, Sequence, Vocabulary
 from listenwell.data.batching import collate, encode
@@ -226,7 +226,7 @@ def items_of(corpus):
 
 def test_it_learns_both_by_a_recipe_and_does_not_talk(trained, small_corpus):
     items = items_of(small_corpus)
-    heard = Listening.load(trained).hear([item.context for item in items])
+    heard = ListenerClassifier.load(trained).hear([item.context for item in items])
     emotions = [(one.emotion, item.emotion.name) for one, item in zip(heard, items, strict=True)]
     labels = [
         (next(iter(one.labels)), item.reply.label.name)
@@ -244,7 +244,7 @@ def test_packed_in_8_bits_it_hears_alike(trained, score_run, small_corpus, tmp_p
     score_run(trained)
     contexts = [item.context for item in items_of(small_corpus)][:5]
     place = pack(trained, tmp_path / "packed")
-    before, after = (Listening.load(at).log_probs(contexts) for at in (trained, place))
+    before, after = (ListenerClassifier.load(at).log_probs(contexts) for at in (trained, place))
     for head in before:
         assert abs(torch.tensor(before[head]).exp() - torch.tensor(after[head]).exp()).max() < 0.1
 

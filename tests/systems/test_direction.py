@@ -16,7 +16,7 @@ from listenwell.decoding import Decoding
 from listenwell.models import MODELS, Entry, trs
 from listenwell.notices import CareWarning
 from listenwell.systems.bot import Bot
-from listenwell.systems.safety import Cared
+from listenwell.systems.safety import SafetyWrapper
 from listenwell.systems.safety.status import warn_of_languages
 
 SAID = "I am so sorry to hear that."
@@ -78,7 +78,7 @@ def test_a_system_that_cannot_says_so_and_names_those_that_can(known, forward):
 
 @pytest.mark.filterwarnings("ignore::listenwell.notices.CareWarning")
 def test_care_hears_what_is_read_backwards_too(bot):
-    cared = Cared(bot)
+    cared = SafetyWrapper(bot)
     assert cared.reply(SAID, direction="backward") == bot.reply(SAID, direction="backward")
     assert "care" in cared.reply("I want to die", direction="backward").reasons
     found = cared.replies(["I want to die", SAID], direction="backward")
@@ -108,6 +108,6 @@ def test_generate_writes_backwards_from_lines_and_from_a_corpus(bot, tmp_path, m
 @pytest.mark.filterwarnings("ignore::listenwell.notices.CareWarning")
 def test_care_says_where_a_system_speaks_a_language_that_it_does_not_know(forward):
     chinese = Bot(replace(forward.checkpoint, meta={"languages": ["zh", "de"]}))
-    assert (forward.languages, Cared(chinese).languages) == (("en",), ("zh", "de"))
+    assert (forward.languages, SafetyWrapper(chinese).languages) == (("en",), ("zh", "de"))
     with pytest.warns(CareWarning, match="crisis care knows en and zh, but a-system speaks fr"):
         warn_of_languages("a-system", ["en", "fr"])

@@ -19,9 +19,16 @@ from torch.nn import functional as F
 
 from listenwell import metrics
 from listenwell.checkpoint import Checkpoint
-from listenwell.classifiers.label_cache import LABELLER, Begin, label_all, label_contexts, labelled_as_here, remembered
+from listenwell.classifiers.label_cache import (
+    LABELLER,
+    Begin,
+    cached_labeller,
+    label_all,
+    label_contexts,
+    labelled_as_here,
+)
 from listenwell.classifiers.labeller import Labeller
-from listenwell.classifiers.listener import Listening
+from listenwell.classifiers.listener import ListenerClassifier
 from listenwell.data.batching import collate, encode, ordered_batches
 from listenwell.data.dialogue import Example, Turn, as_heard
 from listenwell.labels.taxonomy import EMOTION_ID, LABEL_ID
@@ -124,7 +131,7 @@ def calibrate_listener(
     gold = {"emotion": [gold_emotion(item) for item in items], "label": [gold_label(item) for item in items]}
     if all(label == ABSENT for labels in gold.values() for label in labels):
         raise ValueError("there is nothing to calibrate by: no dialogue has an emotion, and no reply one of the labels")
-    listening = Listening(made)
+    listening = ListenerClassifier(made)
     heads = {name: listening.model.head(name) for name in HEADS}
     for head in heads.values():
         head.temperature.fill_(1.0)
@@ -155,7 +162,7 @@ def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | 
     """
     model: Any = made.model
     part = made.parts.get(LABELLER)
-    labeller = None if part is None else remembered(part, begin)
+    labeller = None if part is None else cached_labeller(part, begin)
     own = labelled_as_here(item.reply for item in items)
     if not own:
         if labeller is None or not items:

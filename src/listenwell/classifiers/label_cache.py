@@ -108,7 +108,7 @@ def _as(turn: Turn, known: dict[str, Label]) -> Turn:
     return replace(turn, label=known[turn.text])
 
 
-class Remembered:
+class CachedLabeller:
     """A labeller that labels no text twice: what it said is kept in a file, a JSON line each, or in memory alone."""
 
     def __init__(self, labeller: Labels, path: Path | None = None, begin: Begin | None = None) -> None:
@@ -155,9 +155,9 @@ class Remembered:
                     yield mark, Label.from_json(record)
 
 
-def remembered(part: Checkpoint, begin: Begin | None = None) -> Remembered:
+def cached_labeller(part: Checkpoint, begin: Begin | None = None) -> CachedLabeller:
     """The labeller of a checkpoint, remembering in the user's cache what these very weights said."""
-    return Remembered(load_labeller(part), writable_cache() / "labels" / f"{fingerprint(part)}.jsonl", begin)
+    return CachedLabeller(load_labeller(part), writable_cache() / "labels" / f"{fingerprint(part)}.jsonl", begin)
 
 
 def fingerprint(part: Checkpoint) -> str:

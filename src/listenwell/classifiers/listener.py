@@ -1,6 +1,6 @@
 """Listening: dialogues, batched, to what the speaker feels and what people would reply with.
 
->>> Listening.load("house-listener").hear([[Turn("speaker", "I lost my job today")]])[0].emotion
+>>> ListenerClassifier.load("house-listener").hear([[Turn("speaker", "I lost my job today")]])[0].emotion
 'devastated'
 """
 
@@ -88,7 +88,7 @@ def listens(made: Checkpoint) -> bool:
     return isinstance(made.model, Listener)
 
 
-class Listening(HasCheckpoint):
+class ListenerClassifier(HasCheckpoint):
     """A listener with its tokenizer."""
 
     def __init__(self, made: Checkpoint) -> None:
@@ -99,7 +99,7 @@ class Listening(HasCheckpoint):
         self.model: Listener = made.model.eval()
 
     @classmethod
-    def load(cls, name_or_path: str | Path = DEFAULT) -> Listening:
+    def load(cls, name_or_path: str | Path = DEFAULT) -> ListenerClassifier:
         """A trained listener by name, or by the folder of a run or checkpoint."""
         return cls(checkpoint.load(find(name_or_path)))
 

@@ -170,7 +170,7 @@ def _label(
     from rich.console import Console
 
     from listenwell import checkpoint
-    from listenwell.classifiers.label_cache import remembered
+    from listenwell.classifiers.label_cache import cached_labeller
     from listenwell.classifiers.labeller import has_gold, label_dialogues
     from listenwell.commands.display import tracked
     from listenwell.data.sources import Report
@@ -181,7 +181,7 @@ def _label(
     if out is None:
         raise ValueError("data label needs --out FILE.jsonl")
     check_file(out)
-    labeller = remembered(checkpoint.load(find(using)))
+    labeller = cached_labeller(checkpoint.load(find(using)))
     # Read twice, the first time to know how much there is: a corpus need not fit in memory.
     turns = [has_gold(turn) for dialogue in _read(source, path, split, options, None) for turn in dialogue.turns]
     kept = 0 if overwrite else sum(turns)

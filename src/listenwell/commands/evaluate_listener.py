@@ -25,14 +25,14 @@ def evaluate_listener(
     import json as encoder
     from itertools import islice
 
-    from listenwell.classifiers.listener import Listening
+    from listenwell.classifiers.listener import ListenerClassifier
     from listenwell.commands.display import report, scores_table, tracked
     from listenwell.data.dialogue import examples
     from listenwell.evaluation.listener_scores import evaluate_listening, write
 
     items = list(islice((item for dialogue in dialogues for item in examples(dialogue)), limit or None))
     with tracked() as progress:
-        found = evaluate_listening(Listening(made), items, about, progress, resamples)
+        found = evaluate_listening(ListenerClassifier(made), items, about, progress, resamples)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         write(found, out)

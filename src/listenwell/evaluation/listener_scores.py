@@ -17,7 +17,7 @@ from listenwell import metrics
 from listenwell.checkpoint import write_json
 from listenwell.classifiers.calibration import gold_emotion, gold_label
 from listenwell.classifiers.label_cache import labelled_as_here
-from listenwell.classifiers.listener import Heard, Listening
+from listenwell.classifiers.listener import Heard, ListenerClassifier
 from listenwell.data.dialogue import Example
 from listenwell.data.sources.jsonl import write_lines
 from listenwell.evaluation.evaluate import Progress, emotion_scores, label_scores
@@ -45,7 +45,11 @@ class ListeningEvaluation:
 
 
 def evaluate_listening(
-    listening: Listening, items: Sequence[Example], about: dict[str, Any], progress: Progress, resamples: int = 1000
+    listening: ListenerClassifier,
+    items: Sequence[Example],
+    about: dict[str, Any],
+    progress: Progress,
+    resamples: int = 1000,
 ) -> ListeningEvaluation:
     """Listens and scores. The listener is given contexts alone: no situation, no emotion, no label."""
     items = list(items)

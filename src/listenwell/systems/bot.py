@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from listenwell.checkpoint import Checkpoint, HasCheckpoint
-from listenwell.classifiers.label_cache import LABELLER, Labels, Remembered, label_contexts, load_labeller
+from listenwell.classifiers.label_cache import LABELLER, CachedLabeller, Labels, label_contexts, load_labeller
 from listenwell.contract import Batch, Controls, Direction, Model, State, Steps
 from listenwell.data.batching import EncodingConfig, collate, encode, ordered_batches
 from listenwell.data.dialogue import Dialogue, Example, LabelPlace, Talk, Turn, readable
@@ -166,7 +166,7 @@ class Bot(HasCheckpoint):
         self.decoding: Decoding = checkpoint.decoding
         part = checkpoint.parts.get(LABELLER)
         # Asked again and again for the same turns: by the next turn of a talk, by replies, by likelihoods.
-        self.labeller: Labels | None = None if part is None else Remembered(load_labeller(part))
+        self.labeller: Labels | None = None if part is None else CachedLabeller(load_labeller(part))
         """What it hears in a turn, where the model reads that."""
         self.precision: Precision = ""
 

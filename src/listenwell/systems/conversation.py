@@ -232,13 +232,13 @@ class Conversation:
 def default_labeller() -> Labels | None:
     """The emotion-intent classifier that the package carries; None where it, or what it needs, is not installed."""
     from listenwell.backbones.locate import at_hand
-    from listenwell.classifiers.label_cache import Remembered
+    from listenwell.classifiers.label_cache import CachedLabeller
     from listenwell.classifiers.labeller import Labeller
 
     if not at_hand("minilm"):  # what it reads texts with: a conversation downloads nothing
         return None
     try:
-        return Remembered(Labeller.load())
+        return CachedLabeller(Labeller.load())
     except (ValueError, OSError, RuntimeError, ImportError):
         return None
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from listenwell import checkpoint
 from listenwell.checkpoint import Checkpoint
-from listenwell.classifiers.label_cache import LABELLER, remembered
+from listenwell.classifiers.label_cache import LABELLER, cached_labeller
 from listenwell.configuration import ConfigError
 from listenwell.contract import Batch, LabelSets, Moment, Term
 from listenwell.data.batching import Encoded, collate, ordered_batches
@@ -93,7 +93,7 @@ class Trainer:
         self.save_every = save_every
         self.journal = Journal(folder, state.update) if self.processes.main else None
         part = made.parts.get(LABELLER)
-        self.labeller = None if part is None else remembered(part, display.begin)
+        self.labeller = None if part is None else cached_labeller(part, display.begin)
         self.learners: Learners | None = None
         self.average: Average | None = None
         self.valid = Encoded()

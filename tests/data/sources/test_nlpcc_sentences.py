@@ -63,9 +63,7 @@ def test_train_alone_asks_for_what_it_is_compared_with(make, tmp_path):
 
 @pytest.mark.parametrize("line", ["none", "none\t好\t好", "smug\t好"])
 def test_a_malformed_line_is_named(make, line):
-    with pytest.raises(
-        SourceError, match=r"train\.tsv line 2: .*, expected one of .*like, .* and a sentence"
-    ):
+    with pytest.raises(SourceError, match=r"train\.tsv line 2: .*, expected one of .*like, .* and a sentence"):
         make("none\t好", line)
 
 

@@ -24,7 +24,7 @@ from listenwell.systems.house.calibration import calibrate_writer
 from listenwell.systems.house.reranking import fresh, new, uplift
 from listenwell.systems.house.system import House
 from listenwell.systems.house.vetoes import PLAIN_BAD
-from listenwell.systems.house.writer import Voice
+from listenwell.systems.house.writer import HouseWriter
 from listenwell.systems.remote.endpoint import PROMPT
 from listenwell.systems.reply import Candidate
 from listenwell.training import load_recipe
@@ -220,7 +220,7 @@ def test_the_best_candidate_is_the_one_with_the_highest_sum(house):
 def test_every_term_is_what_it_is_said_to_be(house, whole):
     (planned,) = house.plan([TALKS[1]])
     reply = house.reply(TALKS[1])
-    voice, last = Voice(whole), TALKS[1][-1]
+    voice, last = HouseWriter(whole), TALKS[1][-1]
     for candidate in reply.candidates:
         terms = candidate.terms
         assert terms["fresh"] == fresh(candidate.text)
@@ -236,7 +236,7 @@ def test_every_term_is_what_it_is_said_to_be(house, whole):
 
 def test_consensus_is_the_writers_other_direction(whole, monkeypatch):
     monkeypatch.setattr("listenwell.systems.house.writer.half", single)
-    voice = Voice(whole)
+    voice = HouseWriter(whole)
     tokens = voice.tokenizer
     headers = voice.model.config.headers
     reply, turn = "Oh no.", "I lost my job."
@@ -258,7 +258,7 @@ def test_consensus_is_the_writers_other_direction(whole, monkeypatch):
 def test_the_lean_engine_weighs_a_consensus_as_the_writer_would(whole, monkeypatch):
     turns = ["I lost my job.", "We won the cup!", "oh", "I cannot stop crying, and it has been a year since then."]
     replies = ["Oh no.", "So you did, and I am glad for all of you!", "Why?", ""]
-    lean, slow, half = Voice(whole), Voice(whole), Voice(whole)
+    lean, slow, half = HouseWriter(whole), HouseWriter(whole), HouseWriter(whole)
     half_found = half.consensus(turns, replies)
     monkeypatch.setattr("listenwell.systems.house.writer.half", single)
     found = lean.consensus(turns, replies)
@@ -288,14 +288,14 @@ def test_the_cheerful_candidate_wins_only_once_the_feeling_was_acknowledged(hous
 
 
 def test_what_has_no_weight_is_not_computed(house, monkeypatch):
-    monkeypatch.setattr(Voice, "consensus", None)
+    monkeypatch.setattr(HouseWriter, "consensus", None)
     monkeypatch.setattr("listenwell.systems.house.system.uplift", None)
     reply = house.with_decoding(rerank=Rerank(likelihood=1.0, plan=0.5)).reply(TALKS[0])
     assert set(reply.candidates[0].terms) == {"likelihood", "plan"}
 
 
 def test_what_was_cut_is_no_candidate_beside_what_came_to_an_end(whole, monkeypatch):
-    voice, talk = Voice(whole), Example("0", Dialogue.from_texts(TALKS[0]).turns)
+    voice, talk = HouseWriter(whole), Example("0", Dialogue.from_texts(TALKS[0]).turns)
     said = [voice.tokenizer.encode(text) for text in ("and so on and", "oh no", "I see")]
     for ended, texts in (((0, 1, 1), ["oh no", "I see"]), ((0, 0, 0), ["and so on and", "oh no", "I see"])):
         written = [Hypothesis(tokens, -1.0, -1.0, bool(end)) for tokens, end in zip(said, ended, strict=True)]
@@ -340,7 +340,7 @@ def test_an_evaluation_says_how_it_leaned_and_keeps_the_terms_to_choose_anew_by(
 def test_the_lean_engine_writes_what_the_writer_would(whole, monkeypatch):
     options = {"method": "greedy", "candidates": 1}
     lean = House.of(whole).with_decoding(**options).replies(TALKS)
-    monkeypatch.setattr(Voice, "_lean", lambda self: None)
+    monkeypatch.setattr(HouseWriter, "_lean", lambda self: None)
     slow = House.of(whole).with_decoding(**options).replies(TALKS)
     assert [reply.text for reply in lean] == [reply.text for reply in slow]
 
@@ -363,7 +363,7 @@ def test_beams_move_in_the_lean_engines_memory(whole, monkeypatch):
     options = {"method": "beam", "beams": 3, "candidates": 2, "rerank": Rerank()}
     monkeypatch.setattr("listenwell.systems.house.writer.half", single)  # half precision may swap near equals
     lean = House.of(whole).with_decoding(**options).replies(TALKS)
-    monkeypatch.setattr(Voice, "_lean", lambda self: None)
+    monkeypatch.setattr(HouseWriter, "_lean", lambda self: None)
     slow = House.of(whole).with_decoding(**options).replies(TALKS)
     assert [[c.text for c in reply.candidates] for reply in lean] == [
         [c.text for c in reply.candidates] for reply in slow
@@ -545,7 +545,7 @@ def test_a_writer_without_ears_talks_without_a_plan(whole):
 
 def test_a_missing_part_is_named(whole):
     with pytest.raises(ValueError, match="lacks labeller among the parts"):
-        House({name: part for name, part in whole.parts.items() if name != "labeller"}, Voice(whole))
+        House({name: part for name, part in whole.parts.items() if name != "labeller"}, HouseWriter(whole))
 
 
 # Behind an endpoint

@@ -12,12 +12,12 @@ from test_wrapper import Echo, conversation
 from listenwell.commands.explain import why
 from listenwell.data import sources
 from listenwell.data.dialogue import Dialogue, Turn
+from listenwell.systems.conversation import Exchange
 from listenwell.systems.reply import Reply
-from listenwell.systems.safety import Cared, load_resources
+from listenwell.systems.safety import SafetyWrapper, load_resources
 from listenwell.systems.safety.foreign_signs import KINDS, detect_foreign
 from listenwell.systems.safety.language_id import data, language_of, phrase_data
 from listenwell.systems.safety.other_languages import language_notice
-from listenwell.text import TextConfig, train_tokenizer
 from test_system import made_bot
 
 CASES = yaml.safe_load((Path(__file__).parent / "other_languages.yaml").read_text(encoding="utf-8"))
@@ -49,7 +49,7 @@ def test_outright_signs_are_answered_in_their_language(language: str):
     assert len(CASES[language]["direct"]) >= 12
     for kind, text in direct(language):
         echo = Echo()
-        reply = Cared(echo).reply(text)
+        reply = SafetyWrapper(echo).reply(text)
         assert reply.reasons == {"care": f"{kind}, direct"}, text
         assert reply.text.startswith(phrase_data()[language]["replies"][kind].split("{")[0]), text
         assert "findahelpline.com" in reply.text
@@ -59,7 +59,7 @@ def test_outright_signs_are_answered_in_their_language(language: str):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_ordinary_talk_is_told_what_is_understood_and_raises_no_alarm(language: str):
     assert len(CASES[language]["harmless"]) >= 12
-    replies = {text: Cared(Echo()).reply(text) for text in CASES[language]["harmless"]}
+    replies = {text: SafetyWrapper(Echo()).reply(text) for text in CASES[language]["harmless"]}
     assert {text: str(sign) for text in replies if (sign := detect_foreign(text))} == {}
     told = [text for text, reply in replies.items() if reply.reasons == {"care": f"language: {language}"}]
     assert len(told) >= 0.8 * len(replies), set(replies) - set(told)
@@ -97,7 +97,7 @@ def test_ordinary_dialogues_are_english():
 def test_languages_without_phrases_are_told_apart_from_english(text: str, language: str):
     assert language_of(text) == language
     echo = Echo()
-    reply = Cared(echo).reply(text)
+    reply = SafetyWrapper(echo).reply(text)
     assert reply.reasons == {"care": f"language: {language}"}
     assert (echo.seen, "findahelpline.com" in reply.text) == ([], True)
 
@@ -107,24 +107,24 @@ def test_languages_without_phrases_are_told_apart_from_english(text: str, langua
 )
 def test_emoji_and_signs_alone_are_asked_for_words(text: str):
     echo = Echo()
-    reply = Cared(echo).reply(text)
+    reply = SafetyWrapper(echo).reply(text)
     assert reply.reasons == {"care": "language: no words"}
     assert ("words" in reply.text, echo.seen) == (True, [])
 
 
 def test_a_system_gets_the_languages_that_it_speaks():
     echo = Echo()
-    assert Cared(echo).reply("今天心情很差").text == data()["notices"]["zh"]
+    assert SafetyWrapper(echo).reply("今天心情很差").text == data()["notices"]["zh"]
     echo.languages = ("en", "zh", "de")
-    assert Cared(echo).reply("今天心情很差").text == "今天心情很差"
-    assert Cared(echo).reply("Mir geht es heute nicht gut").reasons == {}
-    assert Cared(echo).reply(["今天心情很差", "怎么了？", "😭"]).text == data()["notices"]["no words zh"]
+    assert SafetyWrapper(echo).reply("今天心情很差").text == "今天心情很差"
+    assert SafetyWrapper(echo).reply("Mir geht es heute nicht gut").reasons == {}
+    assert SafetyWrapper(echo).reply(["今天心情很差", "怎么了？", "😭"]).text == data()["notices"]["no words zh"]
 
 
-def test_a_bot_speaks_the_language_of_its_vocabulary():
+def test_a_bot_speaks_the_language_that_it_learned_from():
     bot = made_bot()
     assert bot.languages == ("en",)
-    bot.tokenizer = train_tokenizer(["今天心情很差，怎么了？和朋友吵架了。"], TextConfig())
+    bot.checkpoint.meta["languages"] = ["zh"]
     assert bot.languages == ("zh",)
     assert language_notice([Turn("speaker", "今天心情很差")], bot.languages) is None
 
@@ -137,7 +137,7 @@ def test_a_notice_can_name_a_system_that_does_speak_the_language():
 
 def test_short_answers_to_care_in_another_language_stay_in_care():
     texts = ["Ich will nicht mehr leben", "ja", "heute Nacht", "Ich weiß nicht, was ich sonst noch machen soll"]
-    first, *later = conversation(Cared(Echo()), *texts)
+    first, *later = conversation(SafetyWrapper(Echo()), *texts)
     again = phrase_data()["de"]["replies"]["again"].split("{")[0]
     for reply in later:
         assert reply.reasons == {"care": "self-harm, direct"}
@@ -148,24 +148,24 @@ def test_short_answers_to_care_in_another_language_stay_in_care():
 def test_a_long_english_message_leaves_care_in_another_language():
     echo = Echo()
     text = "sorry, I was only quoting a song that I had to learn for school"
-    conversation(Cared(echo), "je veux mourir", text)
+    conversation(SafetyWrapper(echo), "je veux mourir", text)
     assert echo.seen == [text]
 
 
 def test_care_in_another_language_does_not_answer_for_a_third():
     german = "Ich will nicht mehr leben"
-    assert conversation(Cared(Echo()), german, "今天心情很差")[1].reasons == {"care": "language: zh"}
-    assert "I'm glad you told me" in conversation(Cared(Echo()), german, "I want to die")[1].text
-    assert "程序" in conversation(Cared(Echo()), german, "我不想活了")[1].text
+    assert conversation(SafetyWrapper(Echo()), german, "今天心情很差")[1].reasons == {"care": "language: zh"}
+    assert "I'm glad you told me" in conversation(SafetyWrapper(Echo()), german, "I want to die")[1].text
+    assert "程序" in conversation(SafetyWrapper(Echo()), german, "我不想活了")[1].text
 
 
 def test_emoji_after_an_english_sign_stay_in_care():
-    assert conversation(Cared(Echo()), "I want to kill myself", "😭")[1].reasons["care"].startswith("self-harm")
+    assert conversation(SafetyWrapper(Echo()), "I want to kill myself", "😭")[1].reasons["care"].startswith("self-harm")
 
 
 def test_every_way_to_ask_is_covered():
     echo = Echo()
-    cared = Cared(echo)
+    cared = SafetyWrapper(echo)
     assert [reply.reasons["care"] for reply in cared.replies(["je veux mourir", "今天心情很差"])] == [
         "self-harm, direct",
         "language: zh",
@@ -180,7 +180,7 @@ def test_numbers_are_named_only_where_somebody_checked_them():
         emergency = entry["replies"]["emergency"]
         assert ("112" in emergency) == (language in ("de", "fr", "es", "pt", "it")), language
         assert not any(c.isdigit() for kind in (*KINDS, "again") for c in entry["replies"][kind]), language
-    chosen = Cared(Echo(), load_resources(region="us")).reply("quiero morir").text
+    chosen = SafetyWrapper(Echo(), load_resources(region="us")).reply("quiero morir").text
     assert "al 911" in chosen
     assert "112" not in chosen
 
@@ -194,5 +194,5 @@ def test_each_language_has_all_its_texts():
 
 
 def test_why_says_that_the_language_is_not_read():
-    (line,) = why(Reply("…", reasons={"care": "language: de"}), ["Hallo"])
+    (line,) = why(Exchange("Hallo", Reply("…", reasons={"care": "language: de"})), ["Hallo"])
     assert str(line).startswith("it cannot read this (language: de)")

@@ -13,7 +13,7 @@ from listenwell.contract import Controls
 from listenwell.data.dialogue import Dialogue, Example, Turn
 from listenwell.systems.bot import Likelihoods, Talk, as_context
 from listenwell.systems.reply import Reply
-from listenwell.systems.safety import Cared, detect, is_care
+from listenwell.systems.safety import SafetyWrapper, detect, is_care
 from listenwell.systems.safety.resources import load_resources
 from test_system import made_bot
 
@@ -62,7 +62,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_system_never_sees_a_sign():
     echo = Echo()
-    reply = Cared(echo).reply(SIGN)
+    reply = SafetyWrapper(echo).reply(SIGN)
     assert echo.seen == []
     assert is_care(reply.text)
     assert reply.reasons == {"care": "self-harm, direct"}
@@ -71,7 +71,7 @@ def test_the_system_never_sees_a_sign():
 
 def test_a_sign_in_a_situation_that_is_told_beforehand_is_heard_too():
     echo, told = Echo(), Controls(situation=SIGN)
-    bot = Cared(echo)
+    bot = SafetyWrapper(echo)
     assert is_care(bot.reply("hello", told).text)
     assert is_care(bot.reply(["How are you?", "hello"], told).text)
     assert is_care(bot.replies(["hello"], told)[0].text)
@@ -80,7 +80,7 @@ def test_a_sign_in_a_situation_that_is_told_beforehand_is_heard_too():
 
 
 def test_other_messages_go_to_the_system():
-    reply = Cared(Echo()).reply("I lost my job today")
+    reply = SafetyWrapper(Echo()).reply("I lost my job today")
     assert reply.text == "I lost my job today"
     assert reply.emotion == "sad"
     assert "care" not in reply.reasons
@@ -88,7 +88,7 @@ def test_other_messages_go_to_the_system():
 
 def test_a_batch_keeps_its_order_and_the_system_sees_only_the_rest():
     echo, ready = Echo(), []
-    replies = Cared(echo).replies(["hello there", SIGN, "it rained all day", "我不想活了"], done=ready.append)
+    replies = SafetyWrapper(echo).replies(["hello there", SIGN, "it rained all day", "我不想活了"], done=ready.append)
     assert echo.seen == ["hello there", "it rained all day"]
     assert [is_care(reply.text) for reply in replies] == [False, True, False, True]
     assert [replies[0].text, replies[2].text] == echo.seen
@@ -97,29 +97,30 @@ def test_a_batch_keeps_its_order_and_the_system_sees_only_the_rest():
 
 def test_a_batch_of_signs_alone_does_not_wake_the_system():
     echo = Echo()
-    assert all(is_care(reply.text) for reply in Cared(echo).replies([SIGN, SIGN]))
+    assert all(is_care(reply.text) for reply in SafetyWrapper(echo).replies([SIGN, SIGN]))
     assert echo.seen == []
 
 
 def test_the_answer_is_in_the_language_of_the_sign():
-    assert "program" in Cared(Echo()).reply(SIGN).text
-    assert "程序" in Cared(Echo()).reply("我不想活了").text
+    assert "program" in SafetyWrapper(Echo()).reply(SIGN).text
+    assert "程序" in SafetyWrapper(Echo()).reply("我不想活了").text
 
 
 def test_what_is_hinted_at_is_asked_and_what_is_said_is_answered():
-    asked = Cared(Echo()).reply("Everyone would be better off without me").text
+    asked = SafetyWrapper(Echo()).reply("Everyone would be better off without me").text
     assert "I may be wrong" in asked
-    assert "I may be wrong" not in Cared(Echo()).reply(SIGN).text
+    assert "I may be wrong" not in SafetyWrapper(Echo()).reply(SIGN).text
 
 
 def test_each_kind_has_its_own_words():
     texts = {
-        Cared(Echo()).reply(text).text for text in (SIGN, "My husband is hitting me", "I am going to stab my boss")
+        SafetyWrapper(Echo()).reply(text).text
+        for text in (SIGN, "My husband is hitting me", "I am going to stab my boss")
     }
     assert len(texts) == 3
 
 
-def conversation(cared: Cared, *messages: str) -> list[Reply]:
+def conversation(cared: SafetyWrapper, *messages: str) -> list[Reply]:
     texts: list[str] = []
     replies = []
     for message in messages:
@@ -133,14 +134,14 @@ def conversation(cared: Cared, *messages: str) -> list[Reply]:
 )
 def test_a_follow_up_stays_in_care_with_a_shorter_reply(answer: str):
     assert detect(answer) is None or "pills" in answer or "help" in answer
-    first, second = conversation(Cared(Echo()), SIGN, answer)
+    first, second = conversation(SafetyWrapper(Echo()), SIGN, answer)
     assert second.reasons["care"].startswith("self-harm")
     assert is_care(second.text)
     assert len(second.text) < len(first.text)
 
 
 def test_a_follow_up_in_chinese():
-    first, second = conversation(Cared(Echo()), "我不想活了", "嗯，药就在这里")
+    first, second = conversation(SafetyWrapper(Echo()), "我不想活了", "嗯，药就在这里")
     assert is_care(second.text)
     assert len(second.text) < len(first.text)
 
@@ -151,25 +152,25 @@ def test_a_follow_up_in_chinese():
 def test_relief_leaves_care(answer: str):
     echo = Echo()
     echo.languages = ("en", "zh")
-    conversation(Cared(echo), SIGN, answer)
+    conversation(SafetyWrapper(echo), SIGN, answer)
     assert echo.seen == [answer]
 
 
 def test_care_ends_some_messages_after_the_sign():
     echo = Echo()
     later = "we went to the lake with my cousins and ate far too much ice cream"
-    conversation(Cared(echo), SIGN, later, later, later, "ok")
+    conversation(SafetyWrapper(echo), SIGN, later, later, later, "ok")
     assert echo.seen == [later, later, later, "ok"]
 
 
 def test_a_short_word_alone_is_no_follow_up():
     echo = Echo()
-    Cared(echo).reply("yes")
+    SafetyWrapper(echo).reply("yes")
     assert echo.seen == ["yes"]
 
 
 def test_a_graver_sign_gets_the_whole_reply():
-    cared = Cared(Echo())
+    cared = SafetyWrapper(Echo())
     hinted, said = conversation(cared, "Everyone would be better off without me", SIGN)
     assert said.text == cared.reply(SIGN).text
     assert hinted.text != said.text
@@ -177,19 +178,19 @@ def test_a_graver_sign_gets_the_whole_reply():
 
 def test_an_earlier_sign_that_others_answered_is_still_answered_whole():
     turns = (Turn("speaker", SIGN), Turn("listener", "oh no"), Turn("speaker", "yes"))
-    reply = Cared(Echo()).reply(Dialogue("d", turns))
-    assert reply.text == Cared(Echo()).reply(SIGN).text
+    reply = SafetyWrapper(Echo()).reply(Dialogue("d", turns))
+    assert reply.text == SafetyWrapper(Echo()).reply(SIGN).text
 
 
 def test_what_the_listener_says_is_no_sign():
     echo = Echo()
-    Cared(echo).reply(["I am tired today", SIGN, "what did you say to me just then, I did not hear"])
+    SafetyWrapper(echo).reply(["I am tired today", SIGN, "what did you say to me just then, I did not hear"])
     assert len(echo.seen) == 1
 
 
 def test_measures_and_settings_are_the_systems():
     echo = Echo()
-    cared = Cared(echo)
+    cared = SafetyWrapper(echo)
     assert cared.name == "echo"
     assert cared.likelihoods([Example("a", (Turn("speaker", SIGN),))]).nll.tolist() == [1.0]
     cared.decoding = "beam"
@@ -200,7 +201,7 @@ def test_measures_and_settings_are_the_systems():
 
 def test_streams_and_other_decodings_are_cared_for():
     echo = Echo()
-    cared = Cared(echo)
+    cared = SafetyWrapper(echo)
     assert is_care(*cared.stream(SIGN))
     assert list(cared.stream("hello there")) == ["hello there"]
     other = cared.with_decoding(method="sample")
@@ -210,7 +211,7 @@ def test_streams_and_other_decodings_are_cared_for():
 
 def test_what_is_asked_of_a_reply_can_be_said_by_name():
     echo = Echo()
-    cared = Cared(echo)
+    cared = SafetyWrapper(echo)
     with pytest.raises(ValueError, match="echo chooses no intent"):
         cared.reply("hello there", intent="consoling")
     echo.takes_label = echo.takes_positivity = True
@@ -227,11 +228,11 @@ def test_what_is_asked_of_a_reply_can_be_said_by_name():
 
 def test_turns_that_can_be_read_once_alone_are_heard_and_answered():
     echo = Echo()
-    assert Cared(echo).reply(text for text in ["hello", "hi", "it rained"]).text == "it rained"
-    assert is_care(Cared(echo).reply({"role": "user", "content": text} for text in (SIGN,)).text)
+    assert SafetyWrapper(echo).reply(text for text in ["hello", "hi", "it rained"]).text == "it rained"
+    assert is_care(SafetyWrapper(echo).reply({"role": "user", "content": text} for text in (SIGN,)).text)
     talks = (iter([text]) for text in ("hello", SIGN))
-    assert [is_care(reply.text) for reply in Cared(echo).replies(talks)] == [False, True]
-    assert [*Cared(echo).stream(iter(["hello"]))] == ["hello"]
+    assert [is_care(reply.text) for reply in SafetyWrapper(echo).replies(talks)] == [False, True]
+    assert [*SafetyWrapper(echo).stream(iter(["hello"]))] == ["hello"]
     assert SIGN not in echo.seen
 
 
@@ -239,11 +240,11 @@ def test_a_system_that_writes_in_one_way_alone_says_so():
     echo = Echo()
     echo.decoding = None
     with pytest.raises(ValueError, match="echo writes in one way alone and cannot be given temperature"):
-        Cared(echo).reply("hello", temperature=1.0)
+        SafetyWrapper(echo).reply("hello", temperature=1.0)
 
 
 def test_given_resources_are_named():
-    reply = Cared(Echo(), load_resources(region="gb")).reply(SIGN)
+    reply = SafetyWrapper(Echo(), load_resources(region="gb")).reply(SIGN)
     assert "116 123" in reply.text
     assert "999" in reply.text
 
@@ -252,7 +253,7 @@ def test_load_gives_a_cared_system_to_people_and_a_bare_one_to_measures(tmp_path
     bot = made_bot()
     checkpoint.save(bot.checkpoint, tmp_path / "bot")
     cared = listenwell.load(tmp_path / "bot")
-    assert isinstance(cared, Cared)
+    assert isinstance(cared, SafetyWrapper)
     assert is_care(cared.reply(SIGN).text)
     assert cared.checkpoint.name == bot.name
     bare = listenwell.load(tmp_path / "bot", care=False)

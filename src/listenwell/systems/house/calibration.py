@@ -10,7 +10,7 @@ import numpy as np
 from listenwell.checkpoint import Checkpoint
 from listenwell.classifiers.calibration import Calibration, fit_head, gold_emotion
 from listenwell.data.dialogue import Example
-from listenwell.systems.house.writer import Voice
+from listenwell.systems.house.writer import HouseWriter
 
 CHUNK = 256
 """Dialogues that a writer reads at a time."""
@@ -20,7 +20,7 @@ def calibrate_writer(
     made: Checkpoint, items: Sequence[Example], done: Callable[[int], None] | None = None
 ) -> dict[str, Calibration]:
     """Sets the temperature of the emotion that a writer hears, by dialogues whose emotion is known."""
-    voice, gold = Voice(made), np.array([gold_emotion(item) for item in items])
+    voice, gold = HouseWriter(made), np.array([gold_emotion(item) for item in items])
     voice.model.emotion.temperature.fill_(1.0)
     log_probs = []
     for begin in range(0, len(items), CHUNK):

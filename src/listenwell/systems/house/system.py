@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from listenwell.checkpoint import Checkpoint
-from listenwell.classifiers.label_cache import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT, Remembered
+from listenwell.classifiers.label_cache import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT, CachedLabeller
 from listenwell.classifiers.labeller import Labeller
-from listenwell.classifiers.listener import CLEAR, Heard, Listening, Now, felt_now, heard_of, mood_of
+from listenwell.classifiers.listener import CLEAR, Heard, ListenerClassifier, Now, felt_now, heard_of, mood_of
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Dialogue, Example, Turn
 from listenwell.decoding import Decoding
@@ -30,7 +30,7 @@ from listenwell.systems.controls import Asked, for_this_call
 from listenwell.systems.house.planner import Plan, Planner, feels_bad_now
 from listenwell.systems.house.reranking import fresh, new, uplift
 from listenwell.systems.house.vetoes import Sentence, find_vetoes, plain_reply, split_sentences
-from listenwell.systems.house.writer import Voice
+from listenwell.systems.house.writer import HouseWriter
 from listenwell.systems.reply import Candidate, Reply
 
 if TYPE_CHECKING:
@@ -87,25 +87,25 @@ class House:
     takes_label = True
     takes_positivity = True
 
-    def __init__(self, parts: Mapping[str, Checkpoint], writer: Voice | Endpoint) -> None:
+    def __init__(self, parts: Mapping[str, Checkpoint], writer: HouseWriter | Endpoint) -> None:
         if lacking := [name for name in HOUSE_PARTS if name not in parts]:
             raise ValueError(f"the house system lacks {', '.join(lacking)} among the parts of its checkpoint")
-        self.listening = Listening(parts[LISTENER])
+        self.listening = ListenerClassifier(parts[LISTENER])
         self.labeller = Labeller(parts[LABELLER])
         # Every turn of a conversation is heard again at the next one.
-        self._turn_labels = Remembered(self.labeller)
+        self._turn_labels = CachedLabeller(self.labeller)
         self.sentiment = Labeller(parts[SENTIMENT], "polarity")
         self.writer = writer
-        self.name = "house" if isinstance(writer, Voice) else writer.name
+        self.name = "house" if isinstance(writer, HouseWriter) else writer.name
 
     @classmethod
     def of(cls, made: Checkpoint) -> House:
-        return cls(made.parts, Voice(made))
+        return cls(made.parts, HouseWriter(made))
 
     @property
     def about(self) -> dict[str, str]:
         """What an evaluation notes of an endpoint."""
-        return {} if isinstance(self.writer, Voice) else self.writer.about
+        return {} if isinstance(self.writer, HouseWriter) else self.writer.about
 
     @property
     def decoding(self) -> Decoding:
@@ -118,11 +118,11 @@ class House:
     @property
     def precision(self) -> Precision:
         """Of the writer; whoever listens and chooses stays in full."""
-        return self.writer.precision if isinstance(self.writer, Voice) else ""
+        return self.writer.precision if isinstance(self.writer, HouseWriter) else ""
 
     @precision.setter
     def precision(self, precision: Precision) -> None:
-        if not isinstance(self.writer, Voice):
+        if not isinstance(self.writer, HouseWriter):
             raise ValueError(f"{self.name} computes in a precision of its own; leave --precision out")
         self.writer.precision = precision
 
@@ -166,7 +166,7 @@ class House:
         With `to_answer` the writer remembers its reading, and goes on from it when it replies.
         """
         found = self.listening.log_probs(contexts)
-        if isinstance(self.writer, Voice):
+        if isinstance(self.writer, HouseWriter):
             items = [Example(str(row), context) for row, context in enumerate(contexts)]
             felt = self.writer.feel(items, to_answer)
             both = (found["emotion"] + felt) / 2
@@ -258,14 +258,14 @@ class House:
         return replace(self._explain(one, said), candidates=())
 
     def _grow(self, one: Planned, number: int) -> Iterator[str]:
-        if isinstance(self.writer, Voice):
+        if isinstance(self.writer, HouseWriter):
             return self.writer.say(_item(0, one), _plans([one]), number)
         return self.writer.stream(Dialogue("", one.context), Controls(label=one.plan.label))
 
     def _write(
         self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None
     ) -> list[list[Candidate]]:
-        if isinstance(self.writer, Voice):
+        if isinstance(self.writer, HouseWriter):
             items = [_item(row, one) for row, one in enumerate(planned)]
             return self.writer.write(items, _plans(planned), numbers, done)
         asked = [(one.context, Controls(label=one.plan.label)) for one in planned]
@@ -319,13 +319,13 @@ class House:
         """Each term of `reranking` for all candidates together; those without weight are not computed."""
         weights = self.decoding.rerank
         texts = [candidate.text for _, candidate in pairs]
-        if weights.likelihood and isinstance(self.writer, Voice):
+        if weights.likelihood and isinstance(self.writer, HouseWriter):
             yield "likelihood", [candidate.score for _, candidate in pairs]
         heard = self.labeller.log_probs(texts) if weights.plan or weights.positivity else np.empty((0, 0))
         if weights.plan:
             wanted = [LABEL_ID[one.plan.label] for one, _ in pairs]
             yield "plan", heard[np.arange(len(texts)), wanted].clip(LEAST)
-        if weights.consensus and isinstance(self.writer, Voice):
+        if weights.consensus and isinstance(self.writer, HouseWriter):
             yield "consensus", self.writer.consensus([one.last for one, _ in pairs], texts)
         if weights.positivity:
             turns = [one.last for one, _ in pairs]
@@ -366,7 +366,7 @@ class House:
 
     def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
         """The plan is summed out by what people would do, without the lean: that is a choice in use."""
-        if not isinstance(self.writer, Voice):
+        if not isinstance(self.writer, HouseWriter):
             return None
         chances = self.listening.log_probs([item.context for item in items])["label"]
         return self.writer.likelihoods_by(items, torch.from_numpy(chances), done)
@@ -374,7 +374,7 @@ class House:
     def oracle_likelihoods(
         self, items: Sequence[Example], done: Callable[[int], None] | None = None
     ) -> Likelihoods | None:
-        return self.writer.oracle_likelihoods(items, done) if isinstance(self.writer, Voice) else None
+        return self.writer.oracle_likelihoods(items, done) if isinstance(self.writer, HouseWriter) else None
 
 
 def other_plans(one: Planned) -> list[Planned]:

@@ -86,7 +86,7 @@ class Begun:
         return self.engine.with_room(self.cache, None, more)
 
 
-class Voice(Bot):
+class HouseWriter(Bot):
     """A writer that is told, for every reply, what to do."""
 
     model: Writer

@@ -1,8 +1,8 @@
 """Care: signs of danger are heard before any model sees a message, and answered by fixed, humane words.
 
-from listenwell.systems.safety import Cared, detect
+from listenwell.systems.safety import SafetyWrapper, detect
 detect("I want to die").kind
-Cared(system).reply("I want to die")
+SafetyWrapper(system).reply("I want to die")
 """
 
 from __future__ import annotations
@@ -14,14 +14,24 @@ from listenwell.systems.safety.replies import care_reply, help_lines, is_care
 from listenwell.systems.safety.resources import Line, Resources, load_resources
 
 if TYPE_CHECKING:
-    from listenwell.systems.safety.wrapper import Cared
+    from listenwell.systems.safety.wrapper import SafetyWrapper
 
-__all__ = ["Cared", "Line", "Resources", "Sign", "care_reply", "detect", "help_lines", "is_care", "load_resources"]
+__all__ = [
+    "Line",
+    "Resources",
+    "SafetyWrapper",
+    "Sign",
+    "care_reply",
+    "detect",
+    "help_lines",
+    "is_care",
+    "load_resources",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Cared":  # brings up tensors; the detector alone does not
-        from listenwell.systems.safety.wrapper import Cared
+    if name == "SafetyWrapper":  # brings up tensors; the detector alone does not
+        from listenwell.systems.safety.wrapper import SafetyWrapper
 
-        return Cared
+        return SafetyWrapper
     raise AttributeError(f"module 'listenwell.systems.safety' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Cared: any system with care before it. What shows a sign of danger never reaches the system."""
+"""SafetyWrapper: any system with care before it. What shows a sign of danger never reaches the system."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def _direction(named: Mapping[str, Any]) -> dict[str, Any]:
     return {"direction": "backward"} if named.get("direction") == "backward" else {}
 
 
-class Cared:
+class SafetyWrapper:
     """A system behind care. It speaks the System protocol; whatever else it is asked for, the system itself answers.
 
-    >>> Cared(system).reply("I want to die").reasons
+    >>> SafetyWrapper(system).reply("I want to die").reasons
     {"care": "self-harm, direct"}
     """
 
@@ -129,14 +129,14 @@ class Cared:
         return (yield from system.stream(talk, controls, **direction))
 
     def __getattr__(self, name: str) -> Any:
-        # Only what Cared itself lacks comes here. A copy being made has no system yet.
+        # Only what SafetyWrapper itself lacks comes here. A copy being made has no system yet.
         if name in ("system", "resources") or name.startswith("__"):
             raise AttributeError(name)
         value = getattr(self.system, name)
         if name == "stream":
             return self._stream
         if name == "with_decoding":
-            return lambda **changes: Cared(value(**changes), self.resources)
+            return lambda **changes: SafetyWrapper(value(**changes), self.resources)
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
