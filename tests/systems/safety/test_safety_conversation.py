@@ -191,3 +191,10 @@ def test_another_detector_can_be_registered(monkeypatch: pytest.MonkeyPatch):
     register(Loud("zh", detectors.CHINESE))
     assert detect("!!!") is not None
     assert heard("hello", "hi", "!!!") == "direct"
+
+
+@needs_classifier
+def test_grief_does_not_lower_a_sign_of_somebody_with_a_means_at_hand():
+    told = ("My dog died last night. She was fourteen.", "I am so sorry.")
+    assert heard(*told, "It's getting too loud in my head and I found my old blades") == "indirect"
+    assert heard(*told, "I keep looking at her bed. The house is so quiet.") is None

@@ -71,7 +71,9 @@ class Evidence:
         """Whether a death was told, by somebody who does not want to follow."""
         texts = [self._read(text) for text in messages]
         told = any(self.parts["grief"].search(text) for text in texts)
-        return told and not any(self.beyond_grief.search(text) for text in texts)
+        # Who has a means at hand is asked, whoever died.
+        more = (self.beyond_grief, self.parts["means"])
+        return told and not any(pattern.search(text) for pattern in more for text in texts)
 
     def is_question(self, text: str, about: Question) -> bool:
         return self.asks[about].search(self.rules.normal(text)) is not None
