@@ -190,10 +190,14 @@ def test_models_lists_papers_and_recipes():
     assert systems["house"]["about"] == said["recipes"]["house"]
     assert systems["house"]["trained"]
     assert {"tiny", "trs", "multi-trs"} <= set(said["recipes"])
-    table = run("models").stdout
-    assert "Rashkin" in table
-    assert "trained by you" not in table
-    assert "trained as house" in " ".join(table.split())
+    assert "Rashkin" in systems["multi-trs"]["paper"]
+    listed = run("models", COLUMNS="200").stdout
+    assert "trained by you" not in listed
+    assert "trained as house" in listed
+    assert [line for line in listed.splitlines() if not line.startswith(" ")][:2] == ["House", "Systems from papers"]
+    assert len([line for line in listed.splitlines() if line.startswith("  mime ")]) == 1
+    assert "listenwell train RECIPE" not in listed
+    assert "listenwell train RECIPE" in run("models", "--recipes").stdout
 
 
 def test_data_describes_a_corpus(tmp_path: Path):

