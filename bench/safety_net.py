@@ -30,16 +30,16 @@ ROOT = Path(__file__).resolve().parents[1]
 HOMES = {
     # What is called, and where each version has it: the present name first, then those of earlier versions.
     "load": ("listenwell:load",),
-    "shipped": ("listenwell.paths:shipped", "listenwell.loading:shipped"),
-    "read": ("listenwell.data.sources:read", "listenwell.data.sources:read"),
-    "examples": ("listenwell.data.dialogue:examples", "listenwell.data.dialogue:examples"),
-    "Labeller": ("listenwell.classifiers.labeller:Labeller", "listenwell.classifiers.labeller:Labeller"),
-    "Listener": ("listenwell.classifiers.listener:ListenerClassifier", "listenwell.classifiers.listener:Listening"),
-    "SafetyWrapper": ("listenwell.systems.safety.wrapper:SafetyWrapper", "listenwell.systems.safety.wrapper:Cared"),
+    "shipped": ("listenwell.weights:shipped", "listenwell.finding:shipped"),
+    "read": ("listenwell.data.sources:read", "listenwell.sources:read"),
+    "examples": ("listenwell.data.dialogue:examples", "listenwell.dialogue:examples"),
+    "Labeller": ("listenwell.classifiers.labeller:Labeller", "listenwell.labelling:Labeller"),
+    "Listener": ("listenwell.classifiers.listener:ListenerClassifier", "listenwell.house.listening:Listening"),
+    "SafetyWrapper": ("listenwell.systems.safety.wrapper:SafetyWrapper", "listenwell.care.cared:Cared"),
 }
 TALKING = ("trs", "multi-trs", "mime", "moel", "meed2", "bert-joint", "house")
 LABELLERS = {"emotion-intent": "emotion-intent", "sentiment": "polarity", "judge": "polarity"}
-SAFETY_CASES = ("tests/safety", "tests/systems/safety", "tests/care")
+SAFETY_CASES = ("tests/systems/safety", "tests/care")
 
 
 def find(name: str) -> Any:
