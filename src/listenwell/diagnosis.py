@@ -180,7 +180,7 @@ def care() -> Iterator[Finding]:
         yield Finding("care", name, "off", f"{status.problem}; the rules serve alone", status.remedy, True)
     for language in ("english", "chinese"):
         there = files("listenwell.systems.safety").joinpath(f"{language}.yaml").is_file()
-        how = "with the classifier" if language == "english" and status.active else "alone"
+        how = "with a classifier" if language == "chinese" or status.active else "alone"
         detail = f"active, {how}" if there else "their file is missing from the package"
         remedy = "" if there else _reinstall("listenwell")
         yield Finding(

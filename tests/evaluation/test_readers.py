@@ -240,3 +240,15 @@ def test_small_means_are_told_with_three_digits(tmp_path):
     assert digits([found.systems[0].scores["ses"]]) == 3
     assert shown["length"].count(".") == 1
     assert len(shown["length"].split(".")[1]) == 2
+
+
+def test_the_command_computes_the_scores_that_are_named_and_says_what_is_left_out(runs, small_corpus, capsys):
+    words = ["evaluate", runs[0], "--data", str(small_corpus), "--split", "valid", "--resamples", "0", "--items", "3"]
+    main([*words, "--metrics", "bleu-1, label-f1", "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert [score["name"] for score in said["scores"]] == ["bleu-1"]
+    assert list(said["about"]["left out"]) == ["label-f1"]
+    main([*words, "--metrics", "bleu-1,label-f1"])
+    assert "left out: label-f1 (" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(SystemExit, match="did you mean"):
+        main([*words, "--metrics", "blue-1"])

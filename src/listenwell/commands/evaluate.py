@@ -33,6 +33,7 @@ def evaluate(
     base_url: str | None = None,
     precision: Literal["", "bf16"] = "",
     workers: int = 1,
+    metrics: str | None = None,
 ) -> None:
     """Score a system on a split: perplexity, emotion accuracy, BLEU, Distinct, bland replies and more.
 
@@ -70,6 +71,8 @@ def evaluate(
         precision: bf16 computes the layers in half the bits, for machines that do that faster; scores say so.
         workers: So many processes share the replies out among them, 512 at a time (house: 128), and divide the cores.
             The numbers are the same; each process needs the memory of a system. Not for openai:NAME.
+        metrics: Which scores, by name with commas between (docs/metrics.md), or all; the usual ones if not given. What
+            cannot be computed is named with the reason.
     """
     from listenwell.commands.numbers import at_least
     from listenwell.outputs import EVALUATE, check_folder
@@ -98,6 +101,7 @@ def evaluate(
         base_url=base_url,
         precision=precision,
         workers=workers,
+        metrics=metrics,
     )
     subject = load_subject(options)
     corpus = read_corpus(options, subject)
@@ -128,6 +132,7 @@ class Options:
     base_url: str | None
     precision: Literal["", "bf16"]
     workers: int
+    metrics: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +377,15 @@ def measure(
             about = {**about, "workers": options.workers}
             load_other = partial(load_like, options.system, bot.decoding, options.precision)
             compute(bot, load_other, items, options.workers, kept, progress)
-        return score(bot, items, about, progress, options.resamples, **readers, kept=kept)
+        return score(
+            bot, items, about, progress, options.resamples, **readers, kept=kept, metrics=chosen_metrics(options)
+        )
+
+
+def chosen_metrics(options: Options) -> str | list[str] | None:
+    if options.metrics in (None, "all"):
+        return options.metrics
+    return [name.strip() for name in options.metrics.split(",") if name.strip()]
 
 
 def print_scores(options: Options, corpus: Corpus, evaluation: Evaluation, out: Path | None) -> None:
@@ -388,6 +401,11 @@ def print_scores(options: Options, corpus: Corpus, evaluation: Evaluation, out: 
     console = report()
     title = f"{options.system} on {corpus.data}, {options.split}: {count:,} items, {way}"
     console.print(scores_table(title, evaluation.scores))
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in evaluation.about.get("left out", {}).items():
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        console.print(f"left out: {', '.join(names)} ({reason})", highlight=False, markup=False, style="dim")
     if out is not None:
         drawing = ", labels.png" if evaluation.labels else ""
         console.print(f"written to {out}: scores.json, replies.jsonl{drawing}", highlight=False)
