@@ -65,6 +65,11 @@ class Checkpoint:
     parts: dict[str, Checkpoint] = field(default_factory=dict)
     """What the system needs beside its model, by name."""
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that it learned from; English where it does not say."""
+        return tuple(self.meta.get("languages") or ("en",))
+
     def __post_init__(self) -> None:
         # Here and not where checkpoints are made, so that no way of making one leaves a model without its parts.
         self.model.attach(self.parts)

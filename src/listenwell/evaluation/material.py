@@ -27,10 +27,6 @@ from listenwell.systems.reply import Reply
 SIDES = {"polarity": ("replies", "contexts")}
 """Which texts a classifier of a label set reads; the replies and the references where nothing else is said."""
 
-CHINESE_SOURCES = frozenset(
-    {"smp2020-ewect", "nlpcc2014", "nlpcc2013", "nlpcc-sentences", "weibo-senti", "weibo-raw", "smile", "chinese-chat"}
-)
-
 
 def collected(
     replies: Sequence[Reply],
@@ -147,23 +143,15 @@ def _classified(material: Material, labels: str, reader: Labeller | None) -> Rea
     """What a classifier says of the replies and of another side, read together."""
     if reader is None:
         raise UnavailableError(f"no classifier of {labels} was given")
-    if others := [language for language in material.languages if language != language_of(reader)]:
-        raise UnavailableError(
-            f"{reader.name} reads {languages([language_of(reader)])}, the items are in {languages(others)}"
-        )
+    read = reader.checkpoint.languages
+    if others := [language for language in material.languages if language not in read]:
+        raise UnavailableError(f"{reader.name} reads {languages(read)}, the items are in {languages(others)}")
     sides = SIDES.get(labels, ("replies", "references"))
     texts = [material.replies if side == "replies" else material.get(side) for side in sides]
     every = [text for side in texts for text in side]
     shown = {"polarity": "positivity", "emotion-intent": "labels of replies"}.get(labels, f"{labels} of replies")
     chances = reader.distribution(every, material.progress(shown, len(every)))
     return Read(told(reader), reader.names, dict(zip(sides, np.split(chances, len(sides)), strict=True)))
-
-
-def language_of(reader: Labels) -> str:
-    """What a classifier was trained to read: what it says itself, else that of its corpus."""
-    meta = reader.checkpoint.meta
-    sources = str(meta.get("data", {}).get("source", "")).split("+")
-    return meta.get("language") or ("zh" if CHINESE_SOURCES & set(sources) else "en")
 
 
 def told(labeller: Labels) -> dict[str, str]:

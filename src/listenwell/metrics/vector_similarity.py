@@ -37,31 +37,21 @@ class WordVectors:
 
 def read_word_vectors(path: Path, words: Collection[str]) -> WordVectors:
     """The vectors of `words` in a text file with a word and its numbers on each line; a header may come first."""
+    from listenwell.text.vectors import vector_lines  # brings up the tokenizers
+
     vectors: dict[str, Array] = {}
-    total, count, width = np.zeros(0), 0, 0
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            # From the right: a few of GloVe's "words" have spaces in them.
-            word, *values = line.rstrip().rsplit(" ", width or -1)
-            if number == 1 and len(values) == 1:
-                continue  # word2vec's header: how many, how wide
-            width = width or len(values)
-            row = _numbers(path, number, values, width)
-            total, count = (total if count else np.zeros(width)) + row, count + 1
-            if word in words:
-                vectors[word] = row
+    total, count = np.zeros(0), 0
+    for number, word, values in vector_lines(path):
+        try:
+            row = np.array(values, dtype=np.float64)
+        except ValueError as problem:
+            raise ValueError(f"{path} line {number}: {problem}") from problem
+        total, count = (total if count else np.zeros(len(row))) + row, count + 1
+        if word in words:
+            vectors[word] = row
     if not vectors:
         raise ValueError(f"{path}: none of its words is in the replies or references")
     return WordVectors(path.stem, vectors, total / count)
-
-
-def _numbers(path: Path, number: int, values: list[str], width: int) -> Array:
-    if len(values) != width:
-        raise ValueError(f"{path} line {number}: {len(values)} numbers, expected {width}")
-    try:
-        return np.array(values, dtype=np.float64)
-    except ValueError as problem:
-        raise ValueError(f"{path} line {number}: {problem}") from problem
 
 
 def load_word_vectors(material: Material) -> WordVectors:

@@ -198,7 +198,7 @@ class Bot(HasCheckpoint):
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages that it learned from."""
-        return tuple(self.checkpoint.meta.get("languages") or ("en",))
+        return self.checkpoint.languages
 
     def with_decoding(self, **changes: object) -> Bot:
         """The same model, speaking another way."""

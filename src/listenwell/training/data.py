@@ -24,6 +24,7 @@ from listenwell.labels.sets import EMOTION, LabelSet, label_set, own_label_sets
 from listenwell.labels.taxonomy import with_near_name
 from listenwell.text import Tokenizer, train_tokenizer
 from listenwell.text.lexicon import emotional_words
+from listenwell.text.vectors import vector_lines
 from listenwell.training.recipe import DataConfig, Recipe, Stage, Stream
 
 
@@ -203,24 +204,15 @@ def read_vectors(path: Path, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
     """
     vocabulary = tokenizer.whole_words()
     rows: dict[int, np.ndarray] = {}
-    width = 0
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            # From the right: a few of GloVe's "words" have spaces in them.
-            word, *values = line.rstrip().rsplit(" ", width or -1)
-            if number == 1 and len(values) == 1:
-                continue  # word2vec's header: how many, how wide
-            width = width or len(values)
-            if len(values) != width:
-                raise ConfigError(f"{path} line {number}: {len(values)} numbers, expected {width}")
-            if word in vocabulary:
-                try:
-                    rows |= dict.fromkeys(vocabulary[word], np.array(values, np.float32))
-                except ValueError as problem:
-                    raise ConfigError(f"{path} line {number}: {problem}") from problem
+    for number, word, values in vector_lines(path):
+        if word in vocabulary:
+            try:
+                rows |= dict.fromkeys(vocabulary[word], np.array(values, np.float32))
+            except ValueError as problem:
+                raise ConfigError(f"{path} line {number}: {problem}") from problem
     if not rows:
         raise ConfigError(f"{path}: none of its words is in the vocabulary")
-    vectors = torch.zeros(len(tokenizer), width)
+    vectors = torch.zeros(len(tokenizer), len(next(iter(rows.values()))))
     known = torch.zeros(len(tokenizer), dtype=torch.bool)
     for index, row in rows.items():
         vectors[index] = torch.from_numpy(row)
