@@ -15,7 +15,7 @@ import listenwell
 from listenwell import cli, notices
 from listenwell.backbones import locate as backbones
 from listenwell.commands import chat
-from listenwell.notices import CareWarning
+from listenwell.notices import SafetyWarning
 from listenwell.systems.safety import classifier, detect, status
 
 OFF = "the crisis classifier is off: no installed package carries MiniLM"
@@ -25,7 +25,7 @@ needs_backbone = pytest.mark.skipif(classifier.backbone() is None, reason="no pa
 
 @pytest.fixture(autouse=True)
 def nothing_said_yet(monkeypatch):
-    monkeypatch.setattr(notices, "_already_said", set())
+    monkeypatch.setattr(notices, "_shown", set())
 
 
 @pytest.fixture
@@ -39,22 +39,22 @@ def without_minilm(monkeypatch):
 
 
 def test_load_warns_once_with_a_category_of_its_own(without_minilm):
-    with pytest.warns(CareWarning, match=OFF) as said:
+    with pytest.warns(SafetyWarning, match=OFF) as said:
         listenwell.load("multi-trs")
     assert COMMAND in str(said[0].message)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", CareWarning)
+        warnings.simplefilter("error", SafetyWarning)
         listenwell.load("multi-trs")
 
 
 def test_detect_alone_warns_too(without_minilm):
-    with pytest.warns(CareWarning, match=OFF):
+    with pytest.warns(SafetyWarning, match=OFF):
         assert detect("I want to kill myself") is not None
 
 
 def test_a_bare_system_is_measured_without_a_warning(without_minilm):
     with warnings.catch_warnings():
-        warnings.simplefilter("error", CareWarning)
+        warnings.simplefilter("error", SafetyWarning)
         listenwell.load("multi-trs", care=False)
 
 
@@ -73,7 +73,7 @@ def test_a_conversation_in_the_terminal_begins_with_it(without_minilm):
     chat._warn_of_weaker_care(Console(file=shown))
     assert OFF in shown.getvalue()
     with warnings.catch_warnings():
-        warnings.simplefilter("error", CareWarning)
+        warnings.simplefilter("error", SafetyWarning)
         listenwell.load("multi-trs")  # is not said a second time
 
 
@@ -87,7 +87,7 @@ def test_the_list_of_models_says_it(without_minilm, capsys):
 @needs_backbone
 def test_where_all_is_installed_nobody_is_warned():
     with warnings.catch_warnings():
-        warnings.simplefilter("error", CareWarning)
+        warnings.simplefilter("error", SafetyWarning)
         listenwell.load("multi-trs")
     assert status.classifier_status().active
 
@@ -99,7 +99,7 @@ def test_damaged_files_turn_it_off_with_a_word_and_the_rules_go_on(monkeypatch, 
     monkeypatch.setattr(status, "classifier_file", lambda: cut)
     classifier.ear.cache_clear()
     try:
-        with pytest.warns(CareWarning, match="is missing or damaged"):
+        with pytest.warns(SafetyWarning, match="is missing or damaged"):
             assert detect("I want to kill myself") is not None
     finally:
         classifier.ear.cache_clear()

@@ -11,7 +11,7 @@ import listenwell
 from listenwell import checkpoint
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Dialogue, Example, Turn
-from listenwell.systems.bot import Likelihoods, Talk, as_context
+from listenwell.systems.base import Likelihoods, Talk, as_context
 from listenwell.systems.reply import Reply
 from listenwell.systems.safety import SafetyWrapper, detect, is_care
 from listenwell.systems.safety.resources import load_resources

@@ -20,18 +20,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from listenwell.checkpoint import write_tensors
 from listenwell.data import sources
-from listenwell.systems.safety.detector import rules
-from listenwell.systems.safety.ngrams import BUCKETS, NgramClassifier, ngram_buckets, weights_file
+from listenwell.systems.safety.detector import CUT, rules
+from listenwell.systems.safety.ngrams import NgramClassifier, features, size, weights_file
 from listenwell.systems.safety.training import case_text
 
-EPOCHS, BATCH, RATE, DECAY = 12, 256, 0.3, 1e-6
+STEPS, DECAY = 150, 1.7
 CASE_WEIGHT = 4.0
 """A written case counts as much as so many messages of a corpus."""
 CHAT, TROUBLED = 12000, 16000
@@ -49,6 +50,11 @@ class Message:
     text: str
     is_sign: bool
     weight: float = 1.0
+
+
+def read(text: str) -> str:
+    """A message as the classifier reads it: normalised, without idioms."""
+    return rules("zh").idioms.sub(CUT, rules("zh").normal(text))
 
 
 def written_cases() -> list[Message]:
@@ -79,51 +85,67 @@ def corpus_messages() -> list[Message]:
     return messages
 
 
-class Model(nn.Module):
-    """The weights of the n-grams, while they are learned."""
+class Model(NamedTuple):
+    """What is learned."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.weights = nn.EmbeddingBag(BUCKETS, 1, mode="sum")
-        nn.init.zeros_(self.weights.weight)
-        self.bias = nn.Parameter(torch.tensor([-2.0]))
-
-    def forward(self, rows: Sequence[Tensor]) -> Tensor:
-        """One logit per row of buckets."""
-        lengths = torch.tensor([len(row) for row in rows])
-        starts = lengths.cumsum(0) - lengths
-        return self.weights(torch.cat(list(rows)), starts).squeeze(1) / lengths.sqrt() + self.bias
+    weights: Tensor
+    bias: Tensor
 
 
-def learn(messages: Sequence[Message], epochs: int = EPOCHS) -> Model:
-    """Logistic regression, by gradient descent over shuffled batches."""
-    normal, draw, model = rules("zh").normal, random.Random(0), Model()
-    items = [(torch.tensor(ngram_buckets(normal(m.text))), float(m.is_sign), m.weight) for m in messages]
-    optimizer = torch.optim.Adagrad(model.parameters(), lr=RATE)
-    for _ in range(epochs):
-        draw.shuffle(items)
-        for start in range(0, len(items), BATCH):
-            rows, labels, weights = zip(*items[start : start + BATCH], strict=True)
-            loss = F.binary_cross_entropy_with_logits(model(rows), torch.tensor(labels), weight=torch.tensor(weights))
-            optimizer.zero_grad()
-            (loss + DECAY * model.weights.weight.square().sum()).backward()
-            optimizer.step()
-    return model
+class Rows(NamedTuple):
+    """The features of all messages, one after another."""
+
+    used: Tensor
+    amounts: Tensor
+    starts: Tensor
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Rows:
+        rows = [features(text) for text in texts]
+        lengths = torch.tensor([len(used) for used, _ in rows])
+        used = torch.tensor([column for columns, _ in rows for column in columns])
+        amounts = torch.tensor([amount for _, amounts in rows for amount in amounts], dtype=torch.float32)
+        return cls(used, amounts, lengths.cumsum(0) - lengths)
+
+    def weighed(self, weights: Tensor) -> Tensor:
+        """The sum of each message."""
+        bags = F.embedding_bag(self.used, weights, self.starts, mode="sum", per_sample_weights=self.amounts)
+        return bags.squeeze(1)
+
+
+def learn(messages: Sequence[Message], steps: int = STEPS) -> Model:
+    """Logistic regression over all messages at once, with large weights penalised."""
+    rows = Rows.of([read(message.text) for message in messages])
+    labels = torch.tensor([float(message.is_sign) for message in messages])
+    counts = torch.tensor([message.weight for message in messages])
+    weights, bias = torch.zeros(size(), 1, requires_grad=True), torch.tensor([-2.0], requires_grad=True)
+    optimizer = torch.optim.LBFGS([weights, bias], max_iter=steps, history_size=10, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        logits = rows.weighed(weights) + bias
+        value = F.binary_cross_entropy_with_logits(logits, labels, weight=counts, reduction="sum")
+        value = value + DECAY * weights.square().sum()
+        value.backward()
+        return value
+
+    optimizer.step(loss)
+    return Model(weights.detach()[:, 0], bias.detach())
 
 
 def as_classifier(model: Model) -> NgramClassifier:
-    return NgramClassifier(model.weights.weight.detach()[:, 0].numpy(), float(model.bias.detach()))
+    return NgramClassifier(model.weights.numpy(), float(model.bias))
 
 
 def leave_out(folds: int) -> list[tuple[Message, float]]:
     """The odds of each case by a classifier that did not learn from its fold."""
-    cases, corpus, normal = written_cases(), corpus_messages(), rules("zh").normal
+    cases, corpus = written_cases(), corpus_messages()
     random.Random(0).shuffle(cases)
     found = []
     for fold in range(folds):
         rest = [case for place, case in enumerate(cases) if place % folds != fold]
         classifier = as_classifier(learn([*rest, *corpus]))
-        found += [(case, classifier.odds(normal(case.text))) for case in cases[fold::folds]]
+        found += [(case, classifier.odds(read(case.text))) for case in cases[fold::folds]]
     return found
 
 
@@ -146,7 +168,7 @@ def main() -> None:
         report(leave_out(chosen.leave_out))
         return
     model = learn([*written_cases(), *corpus_messages()])
-    weights = {"weights": model.weights.weight.detach()[:, 0].half(), "bias": model.bias.detach()}
+    weights = {"weights": model.weights.half(), "bias": model.bias}
     write_tensors(chosen.target, weights)
     print(chosen.target)
 

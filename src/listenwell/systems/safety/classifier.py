@@ -27,10 +27,11 @@ from torch.nn import functional as F
 from listenwell.backbones.locate import SHORT, carried
 from listenwell.checkpoint import from_eight_bit
 from listenwell.systems.safety.detector import Directness, Kind
+from listenwell.systems.safety.evidence import TURN
 from listenwell.systems.safety.status import classifier_file, classifier_status, warn_where_rules_serve_alone
 
 WIDTH, HEADS, INNER, LAYERS = 384, 12, 1536, 6
-LONGEST = 128
+LONGEST = 160
 """Tokens that are heard at once."""
 AT_ONCE = 32
 """Parts of a message that are read together."""
@@ -148,9 +149,19 @@ class Words:
         self.normal = normal
 
     def views(self, text: str, whole: bool = False) -> list[list[list[int]]]:
-        """The parts of a message, read in two ways."""
-        parts = self.pieces if whole else self.parts
-        return [parts(text), parts(self.normal(text))]
+        """The parts of a message, or the end of a conversation, read in two ways."""
+        parts = self.last if whole else self.parts
+        return [parts(text), parts(self.plain(text))]
+
+    def plain(self, text: str) -> str:
+        """As the rules read it, turn by turn; what the listener said, in quotation marks, is left as it is."""
+        turns = text.split(TURN)
+        return TURN.join(turn if turn[:1] == '"' == turn[-1:] else self.normal(turn) for turn in turns)
+
+    def last(self, text: str) -> list[list[int]]:
+        """As much of a conversation as is heard at once, its end above all."""
+        start, *ids, end = self.tokenizer.encode(text).ids
+        return [[start, *ids[2 - LONGEST :], end]]
 
     def parts(self, text: str) -> list[list[int]]:
         """The whole, and of a longer message every two neighbouring sentences: one alone would drown among many, or

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from listenwell.data.dialogue import Turn
 from listenwell.systems.safety.detector import Directness, Kind, LanguageCode, Sign, detect, follows
 from listenwell.systems.safety.detectors import Detector, detector_for, detectors_of
-from listenwell.systems.safety.evidence import RECENT, Question, YesNo, joined
+from listenwell.systems.safety.evidence import RECENT, Messages, Question, YesNo, joined
 from listenwell.systems.safety.replies import Given, care_given, is_care
 
 __all__ = ["LATELY", "RECENT", "joined", "sign_in"]
@@ -59,7 +59,7 @@ def _sign(turns: Sequence[Turn]) -> Sign | None:
         directness: Directness = "direct" if answer.value == "yes" else "indirect"
         return Sign(answer.about, directness, _language(messages), last, f"{ANSWERED}: asked, and {answer.value}")
     sign = detect(last)
-    if sign is not None and _upheld(sign, messages):
+    if sign is not None and _upheld(sign, turns):
         return sign
     if answer is not None or not last.strip():
         return None
@@ -68,9 +68,9 @@ def _sign(turns: Sequence[Turn]) -> Sign | None:
     return _continued(turns, messages)
 
 
-def _upheld(sign: Sign, messages: Sequence[str]) -> bool:
+def _upheld(sign: Sign, turns: Sequence[Turn]) -> bool:
     """Whether a sign stands when what was told before it is heard, too."""
-    return detector_for(sign.language).upholds(sign, messages[-RECENT:])
+    return detector_for(sign.language).upholds(sign, Messages.of(turns).recent())
 
 
 def _together(turns: Sequence[Turn]) -> Sign | None:
@@ -78,15 +78,15 @@ def _together(turns: Sequence[Turn]) -> Sign | None:
     answered = max(
         (place for place, turn in enumerate(turns) if turn.speaker == "listener" and is_care(turn.text)), default=-1
     )
-    recent = [turn.text for turn in turns[answered + 1 :] if turn.speaker == "speaker" and turn.text.strip()][-RECENT:]
+    recent = Messages.of(turns[answered + 1 :]).recent()
     if len(recent) < 2:
         return None
     found = (_read_together(detector, recent) for detector in detectors_of(recent[-1]))
     return next((sign for sign in found if sign is not None), None)
 
 
-def _read_together(detector: Detector, messages: Sequence[str]) -> Sign | None:
-    ours = [text for text in messages if detector.reads(text)]
+def _read_together(detector: Detector, messages: Messages) -> Sign | None:
+    ours = messages.kept(detector.reads)
     if len(ours) < 2 or detector.eased(ours[-1]):
         return None
     return detector.together(ours)
@@ -102,7 +102,7 @@ def _continued(turns: Sequence[Turn], messages: Sequence[str]) -> Sign | None:
     earlier = next((found for text in reversed(before[-LATELY:]) if (found := detect(text)) is not None), None)
     if earlier is None or not follows(last, earlier):
         return None
-    return earlier if detector_for(earlier.language).continues(earlier, messages[-RECENT:]) else None
+    return earlier if detector_for(earlier.language).continues(earlier, Messages.of(turns).recent()) else None
 
 
 def _kept_in_care(turns: Sequence[Turn], last: str) -> Sign | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from listenwell.systems.safety.detector import ALONE, BACKED, CHINESE, CUT, LanguageCode, Sign, decide, rules
-from listenwell.systems.safety.evidence import Question, YesNo, evidence, joined
+from listenwell.systems.safety.evidence import Question, YesNo, evidence, joined, script
 from listenwell.systems.safety.ngrams import chinese_classifier
 
 if TYPE_CHECKING:
@@ -26,8 +26,14 @@ TOGETHER_BACKED = 0.0
 """How sure of one that a rule finds in them."""
 IMPERSONAL = 2.0
 """How much surer where nobody says "I" but in a question: the classifier knows little of shops and hotels."""
-CHINESE_ALONE, CHINESE_TOGETHER = 0.8, 1.0
+CHINESE_ALONE, CHINESE_TOGETHER = 0.0, 0.3
 """The same for the Chinese classifier, of a message and of several."""
+CHINESE_DOUBT = 1.0
+"""How much surer where a guard silenced a rule, the means have another use, or a death was told."""
+CHINESE_OUTRIGHT, CHINESE_BACKED = -2.5, -1.0
+"""How sure of a direct and of an indirect sign that a rule finds."""
+CHINESE_UPHELD, CHINESE_MOURNING = -0.8, 0.5
+"""How sure, having read what came before, of an indirect sign in the last message; and where a death was told."""
 UPHELD = -0.5
 """How sure it must be, having read what came before, of a sign that it alone found in the last message."""
 MOURNING = 1.0
@@ -127,30 +133,43 @@ class RuleDetector:
 
 
 class ChineseDetector(RuleDetector):
-    """By rules and, where they find nothing and silence nothing, by a learned classifier, whose signs are indirect."""
+    """By rules and a learned classifier, which may speak against a rule, and whose own signs are indirect."""
 
     def __init__(self) -> None:
         super().__init__("zh", CHINESE)
 
     def detect(self, text: str) -> Sign | None:
-        return super().detect(text) or self._learned(text, [text], CHINESE_ALONE)
+        return self._decide(super().detect(text), [text], CHINESE_ALONE)
 
     def together(self, messages: Sequence[str]) -> Sign | None:
-        return super().together(messages) or self._learned(joined(messages), messages, CHINESE_TOGETHER)
+        return self._decide(super().together(messages), messages, CHINESE_TOGETHER)
 
     def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
-        return super().upholds(sign, messages) and not (
-            sign.why.startswith("learned") and evidence("zh").mourns(messages)
-        )
+        if sign.directness == "direct":
+            return True
+        least = CHINESE_MOURNING if evidence("zh").mourns(messages) else CHINESE_UPHELD
+        return self._odds(messages) > least
 
-    def _learned(self, text: str, messages: Sequence[str], threshold: float) -> Sign | None:
-        ours, found = rules("zh"), evidence("zh")
-        cut = ours.idioms.sub(CUT, ours.normal(text))
-        if chinese_classifier().odds(cut) <= threshold or ours.silenced(text) or found.is_harmless(messages):
+    def continues(self, sign: Sign, messages: Sequence[str]) -> bool:
+        return self._odds(messages) > CHINESE_UPHELD
+
+    def _decide(self, sign: Sign | None, messages: Sequence[str], alone: float) -> Sign | None:
+        odds = self._odds(messages)
+        if sign is not None:
+            return sign if odds > (CHINESE_OUTRIGHT if sign.directness == "direct" else CHINESE_BACKED) else None
+        if odds <= alone or odds <= alone + self._doubt(messages):
             return None
-        if found.mourns(messages):
-            return None
-        return Sign("self-harm", "indirect", "zh", cut, "learned: it sounds like a sign")
+        return Sign("self-harm", "indirect", "zh", joined(messages), "learned: it sounds like a sign")
+
+    def _odds(self, messages: Sequence[str]) -> float:
+        ours = rules("zh")
+        return chinese_classifier().odds(ours.idioms.sub(CUT, ours.normal(joined(messages))))
+
+    def _doubt(self, messages: Sequence[str]) -> float:
+        """What is added to the threshold where a guard, another use of the means or a death speaks against a sign."""
+        found = evidence("zh")
+        against = rules("zh").silenced(joined(messages)) or found.is_harmless(messages) or found.mourns(messages)
+        return CHINESE_DOUBT if against else 0.0
 
 
 class EnglishDetector(RuleDetector):
@@ -173,7 +192,7 @@ class EnglishDetector(RuleDetector):
         if classifier is None:
             return sign
         text = joined(messages)
-        heard = classifier.hear(text, whole=True)
+        heard = classifier.hear(script(messages), whole=True)
         return decide(text, sign, heard, backed=TOGETHER_BACKED, alone=TOGETHER_ALONE + _doubt(text))
 
     def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
@@ -184,13 +203,13 @@ class EnglishDetector(RuleDetector):
         if sign.directness == "direct" and not learned:
             return True
         least = MOURNING if evidence("en").mourns(messages) else UPHELD if learned else BACKED
-        return classifier.hear(joined(messages), whole=True).odds > least
+        return classifier.hear(script(messages), whole=True).odds > least
 
     def continues(self, sign: Sign, messages: Sequence[str]) -> bool:
         classifier = self._classifier()
         if classifier is None:
             return super().continues(sign, messages)
-        return classifier.hear(joined(messages), whole=True).odds > TOGETHER_BACKED
+        return classifier.hear(script(messages), whole=True).odds > TOGETHER_BACKED
 
     def _classifier(self) -> Ear | None:
         from listenwell.systems.safety.classifier import ear  # brings up tensors

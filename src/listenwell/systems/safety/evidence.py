@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -11,6 +11,7 @@ from typing import Literal
 
 import yaml
 
+from listenwell.data.dialogue import Turn
 from listenwell.systems.safety.detector import CUT, Directness, LanguageCode, Rules, Sign, rules, spelling_of
 from listenwell.systems.safety.normalize import plain
 
@@ -19,6 +20,56 @@ RECENT = 4
 PARTS = ("means", "intent", "despair", "farewell", "ending", "grief", "follow the dead")
 Question = Literal["harm", "safe"]
 YesNo = Literal["yes", "no", "unsure"]
+
+
+REPLY = 160
+"""How many characters of a listener's reply are read with the speaker's messages: questions stand last."""
+TURN = " [SEP] "
+"""Stands between the turns of a script: MiniLM's own mark between texts."""
+
+
+class Messages(tuple[str, ...]):
+    """What a speaker said, message by message, and what the listener had said before each (`replies`)."""
+
+    replies: tuple[str, ...]
+
+    @classmethod
+    def of(cls, turns: Sequence[Turn]) -> Messages:
+        """Those of a conversation; a message without words is left out."""
+        found: list[tuple[str, str]] = []
+        reply = ""
+        for turn in turns:
+            if turn.speaker == "listener":
+                reply = turn.text
+            elif turn.text.strip():
+                found.append((turn.text, reply))
+                reply = ""
+        return cls.made(found)
+
+    @classmethod
+    def made(cls, pairs: Iterable[tuple[str, str]]) -> Messages:
+        """Of messages, each with the reply before it."""
+        pairs = list(pairs)
+        messages = cls(text for text, _ in pairs)
+        messages.replies = tuple(reply for _, reply in pairs)
+        return messages
+
+    def kept(self, keep: Callable[[str], bool]) -> Messages:
+        """Those that a condition holds for."""
+        return self.made(pair for pair in zip(self, self.replies, strict=True) if keep(pair[0]))
+
+    def recent(self, most: int = RECENT) -> Messages:
+        return self.made(list(zip(self, self.replies, strict=True))[-most:])
+
+
+def script(messages: Sequence[str]) -> str:
+    """Messages as the English classifier reads them: turn by turn, the ends of the replies between them quoted."""
+    replies = messages.replies[1:] if isinstance(messages, Messages) else [""] * len(messages[1:])
+    told = [messages[0].strip()]
+    for reply, text in zip(replies, messages[1:], strict=True):
+        told += [f'"{quoted}"'] if (quoted := reply.strip().replace('"', "'")[-REPLY:]) else []
+        told.append(text.strip())
+    return TURN.join(told)
 
 
 def joined(messages: Sequence[str]) -> str:

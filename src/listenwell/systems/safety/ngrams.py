@@ -1,30 +1,80 @@
-"""A linear classifier over character n-grams, for Chinese: is a message like those in which somebody was in danger?
+"""A linear classifier for Chinese: is a message like those in which somebody was in danger?
 
-There is no small Chinese encoder that ships with a package, as MiniLM does for English. Its weights are learned by
-`chinese_learning`.
+It weighs character n-grams, the concepts that a message speaks of (`chinese_concepts.yaml`), and pairs of concepts, in
+the message and in one sentence: "药" and "攒" and "今晚" say together what no n-gram says. There is no small Chinese
+encoder that ships with a package, as MiniLM does for English. The weights are learned by `chinese_learning`.
 """
 
 from __future__ import annotations
 
+import math
+import re
 import zlib
 from functools import cache
 from importlib.resources import files
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import yaml
 from safetensors.numpy import load_file
 
 LONGEST = 4
 """Characters of an n-gram."""
 BUCKETS = 1 << 16
 """N-grams share this many weights, by their hash."""
+MOST = 400
+"""Characters of a text that are read."""
+NGRAM_SCALE, PAIR_SCALE = 6.0, 3.0
+"""How much the n-grams of a text, and its pairs of concepts, count beside the concepts: the norm of each."""
+
+
+@cache
+def concepts() -> tuple[re.Pattern[str], ...]:
+    text = files("listenwell.systems.safety").joinpath("chinese_concepts.yaml").read_text(encoding="utf-8")
+    return tuple(re.compile(pattern) for pattern in yaml.safe_load(text).values())
+
+
+def size() -> int:
+    """How many weights there are: n-grams, concepts, pairs in a text, pairs in a sentence."""
+    count = len(concepts())
+    return BUCKETS + count + 2 * count * count
 
 
 def ngram_buckets(text: str) -> list[int]:
-    """The buckets of all n-grams of a normalised text, each n-gram once."""
+    """The buckets of all n-grams of a normalised text, each bucket once."""
     text = f"^{text}$"
     ngrams = {text[start : start + n] for n in range(1, LONGEST + 1) for start in range(len(text) - n + 1)}
-    return sorted(zlib.crc32(ngram.encode()) % BUCKETS for ngram in ngrams)
+    return sorted({zlib.crc32(ngram.encode()) % BUCKETS for ngram in ngrams})
+
+
+def concepts_in(text: str) -> list[int]:
+    """The places in `concepts` of those that a normalised text speaks of."""
+    return [place for place, concept in enumerate(concepts()) if concept.search(text)]
+
+
+def concept_pairs(text: str, places: list[int]) -> list[int]:
+    """The weights of the pairs among these concepts, in the text and in one sentence of it."""
+    count = len(concepts())
+    pairs = {first * count + second for first, second in combinations(places, 2)}
+    close: set[int] = set()
+    for sentence in text.split("。"):
+        here = [place for place in places if concepts()[place].search(sentence)]
+        close |= {count * count + first * count + second for first, second in combinations(here, 2)}
+    return sorted(BUCKETS + count + pair for pair in pairs | close)
+
+
+def features(text: str) -> tuple[list[int], list[float]]:
+    """The weights that a normalised text uses, and how much of each."""
+    text = text.strip("，。")[:MOST]  # how a message ends tells only where it comes from
+    ngrams, places = ngram_buckets(text), concepts_in(text)
+    pairs = concept_pairs(text, places)
+    parts = (
+        (ngrams, NGRAM_SCALE / math.sqrt(len(ngrams))),
+        ([BUCKETS + place for place in places], 1.0),
+        (pairs, PAIR_SCALE / math.sqrt(len(pairs) + len(places) or 1)),
+    )
+    return [one for weights, _ in parts for one in weights], [scale for weights, scale in parts for _ in weights]
 
 
 class NgramClassifier:
@@ -35,8 +85,8 @@ class NgramClassifier:
 
     def odds(self, text: str) -> float:
         """Of a normalised text: the logarithm of how much likelier a sign is than none."""
-        buckets = ngram_buckets(text)
-        return float(self.weights[buckets].sum() / np.sqrt(len(buckets)) + self.bias)
+        used, amounts = features(text)
+        return float(self.weights[used] @ np.array(amounts, dtype=np.float32) + self.bias)
 
 
 def weights_file() -> Path:

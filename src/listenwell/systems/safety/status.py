@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from listenwell.backbones.locate import SHORT, install_command, packed
-from listenwell.notices import CareWarning, warn_once
+from listenwell.notices import SafetyWarning, warn_once
 
 DOCTOR = "listenwell doctor says more"
 
@@ -63,7 +63,7 @@ def warn_where_rules_serve_alone() -> None:
     """Says once per process that the classifier is off."""
     status = classifier_status()
     if not status.active:
-        warn_once(status.warning, CareWarning)
+        warn_once(status.warning, SafetyWarning)
 
 
 def warn_of_languages(name: str, languages: Iterable[str]) -> None:
@@ -73,7 +73,7 @@ def warn_of_languages(name: str, languages: Iterable[str]) -> None:
         warn_once(
             f"crisis care knows {' and '.join(KNOWN_LANGUAGES)}, but {name} speaks {', '.join(unknown)}: no sign of a "
             "crisis is recognised in that language",
-            CareWarning,
+            SafetyWarning,
         )
 
 

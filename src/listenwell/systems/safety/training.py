@@ -1,13 +1,14 @@
 """The ear learns: from the written cases, from sentences made by frames, and from ordinary talk.
 
-python -m listenwell.systems.safety.training                  learns, and writes the weights
+python -m listenwell.systems.safety.training                  learns, and writes the weights (--without BATCH…: not
+                                                              from these batches, which can then be measured)
 python -m listenwell.systems.safety.training --leave-out 5    learns five times, each time without a fifth of the
                                                               batches, and tells how those left out are heard
 
 Each file of cases/ is a batch of cases in a voice of its own; `development` holds those that the rules were mended on,
 and is never left out. Ordinary talk is what speakers say in EmpatheticDialogues (found by LISTENWELL_DATA) and in the
-shipped corpus, where the rules find no sign in it. Of a conversation, the recent messages of its speaker are learned as
-one text, as `conversation` reads them.
+shipped corpus, where the rules find no sign in it. Of a conversation, its recent turns are learned as one text, as
+`conversation` reads them. Some messages are learned after ordinary talk: what is a sign stays one there.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from torch.nn import functional as F
 
 from listenwell.checkpoint import to_eight_bit, write_tensors
 from listenwell.data import sources
+from listenwell.data.dialogue import Turn
 from listenwell.systems.safety import classifier
-from listenwell.systems.safety.conversation import RECENT, joined
 from listenwell.systems.safety.detector import decide, rules
+from listenwell.systems.safety.evidence import RECENT, TURN, Messages, joined, script
 
 EPOCHS, BATCH, RATE, HEAD_RATE, WARM = 3, 32, 1e-4, 1e-3, 100
 LAG = 0.995
@@ -40,6 +42,8 @@ TALK = 5000
 """Turns of ordinary talk that are heard in an epoch."""
 SMOOTHING = 0.05
 NONE = 0
+AMID_TALK = 0.15
+"""How many of the single messages are heard at the end of an ordinary conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Case:
 
 
 def read_cases(folder: Path | None = None) -> list[Case]:
-    """All English cases, in the order of the files; of a conversation, what its speaker says, as one text.
+    """All English cases, in the order of the files; of a conversation, its recent turns as one text.
 
     Where only the listener's question makes an answer clear (`answer`), a rule reads it, and the text alone teaches
     nothing.
@@ -65,7 +69,16 @@ def read_cases(folder: Path | None = None) -> list[Case]:
         for record in map(json.loads, path.read_text(encoding="utf-8").splitlines())
         if record["language"] == "en" and not record.get("answer")
     ]
-    return [Case(case_text(record), _label(record), batch, record["sign"]) for batch, record in records]
+    return [Case(case_script(record), _label(record), batch, record["sign"]) for batch, record in records]
+
+
+def case_script(record: dict[str, Any]) -> str:
+    """The message of a case, or the recent turns of a conversation as the classifier reads them."""
+    return record["text"] if "text" in record else script(Messages.of(_turns(record)).recent())
+
+
+def _turns(record: dict[str, Any]) -> list[Turn]:
+    return [Turn(turn["speaker"], turn["text"]) for turn in record["turns"]]
 
 
 def case_text(record: dict[str, Any]) -> str:
@@ -116,17 +129,14 @@ def ordinary_talk(source: str = "empathetic-dialogues") -> list[str]:
     """What speakers say where no rule finds a sign, in an order that is always the same: two thirds single messages,
     one third the messages of a whole dialogue."""
     dialogues = [
-        [turn.text for turn in dialogue.turns if turn.speaker == "speaker"]
-        for name in ("shipped", source)
-        for dialogue in sources.read(name, split="train")
+        Messages.of(dialogue.turns) for name in ("shipped", source) for dialogue in sources.read(name, split="train")
     ]
-    single = {message for messages in dialogues for message in messages}
-    together = {joined(messages[-RECENT:]) for messages in dialogues if len(messages) > 1}
-    texts = [
-        *random.Random(0).sample(sorted(single), min(len(single), 3 * TALK)),
-        *random.Random(0).sample(sorted(together), min(len(together), 3 * TALK // 2)),
-    ]
-    return [text for text in texts if rules("en").look(text) is None]
+    single = {message: message for messages in dialogues for message in messages}
+    together = {script(messages.recent()): joined(messages.recent()) for messages in dialogues if len(messages) > 1}
+    found = []
+    for texts, most in ((single, 3 * TALK), (together, 3 * TALK // 2)):
+        found += [(text, texts[text]) for text in random.Random(0).sample(sorted(texts), min(len(texts), most))]
+    return [text for text, said in found if rules("en").look(said) is None]
 
 
 class Learner:
@@ -144,7 +154,7 @@ class Learner:
         fresh = sorted({text for text in texts if text not in self.states}, key=len)
         for start in range(0, len(fresh), BATCH):
             some = fresh[start : start + BATCH]
-            rows = [self.words.pieces(view)[0] for text in some for view in (text, self.words.normal(text))]
+            rows = [self.words.last(view)[0] for text in some for view in (text, self.words.plain(text))]
             tokens, _ = classifier.padded(rows)
             states = [state[: len(row)].half() for state, row in zip(self.embed(tokens), rows, strict=True)]
             self.states.update({text: states[2 * n : 2 * n + 2] for n, text in enumerate(some)})
@@ -182,7 +192,8 @@ class Learner:
 
     def _batches(self, cases: Sequence[Case], talk: Sequence[str], draw: random.Random) -> Iterable[tuple[Tensor, ...]]:
         """One view of each case and of some ordinary talk; texts of like length together."""
-        heard = [(case.text, case.label) for case in cases]
+        before = [text for text in talk if TURN in text]
+        heard = [(self._amid(case.text, before, draw), case.label) for case in cases]
         heard += [(text, NONE) for text in draw.sample(talk, min(TALK, len(talk)))]
         items = [(draw.choice(self.states[text]), label) for text, label in heard]
         items.sort(key=lambda item: len(item[0]) + 3 * draw.random())
@@ -192,6 +203,15 @@ class Learner:
             states = nn.utils.rnn.pad_sequence([state.float() for state, _ in batch], batch_first=True)
             lengths = torch.tensor([len(state) for state, _ in batch])
             yield states, torch.arange(states.shape[1]) < lengths[:, None], torch.tensor([label for _, label in batch])
+
+    def _amid(self, text: str, before: Sequence[str], draw: random.Random) -> str:
+        """A case, or now and then a single message after one or two turns of ordinary talk."""
+        if TURN in text or not before or draw.random() >= AMID_TALK:
+            return text
+        said = draw.choice(before).split(TURN)[: 2 * draw.randint(1, 2)]
+        amid = TURN.join([*said, text])
+        self.read([amid])
+        return amid
 
 
 def leave_out(learner: Learner, folds: int, talk: Sequence[str], epochs: int = EPOCHS) -> dict[str, classifier.Heard]:
@@ -203,7 +223,9 @@ def leave_out(learner: Learner, folds: int, talk: Sequence[str], epochs: int = E
         away = set(voices[fold::folds])
         reader = learner.learn([case for case in cases if case.batch not in away] + made, talk, epochs)
         there = classifier.Ear(learner.words, learner.embed, reader)
-        heard.update({case.text: there.hear(case.text) for case in cases if case.batch in away})
+        heard.update(
+            {case.text: there.hear(case.text, whole=TURN in case.text) for case in cases if case.batch in away}
+        )
         print(f"left out {', '.join(sorted(away))}", flush=True)
     return heard
 
@@ -224,6 +246,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--leave-out", type=int, metavar="FOLDS", help="measure, and write nothing")
     parser.add_argument("--target", type=Path, default=classifier.learned_file(), help="file to write")
+    parser.add_argument("--without", nargs="*", default=(), metavar="BATCH", help="batches that are not learned from")
     chosen = parser.parse_args()
     folder = classifier.backbone()
     if folder is None:
@@ -232,7 +255,8 @@ def main() -> None:
     if chosen.leave_out:
         tell(leave_out(learner, chosen.leave_out, talk))
         return
-    reader = learner.learn([*read_cases(), *frames()], talk)
+    cases = [case for case in read_cases() if case.batch not in chosen.without]
+    reader = learner.learn([*cases, *frames()], talk)
     write_tensors(chosen.target, to_eight_bit(reader.state_dict()))
     print(chosen.target)
 

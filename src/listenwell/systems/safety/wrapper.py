@@ -7,8 +7,8 @@ from typing import Any, Unpack
 
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Dialogue, Example, Talk, Turn
-from listenwell.systems.bot import Likelihoods, System, as_answer, as_context, as_dialogues
-from listenwell.systems.controls import Asked, for_this_call
+from listenwell.systems.base import Likelihoods, System, as_answer, as_context, as_dialogues
+from listenwell.systems.controls import ReplyOptions, for_this_call
 from listenwell.systems.reply import Reply
 from listenwell.systems.safety.conversation import sign_in
 from listenwell.systems.safety.other_languages import FixedReply, foreign_care, language_notice, languages_of, trusted
@@ -45,7 +45,7 @@ class SafetyWrapper:
     def __init__(self, system: System, resources: Resources | None = None) -> None:
         """With the resources that the environment names, if none are given: see `load_resources`.
 
-        Warns (CareWarning) where the crisis classifier is off, or the system speaks a language that care does not know.
+        Warns (SafetyWarning) where the crisis classifier is off or the language of the system is not covered.
         """
         warn_where_rules_serve_alone()
         warn_of_languages(system.name, spoken_by(system))
@@ -78,7 +78,7 @@ class SafetyWrapper:
             return None
         return FixedReply(care_reply(sign, self.resources, again), str(sign))
 
-    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
+    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]) -> Reply:
         """What is asked of it comes as controls, or by name.
 
         `intent`, one of the 41 labels, is what it should do or express; `positivity`, from 0 to 1, how far it leans
@@ -95,7 +95,7 @@ class SafetyWrapper:
         controls: Controls | None = None,
         done: Callable[[int], None] | None = None,
         first: int = 0,
-        **named: Unpack[Asked],
+        **named: Unpack[ReplyOptions],
     ) -> list[Reply]:
         system, controls = for_this_call(self.system, controls, named)
         dialogues = [_heard(talk, named) for talk in as_dialogues(talks)]
@@ -114,7 +114,7 @@ class SafetyWrapper:
         return self.system.likelihoods(items, done)
 
     def _stream(
-        self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
+        self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]
     ) -> Generator[str, None, Reply]:
         system, controls = for_this_call(self.system, controls, named)
         return self._streamed(system, _heard(talk, named), controls, _direction(named))
