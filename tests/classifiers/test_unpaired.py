@@ -1,10 +1,17 @@
 """Unpaired data: what is kept, from which side, and how it is counted."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from listenwell import cli
+from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.unpaired import THRESHOLDS, UnpairedCounts, side_of, unpaired
+from listenwell.data import sources
 from listenwell.data.dialogue import Dialogue, Turn
+from listenwell.data.sources.jsonl import write
 from listenwell.labels.taxonomy import EMOTIONS, LABEL_ID, LABELS
 
 
@@ -63,10 +70,56 @@ def test_every_threshold_of_the_paper_is_counted_at_once():
             [talk(n, f"number {n} is {sure}") for n, sure in enumerate((52, 57, 62, 67, 72))], Fixed(), 0.6, counts
         )
     )
-    assert [counts.kept[s].total() for s in THRESHOLDS] == [5, 4, 3, 2, 1]
-    assert sum(counts.emotions[role]["sad"] for role in counts.emotions) == 3
+    assert [counts.number(s, "speaker") + counts.number(s, "listener") for s in THRESHOLDS] == [5, 4, 3, 2, 1]
+    assert sum(kept["sad"] for kept in counts.kept[0.6].values()) == 3
 
 
 def test_a_threshold_that_is_no_probability_is_refused():
     with pytest.raises(ValueError, match="found 60"):
         list(unpaired([], Fixed(), 60))
+
+
+@pytest.fixture
+def talks(tmp_path, monkeypatch):
+    """A corpus of open-domain talk in the current folder, and the labeller above in the place of a trained one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Labeller, "load", lambda using: Fixed())
+    said = [talk(n, f"number {n} is {sure}", "oh 90") for n, sure in enumerate((52, 57, 62, 67, 72))]
+    write(said, tmp_path / "talk.jsonl")
+    return "talk.jsonl"
+
+
+def test_the_command_writes_a_file_for_each_threshold_and_the_counts_beside_it(talks, capsys):
+    cli.main(["data", "unpaired", talks, "--out", "u-{threshold}.jsonl", "--threshold", "0.5", "--threshold=0.65"])
+    assert [len(list(sources.read(f"u-{s}.jsonl"))) for s in ("0.50", "0.65")] == [5, 2]
+    counts = json.loads(Path("u-0.65.counts.json").read_text())
+    assert sum(counts["kept"]["0.65"].values()) == 2
+    assert sum(counts["emotions"]["0.50"][side]["sad"] for side in ("context", "response")) == 5
+    assert sum(counts["too short"].values()) == 5
+    assert "kept at 0.60" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--out", "there.jsonl"], "there.jsonl is there already"),
+        (["--out", "u.jsonl", "--threshold", "60"], "found 60"),
+        (["--out", "u.jsonl", "--threshold", "most"], "such as 0.6, found 'most'"),
+        (["--out", "u.jsonl", "--threshold", "0.5", "--threshold", "0.6"], "--out 'u-{threshold}.jsonl'"),
+        ([], "needs --out FILE.jsonl"),
+    ],
+)
+def test_the_command_refuses_before_the_work(talks, words, said):
+    Path("there.jsonl").write_text("mine")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["data", "unpaired", talks, *words])
+    assert said in str(ended.value.code)
+    assert sorted(path.name for path in Path().iterdir()) == ["talk.jsonl", "there.jsonl"]
+
+
+def test_missing_corpora_are_named_with_the_way_out(talks, monkeypatch, tmp_path):
+    monkeypatch.setenv("LISTENWELL_DATA", str(tmp_path))
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["data", "unpaired", "--out", "u.jsonl"])
+    assert "goemotions not found" in str(ended.value.code)
+    assert "name the sources that you have" in str(ended.value.code)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from listenwell.data.dialogue import Dialogue, Label, Role, Turn
 from listenwell.labels.taxonomy import EMOTIONS, LABEL_ID
 from listenwell.text.words import words
 
-SOURCES = "goemotions+edos+dailydialog+emotionlines"
-"""The open-domain talk that is at hand; the paper has Reddit and Twitter."""
+SOURCES = "goemotions+edos+dailydialog+emotionlines+xdailydialog"
+"""Open-domain talk, where the paper has Reddit and Twitter; DailyDialog's train split is in the last of them."""
 THRESHOLDS = (0.50, 0.55, 0.60, 0.65, 0.70)
 """Those of Table 4."""
 LEAST_WORDS = 3
@@ -36,9 +37,31 @@ class UnpairedCounts:
     read: Counter[Role] = field(default_factory=Counter)
     too_short: Counter[Role] = field(default_factory=Counter)
     repeated: Counter[Role] = field(default_factory=Counter)
-    kept: dict[float, Counter[Role]] = field(default_factory=lambda: {s: Counter() for s in THRESHOLDS})
-    emotions: dict[Role, Counter[str]] = field(default_factory=lambda: {role: Counter() for role in SIDES})
-    """Of what was written, by emotion."""
+    kept: dict[float, dict[Role, Counter[str]]] = field(default_factory=lambda: {s: _by_side() for s in THRESHOLDS})
+    """Of each threshold, by emotion."""
+
+    def include(self, *thresholds: float) -> None:
+        """Counts also what these keep, beside the thresholds of the paper."""
+        for threshold in thresholds:
+            check_threshold(threshold)
+            self.kept.setdefault(threshold, _by_side())
+
+    def number(self, threshold: float, role: Role) -> int:
+        return self.kept[threshold][role].total()
+
+    def add(self, role: Role, emotion: Label) -> None:
+        for threshold, kept in self.kept.items():
+            kept[role][emotion.name] += is_sure(emotion, threshold)
+
+    def to_json(self) -> dict[str, Any]:
+        kept = {f"{s:.2f}": {side: self.number(s, role) for role, side in SIDES.items()} for s in sorted(self.kept)}
+        emotions = {
+            f"{s:.2f}": {side: {name: self.kept[s][role][name] for name in EMOTIONS} for role, side in SIDES.items()}
+            for s in sorted(self.kept)
+        }
+        found = {"read": self.read, "too short": self.too_short, "repeated": self.repeated}
+        sides = {name: {side: counter[role] for role, side in SIDES.items()} for name, counter in found.items()}
+        return {**sides, "kept": kept, "emotions": emotions}
 
 
 def unpaired(
@@ -49,22 +72,28 @@ def unpaired(
     done: Callable[[int], None] | None = None,
 ) -> Iterator[Dialogue]:
     """Dialogues of a single turn: a speaker's is a context, a listener's a response, each with its emotion."""
-    if not 0 < threshold <= 1:
-        raise ValueError(f"the threshold is a probability above 0 and at most 1, found {threshold}")
     counts = counts or UnpairedCounts()
-    counts.kept.setdefault(threshold, Counter())
-    rest = _utterances(dialogues, counts)
+    counts.include(threshold)
+    rest = utterances(dialogues, counts)
     while block := list(islice(rest, BLOCK)):
         names, chances = likeliest_emotions(labeller, [dialogue.turns[0].text for dialogue in block])
         for dialogue, name, chance in zip(block, names, chances, strict=True):
-            role = dialogue.turns[0].speaker
-            for least, kept in counts.kept.items():
-                kept[role] += chance >= least
-            if chance >= threshold:
-                counts.emotions[role][name] += 1
-                yield _with_emotion(dialogue, name, float(chance))
+            # What is compared is what is written: of the file for 0.5, those with 0.6 are the file for 0.6.
+            emotion = Label(name, "machine", round(min(float(chance), 1.0), 4))
+            counts.add(dialogue.turns[0].speaker, emotion)
+            if is_sure(emotion, threshold):
+                yield replace(dialogue, emotion=emotion)
         if done is not None:
             done(len(block))
+
+
+def check_threshold(threshold: float) -> None:
+    if not 0 < threshold <= 1:
+        raise ValueError(f"the threshold is a probability above 0 and at most 1, found {threshold}")
+
+
+def is_sure(emotion: Label | None, threshold: float) -> bool:
+    return emotion is not None and emotion.confidence is not None and emotion.confidence >= threshold
 
 
 def likeliest_emotions(labeller: Labeller, texts: list[str]) -> tuple[list[str], np.ndarray]:
@@ -80,7 +109,7 @@ def side_of(dialogue: Dialogue) -> Role:
     return "speaker" if digest[0] % 2 else "listener"
 
 
-def _utterances(dialogues: Iterable[Dialogue], counts: UnpairedCounts) -> Iterator[Dialogue]:
+def utterances(dialogues: Iterable[Dialogue], counts: UnpairedCounts) -> Iterator[Dialogue]:
     """Every utterance of some length as a dialogue of its own, each text once."""
     seen: set[str] = set()
     for dialogue in dialogues:
@@ -98,6 +127,5 @@ def _utterances(dialogues: Iterable[Dialogue], counts: UnpairedCounts) -> Iterat
                 yield Dialogue(f"{dialogue.source}-{dialogue.id}-{index}", alone, source=dialogue.source, split="train")
 
 
-def _with_emotion(dialogue: Dialogue, name: str, chance: float) -> Dialogue:
-    label = Label(name, "machine", round(min(chance, 1.0), 4))
-    return Dialogue(dialogue.id, dialogue.turns, label, source=dialogue.source, split=dialogue.split)
+def _by_side() -> dict[Role, Counter[str]]:
+    return {role: Counter() for role in SIDES}

@@ -22,7 +22,6 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
 from listenwell.contract import (
     Batch,
@@ -34,17 +33,20 @@ from listenwell.contract import (
     Term,
     Vocabulary,
     WordPrior,
+    map_tensors,
 )
 from listenwell.data.dialogue import ROLES
-from listenwell.decoding import Decoding, decode
+from listenwell.decoding import Decoding
 from listenwell.labels.taxonomy import EMOTIONS
-from listenwell.layers.attention import Attention, KeyValues
 from listenwell.layers.dropout import Dropout, dropout
 from listenwell.layers.embedding import WordEmbedding
 from listenwell.layers.latent import anneal, categorical_kl, straight_through
 from listenwell.layers.loss import packed_cross_entropy
-from listenwell.layers.transformer import Encoder, FeedForward, sinusoids
-from listenwell.models.terms import classification_terms, sum_by_row
+from listenwell.layers.transformer import Encoder, mean_over, sinusoids
+from listenwell.layers.two_source import TwoSourceDecoder, TwoSourceMemory
+from listenwell.models.policy import write
+from listenwell.models.sizes import TransformerSizes
+from listenwell.models.terms import classification_terms, sum_by_row, sum_out
 
 Direction = Literal["forward", "backward"]
 
@@ -57,115 +59,26 @@ LONGEST = 30
 """Tokens of a generated side at most, as in the paper's decoding."""
 AT_ONCE = 4
 """Values of z that are summed over together: each is a pass of the decoder over the whole batch."""
+LEANING = 3.0
+"""How far the score of a value's own emotion is above the others' at the start."""
 SHOWN = 3
 """Emotions that an explanation names."""
 
 
 @dataclass
-class DualEmpConfig:
+class DualEmpConfig(TransformerSizes):
     """Sizes and choices."""
 
-    width: int = 300
-    """Of every layer."""
-    heads: int = 6
-    """Of every attention."""
-    encoder_layers: int = 1
-    """How deep a side is read."""
-    decoder_layers: int = 1
-    """How deep a side is written."""
-    feed_forward: int = 1200
-    """Inner width of the feed-forward parts."""
-    dropout: float = 0.1
-    """After every part, and on the embeddings."""
-    word_width: int = 0
-    """Width of the word table; 0 means the model's. A narrower one goes through a projection."""
     tied: bool = True
     """Read and choose words by one table."""
     consensus_size: int = 32
     """K: how many values the consensus has."""
+    consensus_from: Literal["first", "mean"] = "first"
+    """What the consensus is inferred from: H₀, as in the paper, or the mean of H, which learns the emotion sooner."""
     consensus_dropout: float = 0.0
     """On what the consensus is inferred from."""
     dual: bool = True
     """False for Sing-Emp: the forward model alone, z from the context alone."""
-
-
-@dataclass(slots=True)
-class Memory:
-    """What a decoder attends to, projected once, one entry per layer: the source H, and E[z]."""
-
-    source: list[KeyValues]
-    mask: Tensor
-    consensus: list[KeyValues]
-    embedding: Tensor
-    """E[z], (batch, width): the decoder's first input."""
-
-
-class TwoSourceLayer(nn.Module):
-    """A decoder layer that attends to the source and to E[z] apart, and joins both (Eqs 6–8).
-
-    E[z] is a single position, so that the softmax of Eq 7 is always 1: C_Z is the same at every step.
-    """
-
-    def __init__(self, width: int, heads: int, inner: int, rate: float) -> None:
-        super().__init__()
-        self.self_norm = nn.LayerNorm(width)
-        self.self_attention = Attention(width, heads)
-        self.cross_norm = nn.LayerNorm(width)
-        self.source_attention = Attention(width, heads)
-        self.consensus_attention = Attention(width, heads)
-        self.join_norm = nn.LayerNorm(2 * width)
-        self.join = FeedForward(2 * width, inner, rate)
-        self.join.down = nn.Linear(inner, width)
-        self.dropout = Dropout(rate)
-
-    def forward(
-        self, x: Tensor, source: KeyValues, mask: Tensor | None, consensus: KeyValues, past: KeyValues | None
-    ) -> tuple[Tensor, KeyValues]:
-        normed = self.self_norm(x)
-        now = self.self_attention.project(normed)
-        seen = now if past is None else past.extended(now)
-        x = x + self.dropout(self.self_attention(normed, seen, causal=past is None and x.shape[1] > 1))
-        normed = self.cross_norm(x)
-        x = x + self.dropout(self.source_attention(normed, source, mask))  # C_H, (6)
-        felt = self.consensus_attention(normed, consensus)  # C_Z, (7)
-        return x + self.dropout(self.join(self.join_norm(torch.cat([x, felt], dim=-1)))), seen  # (8)
-
-
-class TwoSourceDecoder(nn.Module):
-    """Layers of `TwoSourceLayer` with one norm behind them."""
-
-    def __init__(self, layers: int, width: int, heads: int, inner: int, rate: float) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(TwoSourceLayer(width, heads, inner, rate) for _ in range(layers))
-        self.norm = nn.LayerNorm(width)
-
-    @property
-    def output_weight(self) -> Tensor:
-        """What all of its output goes through last."""
-        return self.norm.weight
-
-    @torch.no_grad()
-    def start_silent(self) -> None:
-        """Lets the layers add nothing to what they read, until they have learned what."""
-        for layer in self.layers:
-            for last in (layer.self_attention.out, layer.source_attention.out, layer.join.down):  # type: ignore[union-attr]
-                for parameter in last.parameters():  # type: ignore[union-attr]
-                    parameter.zero_()
-
-    def remember(self, hidden: Tensor, mask: Tensor, embedding: Tensor) -> Memory:
-        source = [layer.source_attention.project(hidden) for layer in self.layers]  # type: ignore[union-attr, operator]
-        consensus = [layer.consensus_attention.project(embedding[:, None]) for layer in self.layers]  # type: ignore[union-attr, operator]
-        return Memory(source, mask, consensus, embedding)
-
-    def forward(self, x: Tensor, memory: Memory, past: list[KeyValues] | None = None) -> tuple[Tensor, list[KeyValues]]:
-        """A whole sequence (past is None), or one more position after what `past` holds."""
-        mask = None if bool(memory.mask.all()) else memory.mask
-        caches = []
-        for index, layer in enumerate(self.layers):
-            before = None if past is None else past[index]
-            x, cache = layer(x, memory.source[index], mask, memory.consensus[index], before)
-            caches.append(cache)
-        return self.norm(x), caches
 
 
 class DialogueModel(nn.Module):
@@ -175,6 +88,7 @@ class DialogueModel(nn.Module):
         super().__init__()
         sizes = (config.width, config.heads, config.feed_forward, config.dropout)
         self.encoder = Encoder(config.encoder_layers, *sizes)
+        self.reads_mean = config.consensus_from == "mean"
         self.inference = nn.Sequential(
             Dropout(config.consensus_dropout),
             nn.Linear(config.width, config.width),
@@ -183,9 +97,10 @@ class DialogueModel(nn.Module):
         )
         self.decoder = TwoSourceDecoder(config.decoder_layers, *sizes)
 
-    def infer(self, hidden: Tensor) -> Tensor:
+    def infer(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """log q(z | source), (batch, K): Eq 3."""
-        return self.inference(hidden[:, 0]).log_softmax(dim=-1)
+        summary = mean_over(hidden, mask) if self.reads_mean else hidden[:, 0]
+        return self.inference(summary).log_softmax(dim=-1)
 
 
 class DualEmp(Model):
@@ -217,9 +132,9 @@ class DualEmp(Model):
             self.directions = ("forward",)
 
     def model(self, direction: Direction) -> DialogueModel:
-        found = self.forward_model if direction == "forward" else self.backward_model
-        assert found is not None
-        return found
+        model = self.forward_model if direction == "forward" else self.backward_model
+        assert model is not None
+        return model
 
     def initialise(self, prior: WordPrior) -> None:
         if prior.vectors is not None and prior.known is not None:
@@ -234,6 +149,12 @@ class DualEmp(Model):
         table = self.words.table
         rows = torch.randn(self.config.consensus_size, table.shape[1]) * table.shape[1] ** -0.5
         self.consensus.weight.copy_(self.words.widen(rows * table.any(dim=0)) * math.sqrt(table.shape[1]))
+        # Each value starts as one emotion's: were all alike, q(z) and p(e|z) would not learn from each other.
+        ours = self.consensus.weight / self.consensus.weight.square().sum(dim=-1, keepdim=True)
+        self.emotion.weight.zero_()
+        self.emotion.bias.zero_()
+        owner = torch.arange(self.config.consensus_size, device=ours.device) % len(EMOTIONS)
+        self.emotion.weight.index_add_(0, owner, LEANING * ours)
 
     # The two sides of an example
 
@@ -283,7 +204,7 @@ class DualEmp(Model):
             raise ValueError("sing-emp has no backward model; dual-emp has")
         source = self.source(batch, direction)
         hidden = self.encode(source, direction)
-        log_q = self.model(direction).infer(hidden)
+        log_q = self.model(direction).infer(hidden, source.mask)
         embedding = self.consensus(log_q.argmax(dim=-1))
         return self._begin(hidden, source.mask, log_q, embedding, direction)
 
@@ -302,7 +223,7 @@ class DualEmp(Model):
         hidden, caches = self.model(direction).decoder(x, memory, state.moving)
         return self.words.logits(hidden[:, 0]), State(state.beliefs, state.fixed, caches, state.length + 1)
 
-    def teach(self, target: Sequence, memory: Memory, direction: Direction) -> tuple[Tensor, Tensor]:
+    def teach(self, target: Sequence, memory: TwoSourceMemory, direction: Direction) -> tuple[Tensor, Tensor]:
         """Teacher forcing with E[z] in the place of a start token: outputs and targets, real positions only.
 
         A decoder input has the role of the token that it asks for, as in use.
@@ -314,7 +235,7 @@ class DualEmp(Model):
     def cost(
         self,
         target: Sequence,
-        memory: Memory,
+        memory: TwoSourceMemory,
         direction: Direction,
         smoothing: float = 0.0,
         weights: Tensor | None = None,
@@ -343,14 +264,14 @@ class DualEmp(Model):
         rise = anneal(moment.progress, kl_annealed) if self.training else 1.0
         terms: dict[str, Term] = {}
         for inferred_from in self.directions:  # z from c gives L1, z from y gives L2
-            log_q = self.model(inferred_from).infer(hidden[inferred_from])
+            log_q = self.model(inferred_from).infer(hidden[inferred_from], read[inferred_from].mask)
             embedding = self._drawn(log_q, temperature)
             for direction in self.directions:
                 target = self.target(batch, direction)
                 memory = self.model(direction).decoder.remember(hidden[direction], read[direction].mask, embedding)
                 loss, nll = self.cost(target, memory, direction, smoothing)
                 terms[_term(direction, inferred_from)] = Term(loss, count, nll.sum())
-            terms |= self._latent_terms(log_q, embedding, batch, count, rise, emotion_smoothing, inferred_from)
+            terms |= self._latent_terms(log_q, batch, count, rise, emotion_smoothing, inferred_from)
         return terms
 
     likelihood = paired
@@ -364,27 +285,26 @@ class DualEmp(Model):
     def _latent_terms(
         self,
         log_q: Tensor,
-        embedding: Tensor,
         batch: Batch,
         count: float,
         rise: float,
         smoothing: float,
         side: Direction,
     ) -> dict[str, Term]:
-        """The KL to the uniform prior, L_emo of this draw (averaged over the draws), and how alive z is."""
+        """The KL to the uniform prior, L_emo (averaged over both sides), and how alive z is."""
         assert batch.emotion is not None
         kl = categorical_kl(log_q).sum()
         name = "" if side == "forward" else "-dual"
-        believed = self.emotion(embedding).log_softmax(dim=-1) if self.training else self.believe(log_q)
-        felt = classification_terms("emotion", believed, batch.emotion, smoothing)
-        loss, accuracy = felt["emotion"], felt["emotion-accuracy"]
-        share = 1 / len(self.directions)
+        # With z summed out. The noise of a draw, or the mean cost over draws, which wants p(e|z) alike for all z while
+        # q is unsure, left z without a meaning for half an epoch.
+        felt = classification_terms("emotion", self.believe(log_q), batch.emotion, smoothing)
+        loss, share = felt["emotion"], 1 / len(self.directions)
         mean = log_q.exp().mean(dim=0)
         spread = -(mean * mean.clamp_min(1e-12).log()).sum()
         return {
             f"kl{name}": Term(rise * kl, count, kl),
             f"emotion{name}": Term(share * loss.total, count, None if loss.plain is None else share * loss.plain),
-            f"emotion-accuracy{name}": accuracy,
+            f"emotion-accuracy{name}": felt["emotion-accuracy"],
             # KL = log K − H(q): what is left of its entropy, and how much z tells sources apart, in nats.
             f"information{name}": Term(len(batch) * spread - _entropy(log_q).sum(), len(batch), learned=False),
         }
@@ -393,7 +313,7 @@ class DualEmp(Model):
         """The emotion alone, from texts that nobody answers, z summed out."""
         assert batch.emotion is not None
         assert batch.context is not None
-        log_q = self.model("forward").infer(self.encode(batch.context, "forward"))
+        log_q = self.model("forward").infer(self.encode(batch.context, "forward"), batch.context.mask)
         return classification_terms("situation", self.believe(log_q), batch.emotion, emotion_smoothing)
 
     # Unpaired data
@@ -417,7 +337,7 @@ class DualEmp(Model):
         back = OTHER[direction]
         source = self.source(batch, direction)
         hidden = self.encode(source, direction)
-        log_q = self.model(direction).infer(hidden)
+        log_q = self.model(direction).infer(hidden, source.mask)
         embedding = self._drawn(log_q, temperature)
         target = self.target(batch, back)
         count = float(target.mask.sum())
@@ -431,7 +351,7 @@ class DualEmp(Model):
         policy, _ = self.cost(written, memory, direction, weights=reward - usual)
         name = f"from-{'context' if direction == 'forward' else 'reply'}"
         rise = anneal(moment.progress, kl_annealed)
-        latent = self._latent_terms(log_q, embedding, batch, count, rise, 0.0, "forward")
+        latent = self._latent_terms(log_q, batch, count, rise, 0.0, "forward")
         size = len(batch)
         return {
             f"back-{name}": Term(loss, count, nll.detach().sum()),
@@ -452,21 +372,16 @@ class DualEmp(Model):
         self.eval()
         source = self.source(batch, direction)
         hidden = self.encode(source, direction)
-        state = self._begin(hidden, source.mask, self.model(direction).infer(hidden), embedding, direction)
+        log_q = self.model(direction).infer(hidden, source.mask)
+        state = self._begin(hidden, source.mask, log_q, embedding, direction)
         drawn = Decoding(method="sample", max_length=LONGEST, seed=moment.step)
         written = [self._decoded(state, options, batch, direction) for options in (drawn, Decoding(max_length=LONGEST))]
         self.train(learns)
         return written[0], written[1]
 
     def _decoded(self, state: State, options: Decoding, batch: Batch, direction: Direction) -> Sequence:
-        ids = self.vocabulary
-        banned = (ids.pad, ids.start, ids.ctx)
-        found = decode(self, state, options, start=ids.start, end=ids.end, banned=banned, items=batch.rows or None)
-        # One that was cut has no end, and is not taught one.
-        ends = [[ids.end] if best.finished else [] for best, *_ in found]
-        rows = [torch.tensor([*best.tokens, *end]) for (best, *_), end in zip(found, ends, strict=True)]
-        tokens = pad_sequence(rows, batch_first=True, padding_value=ids.pad).to(self.words.table.device)
-        return Sequence(tokens, tokens != ids.pad, torch.full_like(tokens, ROLE_WRITTEN[direction]))
+        written = write(self, state, options, self.vocabulary, ROLE_WRITTEN[direction], batch.rows)
+        return map_tensors(written, lambda tensor: tensor.to(self.words.table.device))
 
     def _written_back(
         self, batch: Batch, written: Sequence, embedding: Tensor, back: Direction
@@ -483,9 +398,8 @@ class DualEmp(Model):
         """−log Σ_z q(z|c) p(y|c,z), exactly."""
         context = self.source(batch, "forward")
         hidden = self.encode(context, "forward")
-        log_q = self.model("forward").infer(hidden)
-        log_p = [-nll for nll in self._by_consensus(batch, hidden, context.mask)]
-        return -torch.logsumexp(log_q + torch.stack(log_p, dim=1), dim=1)
+        log_q = self.model("forward").infer(hidden, context.mask)
+        return sum_out(log_q, torch.stack([*self._by_consensus(batch, hidden, context.mask)], dim=1))
 
     def _by_consensus(self, batch: Batch, hidden: Tensor, mask: Tensor) -> Iterator[Tensor]:
         """−log p(y | c, z) of each row (batch,), for each z."""

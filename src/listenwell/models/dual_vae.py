@@ -9,7 +9,6 @@ the prior, and the second decoder is silent.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -27,9 +26,8 @@ from listenwell.contract import (
 )
 from listenwell.layers.latent import Gaussian, GaussianLayer, row_noise
 from listenwell.layers.latent import anneal as annealed
-from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Decoder, Encoder, Memory, mean_over
-from listenwell.models.terms import classification_terms, sum_by_row
+from listenwell.models.terms import average_out, classification_terms, reply_nll, reply_term
 from listenwell.models.trs import Trs, TrsConfig
 
 SAMPLES = 10
@@ -128,8 +126,7 @@ class DualVae(Trs):
         terms = {"kl": Term(annealed(moment.progress, anneal) * kl, count, kl.detach())}
         for name, (decoder, memory) in memories.items():
             hidden, targets = self._taught(batch, decoder, memory)
-            loss, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets, smoothing)
-            terms[name] = Term(loss, count, nll.sum())
+            terms[name] = reply_term(hidden, targets, self.words, smoothing, count)
         if self.emotion is not None:
             terms |= classification_terms("emotion", self.believe(reading.summary), batch.emotion, emotion_smoothing)
         return terms
@@ -143,14 +140,13 @@ class DualVae(Trs):
         """−log of the mean, over draws from the prior, of p(reply | context, z)."""
         reading = self.read(batch)
         noise = self._noise(batch, SAMPLES, generator)
-        log_p = [-self._nll(batch, reading, noise[:, draw]) for draw in range(SAMPLES)]
-        return math.log(SAMPLES) - torch.stack(log_p, dim=1).logsumexp(dim=1)
+        nll = [self._nll(batch, reading, noise[:, draw]) for draw in range(SAMPLES)]
+        return average_out(torch.stack(nll, dim=1))
 
     def _nll(self, batch: Batch, reading: Reading, noise: Tensor) -> Tensor:
         assert batch.reply is not None
         hidden, targets = self._taught(batch, self.decoder, self.remember(reading, reading.prior.at(noise)))
-        _, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets)
-        return sum_by_row(nll, batch.reply.mask)
+        return reply_nll(hidden, targets, self.words, batch.reply.mask)
 
     def _noise(self, batch: Batch, draws: int, generator: torch.Generator | None) -> Tensor:
         """(batch, draws, latent)"""

@@ -1,0 +1,122 @@
+"""`listenwell data unpaired`: emotional texts without a partner, for Dual-Emp."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from listenwell.classifiers.unpaired import UnpairedCounts
+    from listenwell.data.dialogue import Dialogue
+
+PLACE = "{threshold}"
+"""Where the threshold stands in a name that is given for several files."""
+
+
+def unpaired_data(
+    source: str | None,
+    split: str | None,
+    path: Path | None,
+    out: Path | None,
+    options: dict[str, Any],
+    using: str,
+    threshold: Sequence[str] | None,
+    json: bool = False,
+) -> None:
+    """Classify every utterance once, write those that are sure enough, one file per threshold, and count them."""
+    import json as encoder
+
+    from listenwell.classifiers.unpaired import SOURCES, UnpairedCounts, is_sure
+    from listenwell.data.sources.jsonl import write
+
+    files = _files(out, threshold or ["0.6"])
+    source, counts = source or SOURCES, UnpairedCounts()
+    counts.include(*files)
+    kept = _classified((source, path, split), options, using, min(files), counts)
+    about = {"command": "data unpaired", "sources": source, "classifier": using, **counts.to_json()}
+    for least, file in files.items():
+        write((dialogue for dialogue in kept if is_sure(dialogue.emotion, least)), file)
+        _beside(file).write_text(encoder.dumps({**about, "threshold": least}, indent=1) + "\n", encoding="utf-8")
+    if json:
+        print(encoder.dumps(about))
+    else:
+        _show(counts, files)
+
+
+def _files(out: Path | None, thresholds: Iterable[str]) -> dict[float, Path]:
+    """The file of each threshold, if all of them may be written."""
+    from listenwell.classifiers.unpaired import check_threshold
+    from listenwell.outputs import check_file
+
+    if out is None:
+        raise ValueError("data unpaired needs --out FILE.jsonl")
+    found: dict[float, Path] = {}
+    for text in thresholds:
+        try:
+            least = float(text)
+        except ValueError:
+            raise ValueError(f"--threshold is a probability such as 0.6, found {text!r}") from None
+        check_threshold(least)
+        found[least] = Path(str(out).replace(PLACE, f"{least:.2f}"))
+    if len({*found.values()}) < len(found):
+        named = out.with_name(f"{out.stem}-{PLACE}{out.suffix}")
+        raise ValueError(f"several thresholds need a file each; write the threshold's place: --out '{named}'")
+    for file in found.values():
+        check_file(file)
+        check_file(_beside(file))
+    return found
+
+
+def _beside(file: Path) -> Path:
+    """Where the counts lie."""
+    return file.with_name(f"{file.name.removesuffix('.gz').removesuffix('.jsonl')}.counts.json")
+
+
+def _classified(
+    corpus: tuple[str, Path | None, str | None],
+    options: dict[str, Any],
+    using: str,
+    threshold: float,
+    counts: UnpairedCounts,
+) -> list[Dialogue]:
+    from listenwell.classifiers.labeller import Labeller
+    from listenwell.classifiers.unpaired import UnpairedCounts, unpaired, utterances
+    from listenwell.commands.display import tracked
+    from listenwell.data import sources
+
+    labeller = Labeller.load(using)
+    try:
+        # Read twice, the first time to know how much there is.
+        number = sum(1 for _ in utterances(sources.read(*corpus, **options), UnpairedCounts()))
+    except FileNotFoundError as problem:
+        raise FileNotFoundError(
+            f"{problem}. Or name the sources that you have: data unpaired edos+emotionlines"
+        ) from None
+    with tracked() as progress:
+        done = progress("utterances", number)
+        return list(unpaired(sources.read(*corpus, **options), labeller, threshold, counts, done))
+
+
+def _show(counts: UnpairedCounts, files: dict[float, Path]) -> None:
+    """What Table 4 begins with, then how many texts of each emotion there are in each file."""
+    from rich.console import Console
+
+    from listenwell.classifiers.unpaired import SIDES
+    from listenwell.commands.display import table
+    from listenwell.labels.taxonomy import EMOTIONS
+
+    console, sides = Console(), [f"{side}s" for side in SIDES.values()]
+    met = {"read": counts.read, "too short": counts.too_short, "repeated": counts.repeated}
+    rows = [(name, *(f"{counter[role]:,}" for role in SIDES)) for name, counter in met.items()]
+    rows += [(f"kept at {s:.2f}", *(f"{counts.number(s, role):,}" for role in SIDES)) for s in sorted(counts.kept)]
+    console.print(table("Unpaired texts", ("", *sides), rows, right=sides))
+    columns = [f"{least:.2f}" for least in files]
+    emotions = [
+        (name, *(" + ".join(f"{counts.kept[least][role][name]:,}" for role in SIDES) for least in files))
+        for name in EMOTIONS
+    ]
+    console.print(table(f"By emotion: {' + '.join(sides)}", ("emotion", *columns), emotions, right=columns))
+    for least, file in files.items():
+        number = sum(counts.number(least, role) for role in SIDES)
+        console.print(f"{number:,} texts written to {file}, their counts beside it", highlight=False)

@@ -1,0 +1,93 @@
+"""A decoder that attends to two sources: the encoded text, and one vector that it is conditioned on (Dual-Emp)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from listenwell.layers.attention import Attention, KeyValues
+from listenwell.layers.dropout import Dropout
+from listenwell.layers.transformer import FeedForward
+
+
+@dataclass(slots=True)
+class TwoSourceMemory:
+    """What a decoder attends to, projected once, one entry per layer: the source H, and E[z]."""
+
+    source: list[KeyValues]
+    mask: Tensor
+    consensus: list[KeyValues]
+    embedding: Tensor
+    """E[z], (batch, width): the decoder's first input."""
+
+
+class TwoSourceLayer(nn.Module):
+    """A decoder layer that attends to the source and to E[z] apart, and joins both (Eqs 6–8).
+
+    E[z] is a single position, so that the softmax of Eq 7 is always 1: C_Z is the same at every step.
+    """
+
+    def __init__(self, width: int, heads: int, inner: int, rate: float) -> None:
+        super().__init__()
+        self.self_norm = nn.LayerNorm(width)
+        self.self_attention = Attention(width, heads)
+        self.cross_norm = nn.LayerNorm(width)
+        self.source_attention = Attention(width, heads)
+        self.consensus_attention = Attention(width, heads)
+        self.join_norm = nn.LayerNorm(2 * width)
+        self.join = FeedForward(2 * width, inner, rate)
+        self.join.down = nn.Linear(inner, width)
+        self.dropout = Dropout(rate)
+
+    def forward(
+        self, x: Tensor, source: KeyValues, mask: Tensor | None, consensus: KeyValues, past: KeyValues | None
+    ) -> tuple[Tensor, KeyValues]:
+        normed = self.self_norm(x)
+        now = self.self_attention.project(normed)
+        seen = now if past is None else past.extended(now)
+        x = x + self.dropout(self.self_attention(normed, seen, causal=past is None and x.shape[1] > 1))
+        normed = self.cross_norm(x)
+        x = x + self.dropout(self.source_attention(normed, source, mask))  # C_H, (6)
+        context = self.consensus_attention(normed, consensus)  # C_Z, (7)
+        return x + self.dropout(self.join(self.join_norm(torch.cat([x, context], dim=-1)))), seen  # (8)
+
+
+class TwoSourceDecoder(nn.Module):
+    """Layers of `TwoSourceLayer` with one norm behind them."""
+
+    def __init__(self, layers: int, width: int, heads: int, inner: int, rate: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(TwoSourceLayer(width, heads, inner, rate) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+
+    @property
+    def output_weight(self) -> Tensor:
+        """What all of its output goes through last."""
+        return self.norm.weight
+
+    @torch.no_grad()
+    def start_silent(self) -> None:
+        """Lets the layers add nothing to what they read, until they have learned what."""
+        for layer in self.layers:
+            for last in (layer.self_attention.out, layer.source_attention.out, layer.join.down):  # type: ignore[union-attr]
+                for parameter in last.parameters():  # type: ignore[union-attr]
+                    parameter.zero_()
+
+    def remember(self, hidden: Tensor, mask: Tensor, embedding: Tensor) -> TwoSourceMemory:
+        source = [layer.source_attention.project(hidden) for layer in self.layers]  # type: ignore[union-attr, operator]
+        consensus = [layer.consensus_attention.project(embedding[:, None]) for layer in self.layers]  # type: ignore[union-attr, operator]
+        return TwoSourceMemory(source, mask, consensus, embedding)
+
+    def forward(
+        self, x: Tensor, memory: TwoSourceMemory, past: list[KeyValues] | None = None
+    ) -> tuple[Tensor, list[KeyValues]]:
+        """A whole sequence (past is None), or one more position after what `past` holds."""
+        mask = None if bool(memory.mask.all()) else memory.mask
+        caches = []
+        for index, layer in enumerate(self.layers):
+            before = None if past is None else past[index]
+            x, cache = layer(x, memory.source[index], mask, memory.consensus[index], before)
+            caches.append(cache)
+        return self.norm(x), caches

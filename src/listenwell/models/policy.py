@@ -1,0 +1,37 @@
+"""Learning from replies that a model wrote itself: writing them, and the policy gradient of their reward."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from listenwell.contract import Sequence, State, Steps, Vocabulary
+from listenwell.decoding import Decoding, decode
+
+
+@torch.no_grad()
+def write(
+    model: Steps, state: State, options: Decoding, vocabulary: Vocabulary, role: int, items: tuple[int, ...] = ()
+) -> Sequence:
+    """The texts that a model writes from a state, as replies are taught: one that was cut has no end token."""
+    banned = (vocabulary.pad, vocabulary.start, vocabulary.ctx)
+    found = decode(
+        model, state, options, start=vocabulary.start, end=vocabulary.end, banned=banned, items=items or None
+    )
+    ends = [[vocabulary.end] if best.finished else [] for best, *_ in found]
+    rows = [torch.tensor([*best.tokens, *end]) for (best, *_), end in zip(found, ends, strict=True)]
+    tokens = pad_sequence(rows, batch_first=True, padding_value=vocabulary.pad)
+    return Sequence(tokens, tokens != vocabulary.pad, torch.full_like(tokens, role))
+
+
+def advantage(reward: Tensor) -> Tensor:
+    """How much more each row earned than the others did on the mean (batch,): what lowers the variance."""
+    if len(reward) < 2:
+        return torch.zeros_like(reward)
+    return reward - (reward.sum() - reward) / (len(reward) - 1)
+
+
+def by_position(rows: Tensor, mask: Tensor) -> Tensor:
+    """A number per row (batch,) for each true position of a mask (batch, time)."""
+    return rows[:, None].expand_as(mask)[mask]
