@@ -25,11 +25,11 @@ from listenwell.training import load_recipe
 PRECISIONS = {"float32": False, "bf16": True}
 
 
-def train(model: Model, batches: list[Batch], half: bool, options: dict) -> tuple[float, float]:
+def train(model: Model, batches: list[Batch], bf16: bool, options: dict) -> tuple[float, float]:
     """Examples a second, and the loss of a word: it should hardly differ."""
     begun, seen, total, words = time.perf_counter(), 0, 0.0, 0.0
     for batch in batches:
-        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
             term = model.objective("likelihood", batch, Moment(), **options)["reply"]
         term.mean.backward()
         model.zero_grad(set_to_none=True)
@@ -64,16 +64,16 @@ def main() -> None:
     losses: dict[str, list[float]] = {name: [] for name in PRECISIONS}
     for turn in range(chosen.turns):
         part = batches[turn * chosen.batches : (turn + 1) * chosen.batches]
-        for name, half in PRECISIONS.items():
+        for name, bf16 in PRECISIONS.items():
             if not turn:
-                train(model, part[:1], half, stage.moves[0].options)  # the first step takes memory and is not counted
-            speed, loss = train(model, part, half, stage.moves[0].options)
+                train(model, part[:1], bf16, stage.moves[0].options)  # the first step takes memory and is not counted
+            speed, loss = train(model, part, bf16, stage.moves[0].options)
             speeds[name].append(speed)
             losses[name].append(loss)
     print(f"{source}, batches of {size}, {torch.get_num_threads()} threads")
     base = statistics.median(speeds["float32"])
-    for name, found in speeds.items():
-        speed = statistics.median(found)
+    for name, rates in speeds.items():
+        speed = statistics.median(rates)
         print(f"{name:<10}{speed:>8.2f} examples/s{speed / base:>8.2f}   loss {statistics.mean(losses[name]):.4f}")
 
 

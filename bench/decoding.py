@@ -72,7 +72,7 @@ def main() -> None:
     length = statistics.mean(len(reply.text.split()) for reply in replies)
     print(f"{bot.name}, {bot.model.config.width} wide, {source}, {length:.1f} words a reply")  # type: ignore[union-attr]
     print(f"greedy, in batches       {rate:7.1f} replies/s")
-    print(f"greedy, one at a time    {1000 * single(bot, talks[:40]):7.1f} ms median")
+    print(f"greedy, one at a time    {1000 * one_at_a_time(bot, talks[:40]):7.1f} ms median")
     beam = bot.with_decoding(method="beam")
     begun = time.perf_counter()
     beam.replies(talks[: len(talks) // 4])
@@ -83,7 +83,7 @@ def main() -> None:
     print(f"uncached / cached time   {uncached / cached:7.2f}")
 
 
-def single(bot: Bot, talks: list[Dialogue]) -> float:
+def one_at_a_time(bot: Bot, talks: list[Dialogue]) -> float:
     times = []
     for talk in talks:
         begun = time.perf_counter()

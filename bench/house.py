@@ -19,7 +19,6 @@ from listenwell.commands.experiment import some_items
 from listenwell.data.dialogue import Dialogue
 from listenwell.loading import load
 from listenwell.systems.house.system import House
-from listenwell.systems.house.writer import HouseWriter
 
 Clock = Callable[[], float]
 
@@ -51,7 +50,7 @@ def whole_reply(bot: House, talk: Dialogue, clock: Clock) -> float:
     return clock() - begun
 
 
-def told(name: str, seconds: Sequence[float]) -> str:
+def summary(name: str, seconds: Sequence[float]) -> str:
     most = statistics.quantiles(seconds, n=10, method="inclusive")[-1] if len(seconds) > 1 else seconds[0]
     return f"{name:22}{statistics.median(seconds):8.2f} s{most:16.2f} s"
 
@@ -71,12 +70,11 @@ def main() -> None:
         measure(bot, talks[0], clock)
     streamed = [first_words(bot, talk, clock) for talk in talks]
     replied = [whole_reply(bot, talk, clock) for talk in talks]
-    by = bot.writer.engine if isinstance(bot.writer, HouseWriter) else bot.name
-    print(f"{chosen.system}, {torch.get_num_threads()} threads, written by {by}")
+    print(f"{chosen.system}, {torch.get_num_threads()} threads, written by {bot.writer.engine}")
     print(f"{len(talks)} contexts of {source}, test; {bot.decoding.signature()}")
     print(f"{'':22}{'median':>10}{'9 of 10 under':>18}")
-    print(told("stream: first words", streamed))
-    print(told("rerank: whole reply", replied))
+    print(summary("stream: first words", streamed))
+    print(summary("rerank: whole reply", replied))
 
 
 if __name__ == "__main__":

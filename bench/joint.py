@@ -31,7 +31,7 @@ from listenwell.models import build
 from listenwell.models.bert_joint import BertJoint
 from listenwell.text import train_tokenizer, words
 from listenwell.training import load_recipe
-from listenwell.training.optimizers import Learners
+from listenwell.training.optimizers import OptimizerSet
 
 ROWS = ("multi-trs", "bert-joint-cpu", "bilstm-joint-cpu", "bilstm-attn-joint-cpu", "emo-prepend-cpu")
 
@@ -47,8 +47,8 @@ def stepwise(model: Model, batch: Batch) -> Tensor:
     assert batch.emotion is not None
     state, logits = model.understand(batch), []
     for token in batch.reply.shifted(model.vocabulary.start).T:
-        found, state = model.step(token, state)
-        logits.append(found)
+        step_logits, state = model.step(token, state)
+        logits.append(step_logits)
     targets = batch.reply.tokens.masked_fill(~batch.reply.mask, -100)
     replies = F.cross_entropy(torch.stack(logits, dim=1).flatten(0, 1), targets.flatten(), ignore_index=-100)
     return replies + F.nll_loss(state.beliefs["emotion"], batch.emotion)
@@ -63,8 +63,8 @@ class Row:
         choices = dict(recipe.model)
         self.model = build(choices.pop("name"), choices, self.tokenizer.vocabulary)
         self.model.initialise(WordPrior(torch.ones(len(self.tokenizer))))
-        self.learners = Learners(self.model.train(), recipe.stages[stage].optimizers)
-        self.learners.let_learn("main")
+        self.optimizer_set = OptimizerSet(self.model.train(), recipe.stages[stage].optimizers)
+        self.optimizer_set.activate("main")
         items = [item for dialogue in dialogues for item in examples(dialogue)]
         data = [
             encode([items[place] for place in some], self.tokenizer, recipe.encoding, cut_replies=True)
@@ -77,7 +77,7 @@ class Row:
         begun, seen = time.perf_counter(), 0
         for batch in self.batches[begin:end]:
             objective(self.model, batch).backward()
-            self.learners.step("main", 1, 0.0)
+            self.optimizer_set.step("main", 1, 0.0)
             seen += len(batch)
         return seen / (time.perf_counter() - begun)
 
@@ -89,7 +89,7 @@ class Decoder:
         assert isinstance(row.model, BertJoint)
         self.model, self.batches = row.model, row.batches
         with torch.no_grad():
-            self.heard = [self._hear(batch) for batch in row.batches]
+            self.encoded = [self._hear(batch) for batch in row.batches]
 
     def _hear(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """The reply's words, the memory and the first state."""
@@ -106,8 +106,8 @@ class Decoder:
         if not choice:
             return said.square().mean()
         table, targets = self.model.words, reply.tokens[reply.mask]
-        found, _ = packed_cross_entropy(table.query(said[reply.mask]), table.choices, table.bias, targets)
-        return found / len(targets)
+        loss, _ = packed_cross_entropy(table.query(said[reply.mask]), table.choices, table.bias, targets)
+        return loss / len(targets)
 
     def stepwise(self, place: int, choice: bool) -> Tensor:
         """The same, plainly."""
@@ -127,7 +127,7 @@ class Decoder:
         return F.cross_entropy(self.model.words.logits(said).flatten(0, 1), targets.flatten(), ignore_index=-100)
 
     def _given(self, place: int) -> tuple[Tensor, ...]:
-        return tuple(tensor.detach().requires_grad_() for tensor in self.heard[place])
+        return tuple(tensor.detach().requires_grad_() for tensor in self.encoded[place])
 
     def train(self, begin: int, end: int, way: Callable[[int, bool], Tensor], choice: bool) -> float:
         """Examples a second; no weight is moved."""

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from listenwell.backbones.language_model import load_language_model
-from listenwell.backbones.llama_engine import LeanLlama, Product, brain, half, single
+from listenwell.backbones.llama_engine import LlamaEngine, Product, bf16, fp16, fp32
 from listenwell.backbones.locate import SHORT, packed
 from listenwell.data import sources
 from listenwell.text import Tokenizer, backbone_tokenizer
@@ -42,7 +42,7 @@ class Engine(Protocol):
         """Draws so many continuations of one prompt, all of one length."""
 
     score: Callable[[Ids, Sequence[Ids]], list[float]] | None
-    """−log p of each of the continuations of a prompt; None where that is not to be had."""
+    """−log p of each of the continuations of a prompt; None where that is not available."""
 
 
 class Plain:
@@ -69,14 +69,16 @@ class Plain:
         tokens, mask = padded(continuations)
         known = torch.tensor([prompt]).expand(len(tokens), -1)
         reach = tokens.shape[1] + 1
-        told = self.model(torch.cat([known, tokens], dim=1), logits_to_keep=reach).logits[:, :-1].log_softmax(dim=-1)
-        return (-told.gather(2, tokens[..., None])[..., 0] * mask).sum(dim=1).tolist()
+        log_probs = (
+            self.model(torch.cat([known, tokens], dim=1), logits_to_keep=reach).logits[:, :-1].log_softmax(dim=-1)
+        )
+        return (-log_probs.gather(2, tokens[..., None])[..., 0] * mask).sum(dim=1).tolist()
 
 
 class Lean:
     """Our own loop."""
 
-    def __init__(self, model: LeanLlama) -> None:
+    def __init__(self, model: LlamaEngine) -> None:
         self.model = model
 
     @torch.inference_mode()
@@ -130,12 +132,12 @@ class LlamaCpp:
     def __init__(self, file: Path) -> None:
         import xllamacpp
 
-        told = xllamacpp.CommonParams()
-        told.model.path = str(file)
-        told.n_ctx, told.n_parallel, told.kv_unified = 4096, 8, True
-        told.cpuparams.n_threads = told.cpuparams_batch.n_threads = torch.get_num_threads()
-        told.verbosity, told.cache_ram_mib = -1, 0
-        self.model = xllamacpp.Server(told)
+        params = xllamacpp.CommonParams()
+        params.model.path = str(file)
+        params.n_ctx, params.n_parallel, params.kv_unified = 4096, 8, True
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = torch.get_num_threads()
+        params.verbosity, params.cache_ram_mib = -1, 0
+        self.model = xllamacpp.Server(params)
 
     def write(self, prompt: Ids, candidates: int, tokens: int) -> None:
         drawn = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "ignore_eos": True, "cache_prompt": False}
@@ -166,24 +168,24 @@ def engines(name: str, gguf: Path | None, clock: Clock) -> dict[str, tuple[Engin
     _, folder = load_language_model(name)  # once before: what is imported or unpacked is not counted
     makers: dict[str, Callable[[], Engine]] = {
         "transformers": lambda: Plain(load_language_model(name)[0]),
-        "lean, single": lambda: Lean(LeanLlama.of(load_language_model(name)[0], single)),
-        "lean, half": lambda: Lean(LeanLlama.of(load_language_model(name)[0], half)),
-        "lean, bfloat16": lambda: Lean(LeanLlama.of(load_language_model(name)[0], brain)),
-        "lean, 8 bits": lambda: Lean(LeanLlama.of(load_language_model(name)[0], eight_bit)),
+        "lean, fp32": lambda: Lean(LlamaEngine.of(load_language_model(name)[0], fp32)),
+        "lean, fp16": lambda: Lean(LlamaEngine.of(load_language_model(name)[0], fp16)),
+        "lean, bf16": lambda: Lean(LlamaEngine.of(load_language_model(name)[0], bf16)),
+        "lean, 8 bits": lambda: Lean(LlamaEngine.of(load_language_model(name)[0], eight_bit)),
         "CTranslate2": lambda: Translated(folder, tokenizer),
     }
     if gguf is not None:
         makers["llama.cpp"] = lambda: LlamaCpp(gguf)
-    made = {}
+    loaded = {}
     for label, make in makers.items():
         try:
             with using_memory() as held:
                 begun = clock()
                 engine = make()
-                made[label] = (engine, clock() - begun, held)
+                loaded[label] = (engine, clock() - begun, held)
         except ImportError as problem:
             print(f"{label} is not measured: {problem} (pip install {str(problem.name).partition('.')[0]})")
-    return {label: (engine, seconds, held[0]) for label, (engine, seconds, held) in made.items()}
+    return {label: (engine, seconds, held[0]) for label, (engine, seconds, held) in loaded.items()}
 
 
 @contextmanager
@@ -224,9 +226,9 @@ def main() -> None:
     torch.manual_seed(0)
     tokenizer = backbone_tokenizer(chosen.model)
     clock: Clock = time.process_time if chosen.busy else time.perf_counter
-    made = engines(chosen.model, chosen.gguf or packed(SHORT.get(chosen.model, "")), clock)
+    loaded = engines(chosen.model, chosen.gguf or packed(SHORT.get(chosen.model, "")), clock)
     rows = texts(tokenizer)
-    quality = {label: perplexity(engine, tokenizer, rows[:40]) for label, (engine, *_) in made.items()}
+    quality = {label: perplexity(engine, tokenizer, rows[:40]) for label, (engine, *_) in loaded.items()}
     stream = [index for row in rows for index in row]
     prompt = [tokenizer.start, *stream[: PROMPT - 1]]
     continuations = [stream[at : at + CONTINUATION] for at in range(PROMPT, PROMPT + 4 * CONTINUATION, CONTINUATION)]
@@ -237,27 +239,27 @@ def main() -> None:
         "8 candidates": lambda engine: engine.write(prompt, 8, STREAMED),
         "scoring 4": lambda engine: engine.score and engine.score(prompt, continuations),
     }
-    times = measure({label: engine for label, (engine, *_) in made.items()}, tasks, chosen.rounds, clock)
+    times = measure({label: engine for label, (engine, *_) in loaded.items()}, tasks, chosen.rounds, clock)
     print(f"{chosen.model}, {torch.get_num_threads()} threads: {PROMPT} tokens of context, {STREAMED} a reply")
     print(f"{'':14}" + "".join(f"{task:>22}" for task in tasks) + f"{'ready':>10}{'memory':>10}{'perplexity':>12}")
-    for label, (engine, seconds, held) in made.items():
+    for label, (engine, seconds, held) in loaded.items():
         cells = [cell(engine, task, times[label][task], times["transformers"][task]) for task in tasks]
         said = "—" if engine.score is None else f"{quality[label]:.2f}"
         print(f"{label:14}" + "".join(cells) + f"{seconds:8.1f} s{held:7.0f} MB{said:>12}")
 
 
 def measure(
-    made: dict[str, Engine], tasks: dict[str, Callable[[Engine], Any]], rounds: int, clock: Clock
+    engines: dict[str, Engine], tasks: dict[str, Callable[[Engine], Any]], rounds: int, clock: Clock
 ) -> dict[str, dict[str, float]]:
     """The best seconds of each engine at each task; engines take turns, so that a slow moment is everybody's."""
-    taken: dict[str, dict[str, list[float]]] = {label: {task: [] for task in tasks} for label in made}
+    taken: dict[str, dict[str, list[float]]] = {label: {task: [] for task in tasks} for label in engines}
     for _ in range(rounds):
         for task, do in tasks.items():
-            for label, engine in made.items():
+            for label, engine in engines.items():
                 begun = clock()
                 do(engine)
                 taken[label][task].append(clock() - begun)
-    return {label: {task: min(seconds) for task, seconds in found.items()} for label, found in taken.items()}
+    return {label: {task: min(seconds) for task, seconds in by_task.items()} for label, by_task in taken.items()}
 
 
 def cell(engine: Engine, task: str, seconds: float, plain: float) -> str:

@@ -57,18 +57,18 @@ def record(items: int, systems: Iterable[str], cases: Path) -> dict[str, Any]:
     """What every shipped system and classifier says, and what crisis care decides."""
     contexts = contexts_of_test(items)
     present = find("shipped")()
-    found: dict[str, Any] = {"systems": {}, "classifiers": {}, "safety": safety_decisions(cases)}
+    recording: dict[str, Any] = {"systems": {}, "classifiers": {}, "safety": safety_decisions(cases)}
     for name in systems:
         if name in present:
             print(f"{name} …", file=sys.stderr)
-            found["systems"][name] = system_record(name, contexts)
+            recording["systems"][name] = system_record(name, contexts)
     texts = [turn.text for item in contexts for turn in (*item.context, item.reply)]
     for name, labels in LABELLERS.items():
-        found["classifiers"][name] = find("Labeller").load(name, labels).log_probs(texts).tolist()
+        recording["classifiers"][name] = find("Labeller").load(name, labels).log_probs(texts).tolist()
     listener = find("Listener").load("house-listener")
     heads = listener.log_probs([item.context for item in contexts])
-    found["classifiers"]["house-listener"] = {name: values.tolist() for name, values in heads.items()}
-    return found
+    recording["classifiers"]["house-listener"] = {name: values.tolist() for name, values in heads.items()}
+    return recording
 
 
 def contexts_of_test(items: int) -> list[Any]:
@@ -141,11 +141,11 @@ def differences(one: Any, other: Any, tolerance: float, place: str = "") -> Iter
 
 def compare(one: Path, other: Path, tolerance: float) -> int:
     records = [json.loads(path.read_text(encoding="utf-8")) for path in (one, other)]
-    found = list(differences(*records, tolerance))
-    for line in found[:40]:
+    lines = list(differences(*records, tolerance))
+    for line in lines[:40]:
         print(line)
-    print(f"{len(found)} differences" if found else "equal")
-    return 1 if found else 0
+    print(f"{len(lines)} differences" if lines else "equal")
+    return 1 if lines else 0
 
 
 def run(base: str, python: str | None, tolerance: float, options: list[str]) -> int:
@@ -175,13 +175,13 @@ def main() -> int:
     parser.add_argument("--systems", default=",".join(TALKING))
     parser.add_argument("--python", help="run: an interpreter that has what BASE needs")
     parser.add_argument("--tolerance", type=float, default=0.0)
-    told = parser.parse_args()
-    if told.action == "compare":
-        return compare(*map(Path, told.names), told.tolerance)
-    if told.action == "run":
-        options = ["--items", str(told.items), "--systems", told.systems]
-        return run(told.names[0], told.python, told.tolerance, options)
-    told.out.write_text(json.dumps(record(told.items, told.systems.split(","), told.cases)), encoding="utf-8")
+    args = parser.parse_args()
+    if args.action == "compare":
+        return compare(*map(Path, args.names), args.tolerance)
+    if args.action == "run":
+        options = ["--items", str(args.items), "--systems", args.systems]
+        return run(args.names[0], args.python, args.tolerance, options)
+    args.out.write_text(json.dumps(record(args.items, args.systems.split(","), args.cases)), encoding="utf-8")
     return 0
 
 

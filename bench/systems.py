@@ -81,13 +81,13 @@ def main() -> None:
     data = encode((item for d in dialogues for item in examples(d)), tokenizer, EncodingConfig(), cut_replies=True)
     order = epoch_batches(data.lengths(), examples=chosen.batch, tokens=0, seed=0, epoch=0)
     batches = [collate(data, rows, tokenizer.pad) for rows in order[: chosen.turns * chosen.batches]]
-    made = {name: fresh(name, tokenizer) for name in SYSTEMS}
-    optimizers = {name: torch.optim.AdamW(model.parameters(), 1e-4, fused=True) for name, (model, _) in made.items()}
+    models = {name: fresh(name, tokenizer) for name in SYSTEMS}
+    optimizers = {name: torch.optim.AdamW(model.parameters(), 1e-4, fused=True) for name, (model, _) in models.items()}
     speeds: dict[str, list[float]] = {name: [] for name in SYSTEMS}
     waits: dict[str, list[float]] = {name: [] for name in SYSTEMS}
     for turn in range(chosen.turns):
         part = batches[turn * chosen.batches : (turn + 1) * chosen.batches]
-        for name, (model, options) in made.items():
+        for name, (model, options) in models.items():
             if not turn:
                 train(model, optimizers[name], part[:3], options)  # the first steps take memory and are not counted
             speeds[name].append(train(model, optimizers[name], part, options))
@@ -95,7 +95,7 @@ def main() -> None:
     print(f"{source}, {len(tokenizer):,} words, batch {chosen.batch}, {torch.get_num_threads()} threads")
     print(f"{'system':<12}{'parameters':>12}{'examples/s':>12}{'ratio':>8}{'reply of 12 words':>20}")
     base = statistics.median(speeds[SYSTEMS[0]])
-    for name, (model, _) in made.items():
+    for name, (model, _) in models.items():
         size = sum(p.numel() for p in model.parameters()) / 1e6
         speed = statistics.median(speeds[name])
         wait = statistics.median(waits[name])

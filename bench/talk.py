@@ -23,8 +23,8 @@ CONVERSATIONS = Path(__file__).with_name("conversations.yaml")
 def faults(mood: str, reply: str, earlier: list[str]) -> list[str]:
     """What is wrong with a reply to a turn of this mood."""
     sentences = [Sentence(text, "", 1.0) for text in split_sentences(reply)]  # by words, whatever a classifier says
-    found = ["cheers"] if mood == "bad" and any(map(cheers, sentences)) else []
-    return [*found, *(["repeats"] if repeats(reply, earlier) else [])]
+    names = ["cheers"] if mood == "bad" and any(map(cheers, sentences)) else []
+    return [*names, *(["repeats"] if repeats(reply, earlier) else [])]
 
 
 def main() -> None:
@@ -37,9 +37,9 @@ def main() -> None:
         said: list[str] = []
         for mood, text in conversation["turns"]:
             reply = bot.reply([*said, text]).text
-            found = faults(mood, reply, said[1::2])
-            print(f"  {text}  [{mood}]\n      {reply}" + (f"  [{', '.join(found)}]" if found else ""))
-            counts.update([mood, "replies", *found])
+            names = faults(mood, reply, said[1::2])
+            print(f"  {text}  [{mood}]\n      {reply}" + (f"  [{', '.join(names)}]" if names else ""))
+            counts.update([mood, "replies", *names])
             said += [text, reply]
     print(f"\ncheers at bad news: {counts['cheers']} of {counts['bad']}; repeats: {counts['repeats']} of", end=" ")
     print(counts["replies"])

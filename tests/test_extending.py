@@ -1,8 +1,9 @@
-"""docs/extending.md, followed: a package outside listenwell adds a model and a source by entry points."""
+"""docs/extending.md, followed: a package outside listenwell adds a model, a source and a metric by entry points."""
 
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import sys
 import warnings
@@ -15,6 +16,7 @@ import listenwell
 from listenwell import cli, notices
 from listenwell.data import sources
 from listenwell.data.sources import shipped
+from listenwell.metrics import registry
 from listenwell.models import all_models, build
 from listenwell.training import run
 
@@ -42,7 +44,7 @@ def site(tmp_path, monkeypatch):
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.setattr(notices, "_already_said", set())
+    monkeypatch.setattr(notices, "_shown", set())
     yield folder
     for name in [name for name in sys.modules if name.split(".")[0] in ("calm", "broken")]:
         del sys.modules[name]
@@ -54,12 +56,18 @@ def calm(site):
     """The package of the page, word for word."""
     toml = re.search(r"```toml\n(.*?)```", SECTION, re.S)[1]
     groups = re.sub(r'\[project\.entry-points\."(.*?)"\]', r"[\1]", toml).replace('"', "")
-    model, source = re.findall(r"```python\n(.*?)```", SECTION, re.S)
+    model, source, metrics = re.findall(r"```python\n(.*?)```", SECTION, re.S)
     package = site / "calm"
     package.mkdir()
-    for name, text in (("__init__", ""), ("model", model), ("source", source)):
+    for name, text in (("__init__", ""), ("model", model), ("source", source), ("metrics", metrics)):
         (package / f"{name}.py").write_text(text, encoding="utf-8")
     install(site, groups)
+    before = dict(registry._METRICS)
+    registry._discover.cache_clear()
+    yield
+    registry._METRICS.clear()
+    registry._METRICS.update(before)
+    registry._discover.cache_clear()
 
 
 @pytest.fixture
@@ -86,6 +94,15 @@ def test_a_package_s_model_trains_on_its_source_is_scored_and_talks(calm, talk, 
     bot = listenwell.load("runs/calm", care=False)
     assert type(bot.checkpoint.model).__name__ == "CalmTrs"
     assert bot.reply(["I passed my exam"]) is not None
+
+
+def test_a_package_s_metric_is_computed_by_name(calm, tmp_path, capsys):
+    some = ["--data", "shipped", "--items", "2", "--resamples", "0", "--out", str(tmp_path / "scored")]
+    listenwell_command("evaluate", "multi-trs", "--metrics", "calm-share", *some)
+    assert "calm-share" in capsys.readouterr().out
+    (score,) = json.loads((tmp_path / "scored" / "scores.json").read_text(encoding="utf-8"))["scores"]
+    assert (score["name"], score["unit"]) == ("calm-share", "%")
+    assert 0 <= score["value"] <= 100
 
 
 def test_models_and_data_list_what_a_package_adds(calm, talk, capsys, monkeypatch):

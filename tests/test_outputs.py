@@ -14,7 +14,7 @@ import pytest
 
 from listenwell import checkpoint, cli, outputs
 from listenwell.checkpoint import Checkpoint
-from listenwell.evaluation.partial import Kept
+from listenwell.evaluation.partial import PartialResults
 from listenwell.outputs import COMPARE, CONTROL, EVALUATE, VARIETY, OutputError
 
 
@@ -168,7 +168,7 @@ def test_a_checkpoint_that_is_written_anew_keeps_what_lies_beside_its_files(run,
 def test_replies_are_not_kept_where_somebody_has_files(tmp_path):
     written(tmp_path / ".out.begun", "mine.txt")
     with pytest.raises(OutputError, match="holds what no evaluation wrote"):
-        Kept(tmp_path / ".out.begun", "this")
+        PartialResults(tmp_path / ".out.begun", "this")
     assert (tmp_path / ".out.begun" / "mine.txt").is_file()
 
 

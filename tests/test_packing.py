@@ -72,7 +72,7 @@ def test_the_numbers_on_the_card_say_what_they_were_computed_on(runs, tmp_path):
     assert "| test, 256 of 5,257, seed 0 | greedy+max40 |" in (place / "CARD.md").read_text()
     assert read_card(place, "trs", "test").about["drawn"] == "256 of 5,257, seed 0"
     checkpoint.write_json(elsewhere / "scores.json", {"about": {**about, "split": "valid"}, "scores": [score]})
-    with pytest.raises(ValueError, match="is of the split valid: a card tells scores on test"):
+    with pytest.raises(ValueError, match="is of the split valid: a card has scores on test"):
         packing.pack(runs / "trs", target, elsewhere)
 
 

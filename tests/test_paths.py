@@ -23,7 +23,7 @@ def fresh_process(monkeypatch, tmp_path: Path):
     """As a process that has said and tried nothing, with temporary files of its own."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    monkeypatch.setattr(notices, "_already_said", set())
+    monkeypatch.setattr(notices, "_shown", set())
     for name in ("LISTENWELL_CACHE", "XDG_CACHE_HOME", "XDG_STATE_HOME", "LISTENWELL_HISTORY"):
         monkeypatch.delenv(name, raising=False)
     for function in (paths._was_writable, paths.temporary_folder):

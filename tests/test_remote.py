@@ -706,7 +706,7 @@ def test_load_gives_an_endpoint_with_care_before_it(protocol: Protocol):
     assert bot.reply("I lost my job").text == SAID
     with pytest.raises(ValueError, match="needs the name of a model"):
         listenwell.load("openai:", base_url=protocol.url)
-    with pytest.raises(ValueError, match="multi-trs is no such name"):
+    with pytest.raises(ValueError, match="multi-trs is not such a name"):
         listenwell.load("multi-trs", base_url=protocol.url)
     with pytest.raises(ValueError, match="has no checkpoint"):
         find("openai:small")

@@ -25,7 +25,7 @@ __all__ = ["Bot", "Controls", "Dialogue", "Reply", "SafetyWrapper", "Turn", "loa
 
 let_waiting_threads_sleep()  # here, since it must come before torch is imported
 
-# Imported when first asked for: `import listenwell` alone takes no second to bring up tensors.
+# Imported on first use: `import listenwell` alone stays fast.
 _HOMES = {
     "Bot": "listenwell.systems.bot",
     "SafetyWrapper": "listenwell.systems.safety",

@@ -1,12 +1,12 @@
-"""A checkpoint is a folder, written under another name, synced and renamed; no pickle anywhere.
+"""A checkpoint is a folder, written under another name, synced and renamed (atomically); no pickle.
 
 model.safetensors   the weights, float or 8-bit
-config.json         the model's name and config, the tokenizer's kind, the encoding, the decoding, label sets of its own
+config.json         the model's name and config, the tokenizer's kind, the encoding, the decoding, its own label sets
 tokenizer.json      as every Hugging Face tool reads it
 meta.json           how it was made: recipe, seed, data hash, metrics, commit
-training.safetensors, training.json   only where a run can go on: optimizers, random state, place
+training.safetensors, training.json   only where a run can be resumed: optimizers, random state, position
 parts/NAME/         what a composite needs beside its model, each a whole checkpoint: a labeller of turns
-parts/NAME.json     the same, where the part is a system of its own that lies beside this folder: {"beside": "its name"}
+parts/NAME.json     the same, where the part is a separate system next to this folder: {"beside": "its name"}
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,10 +27,10 @@ from listenwell import __version__
 from listenwell.configuration import instantiate
 from listenwell.contract import Model
 from listenwell.data.batching import EncodingConfig
-from listenwell.data.sources import TOGETHER
+from listenwell.data.sources import SOURCE_SEPARATOR
 from listenwell.decoding import Decoding
 from listenwell.labels.sets import LabelSet, is_built_in, read_label_sets
-from listenwell.models import build, current_model
+from listenwell.models import build, current_model, decoding_class
 from listenwell.outputs import Owner, write_folder
 from listenwell.text import Tokenizer
 
@@ -45,7 +45,7 @@ FILES = frozenset(
     {"model.safetensors", "config.json", "tokenizer.json", "meta.json", "training.safetensors", "training.json", PARTS}
 )
 OWNER = Owner("train", FILES, lambda folder: any((folder / name).exists() for name in FILES), keeps_others=True)
-"""Of the folder of a checkpoint: what else somebody put there stays there."""
+"""The owner of a checkpoint folder: other files that somebody put there stay."""
 
 
 class CheckpointError(ValueError):
@@ -71,6 +71,12 @@ class Checkpoint:
         return tuple(self.meta.get("languages") or ("en",))
 
     def __post_init__(self) -> None:
+        for part in self.model.same_text:
+            if part in self.parts and not _same_tokens(self.parts[part].tokenizer, self.tokenizer):
+                raise CheckpointError(
+                    f"{self.name}: its part {part}, a {self.parts[part].name}, has other tokens than it has itself; "
+                    "train both with the same text: and vocabulary:"
+                )
         # Here and not where checkpoints are made, so that no way of making one leaves a model without its parts.
         self.model.attach(self.parts)
 
@@ -81,6 +87,10 @@ class Checkpoint:
 
     def __copy__(self) -> Checkpoint:
         return replace(self)
+
+
+def _same_tokens(one: Tokenizer, other: Tokenizer) -> bool:
+    return one is other or one.backend.get_vocab() == other.backend.get_vocab()
 
 
 def _rebuilt(
@@ -180,7 +190,7 @@ def load(folder: Path) -> Checkpoint:
         model_config = current_model(config["model"])
         name = model_config.pop("name")
         encoding = instantiate(EncodingConfig, config["encoding"], "encoding")
-        decoding = instantiate(Decoding, config["decoding"], "decoding")
+        decoding = _decoding(name, config["decoding"])
         label_sets = read_label_sets(config.get("label_sets", {}))
     except KeyError as problem:
         raise CheckpointError(f"{folder}/config.json: the key {problem} is missing") from problem
@@ -201,7 +211,7 @@ def load(folder: Path) -> Checkpoint:
 
 
 def set_decoding(folder: Path, decoding: Decoding) -> bool:
-    """Lets a checkpoint speak another way, all else as it was, whole or not at all; whether it spoke otherwise."""
+    """Changes the decoding of a checkpoint and nothing else, atomically; returns whether it was different."""
     config, meta = read_json(folder / "config.json"), read_json(folder / "meta.json")
     if load_decoding(folder) == decoding:
         return False
@@ -211,7 +221,7 @@ def set_decoding(folder: Path, decoding: Decoding) -> bool:
 
     def fill(place: Path) -> None:
         for entry in folder.iterdir():
-            if entry.name in FILES:  # what else is there stays where it is
+            if entry.name in FILES:  # other files stay where they are
                 (shutil.copytree if entry.is_dir() else shutil.copy2)(entry, place / entry.name)
         write_json(place / "config.json", config)
         write_json(place / "meta.json", meta)
@@ -221,12 +231,24 @@ def set_decoding(folder: Path, decoding: Decoding) -> bool:
 
 
 def load_decoding(folder: Path) -> Decoding:
-    """How the system of a checkpoint speaks, without the system itself."""
+    """The decoding of a checkpoint, without loading the system."""
     config = read_config(folder)
     try:
-        return instantiate(Decoding, config.get("decoding", {}), "decoding")
-    except (AttributeError, TypeError, ValueError) as problem:
+        return _decoding(current_model(config["model"])["name"], config.get("decoding", {}))
+    except (AttributeError, KeyError, TypeError, ValueError) as problem:
         raise _misread(folder, problem) from problem
+
+
+HOUSE_OPTIONS = ("rerank", "lean")
+"""Options that every decoding had in earlier checkpoints, and only the house system's has now."""
+
+
+def _decoding(model: str, options: Mapping[str, Any]) -> Decoding:
+    """The options in config.json as the class that the model's system writes by."""
+    cls = decoding_class(model)
+    known = {f.name for f in fields(cls)}
+    kept = {key: value for key, value in options.items() if key in known or key not in HOUSE_OPTIONS}
+    return instantiate(cls, kept, "decoding")
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -247,13 +269,13 @@ def _misread(folder: Path, problem: Exception) -> CheckpointError:
 
 
 def load_parts(folder: Path) -> dict[str, Checkpoint]:
-    """The parts inside a checkpoint's folder, and those that lie beside it."""
+    """The parts inside a checkpoint's folder, and those next to it."""
     parts = {place.name: load(place) for place in sorted((folder / PARTS).glob("*/"))}
     for reference in sorted((folder / PARTS).glob("*.json")):
-        told = read_json(reference)
-        if not isinstance(told.get(BESIDE), str):
+        reference_data = read_json(reference)
+        if not isinstance(reference_data.get(BESIDE), str):
             raise CheckpointError(f"{reference}: the key {BESIDE!r} is missing, which names a folder beside {folder}")
-        parts[reference.stem] = load(_beside(folder, told[BESIDE]))
+        parts[reference.stem] = load(_beside(folder, reference_data[BESIDE]))
     return parts
 
 
@@ -266,13 +288,13 @@ def _beside(folder: Path, name: str) -> Path:
         return beside
     if (elsewhere := shipped().get(name)) is not None:
         return elsewhere
-    if lacking := how_to_install(name):
-        raise CheckpointError(f"{folder.name} needs {lacking}")
+    if install_hint := how_to_install(name):
+        raise CheckpointError(f"{folder.name} needs {install_hint}")
     return beside  # where loading says that none is there
 
 
 def same_training(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether the metas of two checkpoints tell of the very same training; in 8 bits it has other weights."""
+    """Whether two checkpoints come from the same training run, by their metas; their weights differ in 8 bits."""
     known = bool(one.get("begun"))
     return known and all(one.get(key) == other.get(key) for key in ("recipe", "seed", "data", "begun", "commit"))
 
@@ -281,8 +303,8 @@ def learned_from(meta: Mapping[str, Any]) -> list[str]:
     """The sources that the weights of a checkpoint with this meta learned from, those of what it started from too."""
     stages = meta.get("recipe", {}).get("stages", ())
     streams = [stream.get("source") for stage in stages for stream in stage.get("streams", {}).values()]
-    found = [*meta.get("start", {}).get("data", ()), meta.get("data", {}).get("source"), *streams]
-    return list(dict.fromkeys(name for source in found if source for name in source.split(TOGETHER)))
+    sources = [*meta.get("start", {}).get("data", ()), meta.get("data", {}).get("source"), *streams]
+    return list(dict.fromkeys(name for source in sources if source for name in source.split(SOURCE_SEPARATOR)))
 
 
 def load_weights(model: Model, path: Path) -> None:
@@ -290,8 +312,8 @@ def load_weights(model: Model, path: Path) -> None:
     try:
         put_weights(model, weights)
     except RuntimeError as problem:
-        told = f"{path}: its weights do not fit {_misfit(model, weights)}; are the files of one checkpoint?"
-        raise CheckpointError(told) from problem
+        message = f"{path}: its weights do not fit {_misfit(model, weights)}; are the files of one checkpoint?"
+        raise CheckpointError(message) from problem
 
 
 def _misfit(model: Model, weights: Mapping[str, Tensor]) -> str:
@@ -300,24 +322,29 @@ def _misfit(model: Model, weights: Mapping[str, Tensor]) -> str:
     other = [name for name in expected if name in weights and weights[name].shape != expected[name].shape]
     words = model.vocabulary.size
     for name in other:
-        found, wanted = weights[name].shape, expected[name].shape
-        if wanted[:1] == (words,) and found[1:] == wanted[1:]:
-            return f"tokenizer.json: {name} is for {found[0]:,} tokens, and the tokenizer has {words:,}"
-    lacking = [name for name in expected if name not in weights]
+        actual, wanted = weights[name].shape, expected[name].shape
+        if wanted[:1] == (words,) and actual[1:] == wanted[1:]:
+            return f"tokenizer.json: {name} is for {actual[0]:,} tokens, and the tokenizer has {words:,}"
+    missing = [name for name in expected if name not in weights]
     beyond = [name for name in weights if name not in model.state_dict()]
-    told = [f"{name} is {_size(weights[name])}, expected {_size(expected[name])}" for name in other]
-    told += [f"{name} is missing" for name in lacking] + [f"{name} is not of it" for name in beyond]
-    more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
-    return f"the model in config.json: {told[0]}{more}"
+    problems = [f"{name} is {_size(weights[name])}, expected {_size(expected[name])}" for name in other]
+    problems += [f"{name} is missing" for name in missing] + [f"{name} is not of it" for name in beyond]
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return f"the model in config.json: {problems[0]}{more}"
 
 
 def _size(weight: Tensor) -> str:
     return " × ".join(map(str, weight.shape)) or "one number"
 
 
+RENAMED_WEIGHTS = {"worth": "label_scale", "doubt": "label_offset"}
+"""Weights as earlier checkpoints call them, with today's names."""
+
+
 def put_weights(model: Model, weights: dict[str, Tensor]) -> None:
-    lacking = model.load_state_dict(weights, strict=False)
-    if lacking.unexpected_keys or set(lacking.missing_keys) - model.borrowed():
+    weights = {RENAMED_WEIGHTS.get(name, name): weight for name, weight in weights.items()}
+    mismatch = model.load_state_dict(weights, strict=False)
+    if mismatch.unexpected_keys or set(mismatch.missing_keys) - model.borrowed():
         model.load_state_dict(weights)  # which says what is wrong
 
 
@@ -341,16 +368,16 @@ def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
 
 def read_json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as problem:
         raise CheckpointError(f"{path}: is missing") from problem
     except OSError as problem:
         raise CheckpointError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
     except ValueError as problem:
         raise CheckpointError(f"{path}: cannot be read as JSON ({problem}): it is cut short or damaged") from problem
-    if not isinstance(found, dict):
-        raise CheckpointError(f"{path}: a JSON object expected, found {type(found).__name__}")
-    return found
+    if not isinstance(data, dict):
+        raise CheckpointError(f"{path}: a JSON object expected, found {type(data).__name__}")
+    return data
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -358,7 +385,7 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def to_eight_bit(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Matrices, and stacks of them, as int8 with one scale a row; vectors stay as they are."""
+    """Matrices, and stacks of them, as int8 with one scale per row; vectors stay as they are."""
     small: dict[str, Tensor] = {}
     for name, weight in weights.items():
         if weight.ndim >= 2 and weight.is_floating_point():

@@ -18,13 +18,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "generate": ("listenwell.commands.generate:generate", "write a system's replies to a file or a corpus"),
     "evaluate": ("listenwell.commands.evaluate:evaluate", "score a system on a corpus"),
     "calibrate": ("listenwell.commands.calibrate:calibrate", "fit how sure a classifier is, or how meed2 chooses"),
-    "control": ("listenwell.commands.control:control", "measure whether a system replies as it is asked to"),
+    "control": ("listenwell.commands.control:control", "measure whether a system follows the requested intent"),
     "variety": ("listenwell.commands.variety:variety", "measure how differently a system replies to the same"),
     "rerank": ("listenwell.commands.rerank:rerank", "weigh the terms by which a system chooses among candidates"),
     "compare": ("listenwell.commands.compare:compare", "put evaluated systems beside each other and the papers"),
     "embeddings": ("listenwell.commands.embeddings:embeddings", "draw the emotion embeddings of trained systems"),
     "data": ("listenwell.commands.data:data", "list the corpora; describe, convert, check or label one"),
-    "doctor": ("listenwell.commands.doctor:doctor", "say what is installed, what is missing and how to mend it"),
+    "doctor": ("listenwell.commands.doctor:doctor", "show what is installed, what is missing and how to fix it"),
     "models": ("listenwell.commands.models:models", "list the systems, their papers and recipes"),
 }
 
@@ -113,7 +113,7 @@ def _call(name: str, words: list[str]) -> None:
         return doctor(json="--json" in words, imports="--imports" in words)
     from jsonargparse import ArgumentError, ArgumentParser, set_parsing_settings
 
-    from listenwell.commands.options import check_options, told_by_parser
+    from listenwell.commands.options import check_options, parser_message
     from listenwell.configuration import OptionError
 
     keep_freed_memory()
@@ -136,8 +136,8 @@ def _call(name: str, words: list[str]) -> None:
         parsed = parser.parse_args(plain)
         changes = _changes(function, parser.parse_args(plain, defaults=False))
     except (OptionError, ArgumentError) as problem:
-        told = str(problem) if isinstance(problem, OptionError) else told_by_parser(str(problem), function)
-        raise OptionError(f"{told} (listenwell {name} --help)") from problem
+        message = str(problem) if isinstance(problem, OptionError) else parser_message(str(problem), function)
+        raise OptionError(f"{message} (listenwell {name} --help)") from problem
     for parameter in changes:
         parsed[parameter] = None
     chosen = parser.instantiate(parsed)
@@ -157,7 +157,7 @@ def _can_parse() -> bool:
 def _changes(function: Callable[..., None], given: Any) -> dict[str, Any]:
     """Of how to write replies only what was typed, which leaves the rest to the system."""
     parameters = inspect.signature(function).parameters.values()
-    names = [p.name for p in parameters if p.annotation == "Decoding | None" and given.get(p.name) is not None]
+    names = [p.name for p in parameters if p.annotation == "HouseDecoding | None" and given.get(p.name) is not None]
     if not names:
         return {}  # and torch is not imported for nothing
     from listenwell.decoding import Changes
@@ -191,9 +191,9 @@ def _add_lists(parser: Any, function: Callable[..., None]) -> set[str]:
 
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     names = {p.name for p in parameters if p.annotation == list[str] and p.default is p.empty}
-    told = {entry.arg_name: entry.description for entry in parse(function.__doc__ or "").params}
+    descriptions = {entry.arg_name: entry.description for entry in parse(function.__doc__ or "").params}
     for name in names:
-        parser.add_argument(name, nargs="+", type=str, help=told.get(name))
+        parser.add_argument(name, nargs="+", type=str, help=descriptions.get(name))
     return names
 
 

@@ -30,12 +30,12 @@ def instantiate(cls: type[T], data: Mapping[str, Any], where: str) -> T:
     parser = ArgumentParser(exit_on_error=False)
     parser.add_class_arguments(cls, None)
     try:
-        made = cls(**vars(parser.instantiate(parser.parse_object(dict(data)))))
+        instance = cls(**vars(parser.instantiate(parser.parse_object(dict(data)))))
     except (ArgumentError, TypeError, ValueError) as problem:  # a wrong type, or what __post_init__ refuses
         raise OptionError(f"{where}: {problem}") from problem
-    for path in _empty(made):
+    for path in _empty(instance):
         raise OptionError(f"{where}: {path}{NO_VALUE}")
-    return made
+    return instance
 
 
 NO_VALUE = " has no value; leave the key out for the default"
@@ -55,7 +55,7 @@ EXPECTED: dict[Any, str] = {
 def mistakes(hint: Any, value: Any, place: str = "") -> Iterator[str]:
     """What is wrong with plain data for a type, in words, each with its place.
 
-    Only what is surely wrong: the parser has the last word, but its own messages speak of its classes.
+    Only what is surely wrong: the parser decides, but its own messages name its classes.
     """
     kind = get_origin(hint) or hint
     if value is None:
@@ -75,9 +75,9 @@ def mistakes(hint: Any, value: Any, place: str = "") -> Iterator[str]:
 
 
 def _mistakes_in_union(hints: list[Any], value: Any, place: str) -> Iterator[str]:
-    found = [next(mistakes(hint, value, place), None) for hint in hints]
-    if None not in found:
-        yield str(found[0])
+    problems = [next(mistakes(hint, value, place), None) for hint in hints]
+    if None not in problems:
+        yield str(problems[0])
 
 
 def _mistakes_in_fields(cls: Any, value: Any, place: str) -> Iterator[str]:
@@ -138,18 +138,18 @@ def _may_be_none(hint: Any) -> bool:
     return hint is Any or NoneType in get_args(hint)
 
 
-def _empty(made: Any, path: str = "") -> Iterator[str]:
+def _empty(node: Any, path: str = "") -> Iterator[str]:
     """The places that hold None where the type does not allow it: the parser takes null for anything."""
-    if dataclasses.is_dataclass(made) and not isinstance(made, type):
-        hints = get_type_hints(type(made))
-        for f in dataclasses.fields(made):
-            value, place = getattr(made, f.name), f"{path}.{f.name}".lstrip(".")
+    if dataclasses.is_dataclass(node) and not isinstance(node, type):
+        hints = get_type_hints(type(node))
+        for f in dataclasses.fields(node):
+            value, place = getattr(node, f.name), f"{path}.{f.name}".lstrip(".")
             if value is None and not _may_be_none(hints[f.name]):
                 yield place
             yield from _empty(value, place)
-    elif isinstance(made, list):
-        for index, value in enumerate(made):
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
             yield from _empty(value, f"{path}.{index}")
-    elif isinstance(made, dict):
-        for key, value in made.items():
+    elif isinstance(node, dict):
+        for key, value in node.items():
             yield from _empty(value, f"{path}.{key}")

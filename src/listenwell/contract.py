@@ -2,7 +2,7 @@
 
     Batch ─ understand() ─▶ State ─ step() ─▶ logits, State         (talk)
     Batch ─ objective() ─▶ {name: Term}                              (learn)
-    Batch ─ score() ─▶ −log p(reply | context), one number a row     (measure)
+    Batch ─ score() ─▶ −log p(reply | context), one number per row     (measure)
 
 Nothing here knows about files, HTTP or the command line.
 """
@@ -101,10 +101,10 @@ class Sequence:
 
     def as_source(self, ctx: int, end: int) -> Sequence:
         """A reply as a context is read: `ctx` in front, its end left out."""
-        kept = self.mask & (self.tokens != end)
+        mask = self.mask & (self.tokens != end)
         return Sequence(
             torch.cat([torch.full_like(self.tokens[:, :1], ctx), self.tokens], dim=1),
-            torch.cat([torch.ones_like(kept[:, :1]), kept], dim=1),
+            torch.cat([torch.ones_like(mask[:, :1]), mask], dim=1),
             torch.cat([self.roles[:, :1], self.roles], dim=1),
         )
 
@@ -172,7 +172,7 @@ class Controls:
     label: str | None = None
     positivity: float | None = None
     situation: str | None = None
-    """What the user tells beforehand. The system hears it as the speaker's first words, before the model reads them."""
+    """What the user says in advance. The system reads it as the speaker's first words."""
     latent: Literal["prior", "posterior", "mean"] = "prior"
 
 
@@ -251,8 +251,11 @@ class LabelSets:
     """Of `Batch.emotion`."""
 
 
+Calibration = Literal["", "text", "dialogue", "emotion", "choice"]
+
+
 class Model(nn.Module):
-    """The base of every model: one file a paper, its config dataclass on top."""
+    """The base of every model: one file per paper, its config dataclass on top."""
 
     Config: ClassVar[type]
     """The dataclass of its sizes and choices; a model is made by `Model(Config(...), vocabulary)`."""
@@ -264,19 +267,46 @@ class Model(nn.Module):
     """The names a recipe's stage may ask for, and the methods that compute them."""
 
     talks: bool = True
-    """Whether it replies. A classifier does not; what it does instead stands in its own methods."""
+    """Whether it replies. A classifier does not; what it does instead is in its own methods."""
 
     takes_label: bool = False
     """Whether `Controls.label` says how it replies."""
 
+    renewable: ClassVar[tuple[str, ...]] = ()
+    """Patterns of weights that need not fit where a run starts from another: these begin anew there."""
+
+    same_text: ClassVar[tuple[str, ...]] = ()
+    """The parts that must have the model's own tokenizer, since it hands them its tokens."""
+
     directions: tuple[Direction, ...] = ("forward",)
     """What it can write. A backward model is given a batch with replies alone, and writes what they answer."""
+
+    has_oracle_score: bool = False
+    """Whether `oracle_score` gives the likelihood of a reply under its true label."""
+
+    labels_texts: bool = False
+    """Whether `label_log_probs` gives the probabilities of a text's labels."""
+
+    calibration: Calibration = ""
+    """What `listenwell calibrate` fits: how sure it is of a text's label, of what it hears in a dialogue (the emotion,
+    and the reply's label), of the emotion alone; or how it chooses the reply's label."""
 
     label_set: LabelSet = EMOTION_INTENT
     """The set of `Batch.label`, and of the label that it chooses for a reply."""
 
     emotions: LabelSet = EMOTION
     """The set of `Batch.emotion`, and of the emotion that it believes the speaker to have."""
+
+    @classmethod
+    def complete(cls, config: Any) -> Any:
+        """The config with all that the constructor needs, such as the sizes in a backbone's files. The constructor
+        itself reads no files: `models.build` calls this first."""
+        return config
+
+    @property
+    def pretrained(self) -> str | None:
+        """The pretrained model that it starts from, if any: a name or a folder."""
+        return None
 
     def label_sets(self, objective: str) -> LabelSets:
         """The sets that one objective reads; a model whose objectives read different ones says which."""
@@ -304,6 +334,14 @@ class Model(nn.Module):
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
         """−log p(reply | context) of each row (batch,): the end token counted, labels and latents summed out."""
         raise TypeError(f"{type(self).__name__} gives no likelihood")
+
+    def oracle_score(self, batch: Batch) -> Tensor:
+        """−log p(reply | context, label) of each row with the *true* label, for figures that are marked."""
+        raise TypeError(f"{type(self).__name__} gives no likelihood under a label")
+
+    def label_log_probs(self, batch: Batch) -> Tensor:
+        """log p(label | text), (batch, labels)."""
+        raise TypeError(f"{type(self).__name__} does not label texts")
 
     def objective(self, name: str, batch: Batch, moment: Moment, **options: Any) -> dict[str, Term]:
         """The named losses of one objective on one batch; `options` are the stage's."""
@@ -340,6 +378,6 @@ class Model(nn.Module):
     def on_epoch_start(self, stage: str, epoch: int, batches: Callable[[], Iterable[Batch]]) -> Iterable[str]:
         """Called before every epoch of a stage, the first too, with a way to go through its data once more.
 
-        Returns patterns of the parameters it set anew, if any: their optimizers forget what they remember of them.
+        Returns patterns of the parameters it reset, if any: their optimizers drop their state for them.
         """
         return ()

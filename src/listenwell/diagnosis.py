@@ -1,4 +1,4 @@
-"""What is installed and what is missing, as findings: each says its state and, where something is wrong, what mends it.
+"""What is installed and what is missing, as findings: each has a state and, if something is wrong, a command to fix it.
 
 Files and package metadata are looked at; nothing heavy is imported. Whatever goes wrong while looking is a finding too.
 """
@@ -39,12 +39,12 @@ class Finding:
     state: State
     detail: str
     remedy: str = ""
-    """The command that mends it."""
-    weakens_care: bool = False
+    """The command that fixes it."""
+    weakens_safety: bool = False
 
 
 def diagnose(imports: bool = False) -> list[Finding]:
-    """All findings. With `imports`, every package is imported too, in a process of its own, which takes seconds."""
+    """All findings. With `imports`, every package is imported too, in a separate process, which takes seconds."""
     sections: dict[str, Callable[[], Iterator[Finding]]] = {
         "packages": packages,
         "care": care,
@@ -53,8 +53,8 @@ def diagnose(imports: bool = False) -> list[Finding]:
         "folders": folders,
         "threads": threads,
     }
-    found = [finding for name, look in sections.items() for finding in _safely(name, look)]
-    return found + (list(_safely("imports", lambda: imported(found))) if imports else [])
+    findings = [finding for name, look in sections.items() for finding in _safely(name, look)]
+    return findings + (list(_safely("imports", lambda: imported(findings))) if imports else [])
 
 
 def _safely(section: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
@@ -63,15 +63,15 @@ def _safely(section: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Fin
         yield from look()
     except Exception as problem:
         detail = f"cannot be checked: {type(problem).__name__}: {problem}"
-        yield Finding(section, section, "broken", detail, weakens_care=section == "care")
+        yield Finding(section, section, "broken", detail, weakens_safety=section == "care")
 
 
 # Packages
 
 
 def packages() -> Iterator[Finding]:
-    for name, (asked_by, specifier) in sorted(_requirements().items()):
-        yield _package(name, asked_by, specifier)
+    for name, (required_by, specifier) in sorted(_requirements().items()):
+        yield _package(name, required_by, specifier)
     from listenwell.backbones.locate import SHORT, install_command, packed
 
     for short, hub_name in SHORT.items():
@@ -81,14 +81,14 @@ def packages() -> Iterator[Finding]:
         yield Finding("packages", command.split()[-1], "ok" if there else "missing", detail, "" if there else command)
 
 
-def _package(name: str, asked_by: list[str], specifier: Any) -> Finding:
+def _package(name: str, required_by: list[str], specifier: Any) -> Finding:
     version = _version(name)
-    wanted = f"wanted by {', '.join(asked_by)}"
+    wanted = f"wanted by {', '.join(required_by)}"
     command = f"pip install '{name}{specifier}'"
     if version is None:
         return Finding("packages", name, "missing", wanted, command)
     if find_spec(_module(name)) is None:
-        return Finding("packages", name, "broken", f"{version}, but its files are gone; {wanted}", _reinstall(name))
+        return Finding("packages", name, "broken", f"{version}, but its files are missing; {wanted}", _reinstall(name))
     if not specifier.contains(version, prereleases=True):
         return Finding("packages", name, "broken", f"{version}, needs {specifier}; {wanted}", command)
     return Finding("packages", name, "ok", f"{version}, {wanted}")
@@ -98,16 +98,16 @@ def _requirements() -> dict[str, tuple[list[str], Any]]:
     """By package, which extras of listenwell want it, and in which versions; of what listenwell's metadata says."""
     from packaging.requirements import Requirement
 
-    found: dict[str, tuple[list[str], Any]] = {}
+    requirements: dict[str, tuple[list[str], Any]] = {}
     for text in metadata.requires("listenwell") or ():
         needed = Requirement(text)
         extra = re.search(r"""extra\s*==\s*["']([^"']+)""", text)
         by = extra[1] if extra else CORE
         if by in NOT_FOR_USERS or needed.name.startswith("listenwell"):
             continue
-        asked_by, _ = found.setdefault(needed.name, ([], needed.specifier))
-        asked_by.append(by)
-    return found
+        required_by, _ = requirements.setdefault(needed.name, ([], needed.specifier))
+        required_by.append(by)
+    return requirements
 
 
 def _version(name: str) -> str | None:
@@ -125,11 +125,11 @@ def _reinstall(name: str) -> str:
     return f"pip install --force-reinstall --no-deps {name}"
 
 
-def imported(found: list[Finding]) -> Iterator[Finding]:
+def imported(findings: list[Finding]) -> Iterator[Finding]:
     """Whether the installed packages can be imported: one that cannot, or that ends the process, is named."""
     import subprocess
 
-    names = [one.name for one in found if one.section == "packages" and one.state == "ok"]
+    names = [one.name for one in findings if one.section == "packages" and one.state == "ok"]
     modules = {_module(name): name for name in names if not is_carrier(name)}
     code = (
         "import importlib, sys\n"
@@ -189,7 +189,7 @@ def care() -> Iterator[Finding]:
     try:
         lines = load_resources().lines
     except ValueError as problem:
-        yield Finding("care", "places to turn to", "broken", str(problem), f"unset {FILE}, or mend the file", True)
+        yield Finding("care", "crisis resources", "broken", str(problem), f"unset {FILE}, or fix the file", True)
     else:
         where = os.environ.get(FILE) or "shipped, of no country: SAFETY.md says how to name your own"
         yield Finding("care", "places to turn to", "ok", f"{len(lines)} ({where})")
@@ -297,7 +297,7 @@ def _weights_packages() -> Iterator[Finding]:
         package = entry.dist.name if entry.dist else entry.name
         version = entry.dist.version if entry.dist else "?"
         if entry.name not in there:
-            yield Finding("folders", package, "broken", f"{version}, but its files are gone", _reinstall(package))
+            yield Finding("folders", package, "broken", f"{version}, but its files are missing", _reinstall(package))
         elif version.split(".")[:2] != __version__.split(".")[:2]:
             series = ".".join(__version__.split(".")[:2])
             detail = f"{version}, made for another series than listenwell {__version__}"

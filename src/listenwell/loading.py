@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args, overload
@@ -33,7 +34,7 @@ def talking() -> dict[str, str]:
 
 
 def _what_replies(place: Path) -> str | None:
-    """What the system of this folder is; None if it does not reply. One that cannot be read says so when loaded."""
+    """What the system of this folder is; None if it does not reply. If it cannot be read, loading it fails."""
     from listenwell.models import current_model, entry, model_class
 
     try:
@@ -55,12 +56,12 @@ def missing_for_house() -> list[str]:
     """What the house system lacks here: its weights ("house"), libraries, pretrained models; empty where it can run."""
     from listenwell.backbones.locate import at_hand
 
-    missing = _missing_to_hear()
+    missing = _missing_listener()
     missing += [] if find_spec("peft") is not None else ["peft"]
     return missing + ([] if at_hand("smollm2") else ["smollm2"])
 
 
-def _missing_to_hear() -> list[str]:
+def _missing_listener() -> list[str]:
     """What the house system's classifiers lack: those also serve an endpoint."""
     from listenwell.backbones.locate import at_hand
 
@@ -113,7 +114,7 @@ def load(
     if is_remote(name_or_path):
         system = _remote(str(name_or_path), base_url)
     elif base_url is not None:
-        raise ValueError(f"--base-url is where the model {REMOTE}NAME is; {name_or_path} is no such name")
+        raise ValueError(f"--base-url is where the model {REMOTE}NAME is; {name_or_path} is not such a name")
     else:
         system = _trained(name_or_path)
     if mode == "stream":
@@ -124,35 +125,37 @@ def load(
 def _trained(name_or_path: str | Path) -> Bot | House:
     from listenwell import checkpoint
 
-    made = checkpoint.load(find(name_or_path))
-    if not made.model.talks:
-        raise ValueError(f"{name_or_path}: {made.name} reads and does not talk; listenwell evaluate measures it")
-    return made_to_talk(made)
+    ckpt = checkpoint.load(find(name_or_path))
+    if not ckpt.model.talks:
+        raise ValueError(f"{name_or_path}: {ckpt.name} reads and does not talk; listenwell evaluate measures it")
+    return talking_system(ckpt)
 
 
-def made_to_talk(made: Checkpoint) -> Bot | House:
+def talking_system(ckpt: Checkpoint) -> Bot | House:
     """The system that a checkpoint of a model that talks is: alone, or with the parts that make it the house system."""
     from listenwell.classifiers.label_cache import HOUSE_PARTS
     from listenwell.systems.bot import Bot
 
-    if set(HOUSE_PARTS) <= set(made.parts):
+    if set(HOUSE_PARTS) <= set(ckpt.parts):
         from listenwell.systems.house.system import House
 
-        return House.of(made)
-    return Bot(made)
+        return House.of(ckpt)
+    return Bot(ckpt)
 
 
 def _remote(name: str, base_url: str | None) -> Endpoint | House:
     """An endpoint; where the house system can be run, with its ears and its plan before it, and its choice behind."""
     from listenwell.systems.remote.endpoint import endpoint
 
-    writer = endpoint(name, base_url)
-    if _missing_to_hear():
-        return writer
+    if _missing_listener():
+        return endpoint(name, base_url)
     from listenwell.checkpoint import load_decoding, load_parts
+    from listenwell.systems.house.endpoint_writer import EndpointWriter
+    from listenwell.systems.house.options import HouseDecoding
     from listenwell.systems.house.system import House
 
     place = shipped()[HOUSE]
-    own = load_decoding(place)
-    writer = writer.with_decoding(candidates=own.candidates, rerank=own.rerank, lean=own.lean)
+    own = HouseDecoding.extend(load_decoding(place))
+    writer = EndpointWriter(endpoint(name, base_url))
+    writer.decoding = replace(writer.decoding, candidates=own.candidates, rerank=own.rerank, lean=own.lean)
     return House(load_parts(place), writer)

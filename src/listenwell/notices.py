@@ -1,4 +1,4 @@
-"""Warnings of listenwell's own: each with a category, so that it can be filtered, and each said once per process."""
+"""Warnings of listenwell's own: each with a category, so that it can be filtered, and each shown once per process."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from typing import Any
 
 
 class ListenwellWarning(UserWarning):
-    """What all warnings of listenwell are."""
+    """The base class of listenwell's warnings."""
 
 
-class CareWarning(ListenwellWarning):
-    """Care is weaker than it could be on this installation."""
+class SafetyWarning(ListenwellWarning):
+    """The safety checks are weaker than they could be on this installation."""
+
+
+CareWarning = SafetyWarning
+"""The name in earlier versions, which filters of warnings may still use."""
 
 
 class CacheWarning(ListenwellWarning):
@@ -25,18 +29,18 @@ class PluginWarning(ListenwellWarning):
     """What another package adds cannot be used."""
 
 
-_already_said: set[tuple[type[ListenwellWarning], str]] = set()
+_shown: set[tuple[type[ListenwellWarning], str]] = set()
 
 
 def warn_once(message: str, category: type[ListenwellWarning]) -> None:
-    if (category, message) not in _already_said:
-        _already_said.add((category, message))
+    if (category, message) not in _shown:
+        _shown.add((category, message))
         warnings.warn(message, category, stacklevel=3)
 
 
-def already_said(message: str, category: type[ListenwellWarning]) -> None:
-    """Whoever shows a message in a way of their own says so here: it is not said a second time."""
-    _already_said.add((category, message))
+def mark_as_shown(message: str, category: type[ListenwellWarning]) -> None:
+    """For code that shows a message in its own way: the message is not shown a second time."""
+    _shown.add((category, message))
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Where a command may write: only where nothing of anybody else's is lost, and that is known before the work begins.
 
 A folder is used if it is not there yet, is empty, or holds an earlier output of the same command. Which command wrote
-a folder is told by a JSON file in it ("command": "evaluate"). A single file is used if it is not there yet or is empty;
-a picture also if the same command drew it, which its metadata tell.
+a folder is recorded in a JSON file in it ("command": "evaluate"). A single file is used if it is new or empty;
+a picture also if the same command drew it, which its metadata record.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class OutputError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A command that has folders of its own, and how they are known."""
+    """A command that writes folders, and how they are recognised."""
 
     command: str
     files: frozenset[str]
@@ -37,7 +37,7 @@ class Owner:
     wrote: Callable[[Path], bool]
     """Whether a folder that is not empty was written by the command."""
     keeps_others: bool = False
-    """Other files in the folder do not matter: they stay in it when it is written anew."""
+    """Other files in the folder do not matter: they stay when it is rewritten."""
 
 
 def command_of(file: Path) -> str | None:
@@ -72,17 +72,17 @@ def _wrote_evaluation(folder: Path) -> bool:
 
 def _wrote_study(command: str, first_score: str) -> Callable[[Path], bool]:
     def wrote(folder: Path) -> bool:
-        if "command" in (found := _json(folder / "scores.json")):
-            return found["command"] == command
-        scores = found.get("scores") or [{}]
+        if "command" in (summary := _json(folder / "scores.json")):
+            return summary["command"] == command
+        scores = summary.get("scores") or [{}]
         return _names(folder) == {"scores.json", "replies.jsonl"} and scores[0].get("name") == first_score
 
     return wrote
 
 
 def _wrote_comparison(folder: Path) -> bool:
-    found = _json(folder / "compare.json")
-    return found.get("command") == "compare" or {"title", "columns", "systems", "published"} <= found.keys()
+    comparison = _json(folder / "compare.json")
+    return comparison.get("command") == "compare" or {"title", "columns", "systems", "published"} <= comparison.keys()
 
 
 STUDY_FILES = frozenset({"scores.json", "replies.jsonl"})
@@ -139,7 +139,7 @@ def _check_file(path: Path, option: str, is_own: Callable[[Path], bool]) -> None
         raise OutputError(f"{path} is a folder, where a file is expected; {_another(path, option)}")
     if place.exists():
         if not place.is_file():
-            raise OutputError(f"{path} is no plain file; {_another(path, option)}")
+            raise OutputError(f"{path} is not a regular file; {_another(path, option)}")
         if not os.access(place, os.R_OK | os.W_OK):
             raise OutputError(f"{path} cannot be written to (no permission); {_another(path, option)}")
         if place.stat().st_size and not is_own(place):
@@ -155,7 +155,7 @@ def check_parent(path: Path, way_out: str) -> None:
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir():
-        raise OutputError(f"{path}: {parent} is a file, in which nothing can lie; {way_out}")
+        raise OutputError(f"{path}: {parent} is a file, not a folder; {way_out}")
     try:
         os.rmdir(tempfile.mkdtemp(prefix=".listenwell-", dir=parent))
     except OSError as problem:
@@ -172,7 +172,7 @@ def resolved(path: Path) -> Path:
 
 
 def save_picture(figure: Any, path: Path, command: str, dpi: int) -> None:
-    """Draws a figure into a file that tells which command drew it."""
+    """Draws a figure into a file that records which command drew it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=dpi, metadata={PICTURES[path.suffix.lower()]: _drawn_by(command)})
 
@@ -253,9 +253,9 @@ def _another(path: Path, option: str) -> str:
 def _free(path: Path) -> Path:
     """A name beside it that nothing has."""
     number = 2
-    while os.path.lexists(found := path.with_name(f"{path.name.removesuffix(path.suffix)}-{number}{path.suffix}")):
+    while os.path.lexists(free := path.with_name(f"{path.name.removesuffix(path.suffix)}-{number}{path.suffix}")):
         number += 1
-    return found
+    return free
 
 
 def _sync(path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from listenwell import checkpoint
+from listenwell.classifiers.listener import listens
 from listenwell.models import entry
 from listenwell.outputs import Owner, check_folder
 from listenwell.weights import find
@@ -69,7 +70,7 @@ it learned from short {language} lines of crowd workers, and reads one utterance
 
 LISTENS = {
     "purpose": """\
-research on empathetic dialogue: it hears which emotion a dialogue is about, and what people would
+research on empathetic dialogue: it predicts which emotion a dialogue is about, and what people would
   reply with. It can be wrong, and must not be taken for knowledge of how a person is.""",
     "limits": """\
 it learned from short {language} conversations between crowd workers. Many of the 32 emotions are near
@@ -79,7 +80,7 @@ it learned from short {language} conversations between crowd workers. Many of th
 
 POLARITY = {
     "purpose": """\
-research on empathetic dialogue: it tells whether an utterance is negative, neutral or positive.
+research on empathetic dialogue: it classifies whether an utterance is negative, neutral or positive.
   It can be wrong, and must not be taken for knowledge of how a person is.""",
     "limits": """\
 it learned from short {language} texts, and reads one utterance at a time, without what was said
@@ -136,15 +137,15 @@ def pack(run: Path, target: Path, evaluation: Path | None = None) -> Path:
     What is packed already can be packed again, for a new card: its weights stay what they are.
     """
     check_folder(target, OWNER, "TARGET")
-    found = find(run)
+    folder = find(run)
     scores = _evaluation(run, evaluation)
-    whole = checkpoint.load(found)
-    kept = {s["name"]: round(s["value"], 2) for s in scores["scores"]}
-    chosen = {name: kept[name] for name in ("perplexity-word", "accuracy@1") if name in kept}
+    whole = checkpoint.load(folder)
+    values = {s["name"]: round(s["value"], 2) for s in scores["scores"]}
+    chosen = {name: values[name] for name in ("perplexity-word", "accuracy@1") if name in values}
     about = {key: scores["about"].get(key) for key in ("data", "decoding", "drawn") if key in scores["about"]}
     whole.meta["card"] = {"scores": chosen, "test": scores["scores"], "decoding": None, **about}
 
-    when = "as packed" if (found / CARD_FILE).is_file() else "before packing"
+    when = "as packed" if (folder / CARD_FILE).is_file() else "before packing"
     card = _card(whole, target.name, scores, when)  # with all parts, also those that ship beside it
     shared = {name: beside for name, part in whole.parts.items() if (beside := _beside(part, target))}
     whole.parts = {name: part for name, part in whole.parts.items() if name not in shared}
@@ -173,7 +174,7 @@ def _evaluation(run: Path, folder: Path | None) -> dict[str, Any]:
         raise ValueError(f"{run} has no evaluation on the test split for its card; make one with: {command}")
     scores = checkpoint.read_json(scored)
     if (split := scores["about"].get("split")) != "test":
-        raise ValueError(f"{scored} is of the split {split}: a card tells scores on test")
+        raise ValueError(f"{scored} is of the split {split}: a card has scores on test")
     return scores
 
 
@@ -184,10 +185,10 @@ def _beside(part: checkpoint.Checkpoint, target: Path) -> str | None:
     return next((file.parent.name for file in same), None)
 
 
-def _told(whole: checkpoint.Checkpoint) -> dict[str, str]:
+def _card_texts(whole: checkpoint.Checkpoint) -> dict[str, str]:
     if whole.model.talks:
         return TALKS
-    if hasattr(whole.model, "hear"):
+    if listens(whole):
         return LISTENS
     return {"polarity": POLARITY, "emotion-intent": LABELS}.get(whole.model.label_set.name, OTHER_LABELS)
 
@@ -201,12 +202,12 @@ def _card(whole: checkpoint.Checkpoint, name: str, scores: dict[str, Any], when:
         about = scores["about"]
         on = ", ".join(about[key] for key in ("split", "drawn") if key in about)
         table = "\n".join([f"| {on} | {about.get('decoding') or ''} |", "|---|---|", *lines])
-    told = _told(whole)
+    texts = _card_texts(whole)
     return CARD.format(
-        purpose=told["purpose"],
-        limits=told["limits"].format(language=_spoken(meta)),
+        purpose=texts["purpose"],
+        limits=texts["limits"].format(language=_spoken(meta)),
         other=_knows(whole),
-        steps=told["steps"].format(recipe=meta["recipe"]["name"]),
+        steps=texts["steps"].format(recipe=meta["recipe"]["name"]),
         name=name,
         about=known.about.capitalize(),
         paper=known.paper[:1].upper() + known.paper[1:],
@@ -245,22 +246,22 @@ def _data(meta: dict[str, Any]) -> str:
 
 def _licence(whole: checkpoint.Checkpoint) -> str:
     """What binds the weights, those of the parts too: the corpora they learned from, the pretrained ones they hold."""
-    told = " ".join(["- **Licence:** the code is MIT.", *_terms("The weights", whole)])
-    return textwrap.fill(told, 120, subsequent_indent="  ", break_on_hyphens=False)
+    text = " ".join(["- **Licence:** the code is MIT.", *_terms("The weights", whole)])
+    return textwrap.fill(text, 120, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _terms(weights: str, made: checkpoint.Checkpoint) -> Iterator[str]:
-    sources = dict.fromkeys(_named(source, LICENCES) for source in checkpoint.learned_from(made.meta))
+def _terms(weights: str, ckpt: checkpoint.Checkpoint) -> Iterator[str]:
+    sources = dict.fromkeys(_named(source, LICENCES) for source in checkpoint.learned_from(ckpt.meta))
     if sources:
         licences = " ".join(licence for _, licence in sources)
         for_research = "research" in licences or "academic" in licences
         use = "non-commercial research" if for_research else "non-commercial use" if "NC" in licences else ""
         trained = _listed([f"{name} ({licence})" for name, licence in sources])
         yield f"{weights} were trained on {trained}{use and f': for {use}'}."
-    if getattr(made.model, "backbone", None) is not None:
-        name, licence = _named(made.model.config.backbone, BACKBONES)
-        yield f"They {'lie above those of' if made.model.borrowed() else 'start from'} {name} ({licence})."
-    for name, part in made.parts.items():
+    if ckpt.model.pretrained is not None:
+        name, licence = _named(ckpt.model.pretrained, BACKBONES)
+        yield f"They {'lie above those of' if ckpt.model.borrowed() else 'start from'} {name} ({licence})."
+    for name, part in ckpt.parts.items():
         yield from _terms(f"Those of the {name}", part)
 
 

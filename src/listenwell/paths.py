@@ -1,6 +1,6 @@
 """The folders of the user that listenwell reads and writes: the cache, and what was typed in earlier conversations.
 
-Where a folder cannot be written to (a read-only or missing home), writers use a temporary one and say so once.
+Where a folder cannot be written to (a read-only or missing home), writers use a temporary one and warn once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def writable_cache() -> Path:
 
 
 def state_folder() -> Path:
-    """Where the history of chat lies."""
+    """Where the chat history is."""
     return expand(os.environ.get("XDG_STATE_HOME") or "~/.local/state") / "listenwell"
 
 
@@ -99,6 +99,6 @@ def temporary_folder() -> Path:
 
 def is_private(folder: Path) -> bool:
     """A real folder, no link, of this user, that nobody else can write to."""
-    found = folder.lstat()
-    own = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
-    return stat.S_ISDIR(found.st_mode) and own
+    status = folder.lstat()
+    own = not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
+    return stat.S_ISDIR(status.st_mode) and own

@@ -1,4 +1,4 @@
-"""Where trained weights lie, and which folder a name means: a checkout's zoo/, else the installed weights packages.
+"""Where trained weights are, and which folder a name refers to: a checkout's zoo/, else the installed weights packages.
 
 A distribution is built by weights/NAME/pyproject.toml and announces its Python package in the entry point group
 `listenwell.weights`; each system is a folder in that package. DISTRIBUTIONS says which one carries what, so that a name
@@ -46,18 +46,18 @@ def _folders() -> Iterator[tuple[str, Path]]:
         try:
             spec = find_spec(entry.module)  # finds without importing
         except (ImportError, ValueError):
-            continue  # announced, but its files are gone: `listenwell doctor` says so
+            continue  # announced, but its files are missing: `listenwell doctor` reports it
         for place in (spec.submodule_search_locations or ()) if spec else ():
             yield entry.name, Path(place)
 
 
 def shipped() -> dict[str, Path]:
     """The trained systems at hand by name: the user's own first, then those of a checkout, then the installed ones."""
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for root in (cache_folder(), zoo_folder(), *installed_folders().values()):
         for place in _systems(root):
-            found.setdefault(place.name, place)
-    return found
+            folders.setdefault(place.name, place)
+    return folders
 
 
 def _systems(root: Path) -> list[Path]:
@@ -92,8 +92,8 @@ def find(name_or_path: str | Path) -> Path:
         return known[name]
     if path.exists():
         raise ValueError(f"{path}: no trained system there (neither config.json nor best/config.json)")
-    if lacking := how_to_install(name):
-        raise ValueError(lacking)
+    if install_hint := how_to_install(name):
+        raise ValueError(install_hint)
     raise ValueError(unknown_name("system", str(name_or_path), known) + "; or give the folder of a run or checkpoint")
 
 
@@ -103,9 +103,9 @@ def card(place: Path) -> str:
         meta = json.loads((place / "meta.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return "trained"
-    told = meta.get("card", {})
-    parts = [f"{name} {value:.1f}" for name, value in told.get("scores", {}).items()]
-    parts += [f"on {told['drawn']}"] if parts and "drawn" in told else []
+    details = meta.get("card", {})
+    parts = [f"{name} {value:.1f}" for name, value in details.get("scores", {}).items()]
+    parts += [f"on {details['drawn']}"] if parts and "drawn" in details else []
     return "trained" + (f": {', '.join(parts)}" if parts else "")
 
 

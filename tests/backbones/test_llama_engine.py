@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from listenwell.backbones.llama_engine import LeanLlama, brain, half, refuse_others
+from listenwell.backbones.llama_engine import LlamaEngine, bf16, check_supported, fp16
 
 WORDS = 60
 PROMPTS = torch.randint(0, WORDS, (3, 9), generator=torch.Generator().manual_seed(1))
@@ -37,7 +37,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def engine(model):
-    return LeanLlama.of(model)
+    return LlamaEngine.of(model)
 
 
 def plain(model, rows):
@@ -62,7 +62,7 @@ def real(mask):
 )
 def test_it_agrees_with_transformers_step_by_step(choices, padding):
     model = tiny(**choices)
-    engine, rows = LeanLlama.of(model), real(MASKS[padding])
+    engine, rows = LlamaEngine.of(model), real(MASKS[padding])
     cache, logits = engine.prefill(PROMPTS, MASKS[padding], room=2)  # little room: it grows as it must
     torch.testing.assert_close(logits, plain(model, rows), **CLOSE)
     for tokens in torch.randint(0, WORDS, (7, 3)):
@@ -157,9 +157,9 @@ def test_rows_of_a_prefix_go_on_as_asked_and_what_is_only_read_does_not_count(mo
     torch.testing.assert_close(scores, torch.tensor(expected), rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize(("product", "near"), [(half, 0.05), (brain, 0.5)])
+@pytest.mark.parametrize(("product", "near"), [(fp16, 0.05), (bf16, 0.5)])
 def test_half_the_bits_are_nearly_the_same(model, product, near):
-    engine = LeanLlama.of(model, product)
+    engine = LlamaEngine.of(model, product)
     cache, logits = engine.prefill(PROMPTS, MASKS["left"])
     rows = real(MASKS["left"])
     torch.testing.assert_close(logits, plain(model, rows), rtol=0, atol=near)
@@ -176,7 +176,7 @@ def test_where_torch_has_no_half_product_it_is_exact(model, engine, monkeypatch)
         raise RuntimeError("not for this processor")
 
     monkeypatch.setattr(torch.ops.quantized, "linear_prepack_fp16", missing)
-    _, logits = LeanLlama.of(model, half).prefill(PROMPTS, MASKS["none"])
+    _, logits = LlamaEngine.of(model, fp16).prefill(PROMPTS, MASKS["none"])
     assert torch.equal(logits, engine.prefill(PROMPTS, MASKS["none"])[1])
 
 
@@ -190,8 +190,8 @@ def test_adapters_count_once_they_are_merged(model):
     with torch.inference_mode():
         expected = adapted(PROMPTS).logits[:, -1]
     with pytest.raises(ValueError, match="adapters must be merged first"):
-        refuse_others({"model_type": "llama"}, adapted.state_dict())
-    _, logits = LeanLlama.of(adapted.merge_and_unload()).prefill(PROMPTS, MASKS["none"])
+        check_supported({"model_type": "llama"}, adapted.state_dict())
+    _, logits = LlamaEngine.of(adapted.merge_and_unload()).prefill(PROMPTS, MASKS["none"])
     torch.testing.assert_close(logits, expected, **CLOSE)
     assert not torch.allclose(expected, plain(model, PROMPTS.tolist()), **CLOSE)
 
@@ -217,4 +217,4 @@ def test_more_than_it_can_read_is_refused(engine):
 )
 def test_models_that_are_computed_otherwise_are_refused(config, weights, message):
     with pytest.raises(ValueError, match=message):
-        refuse_others({"model_type": "llama", **config}, dict.fromkeys(weights, torch.zeros(1)))
+        check_supported({"model_type": "llama", **config}, dict.fromkeys(weights, torch.zeros(1)))

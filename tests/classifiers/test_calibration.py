@@ -147,7 +147,7 @@ def test_what_cannot_be_calibrated_is_told(tiny_classifier, tmp_path):
     with pytest.raises(SystemExit, match="emotion-intent: no such folder; a run's own checkpoint is calibrated"):
         main(["calibrate", "emotion-intent"])
     checkpoint.save(tiny_classifier(), tmp_path / "bare")
-    with pytest.raises(SystemExit, match="does not tell what it was trained on; name the data with --data"):
+    with pytest.raises(SystemExit, match="does not say what it was trained on; name the data with --data"):
         main(["calibrate", str(tmp_path / "bare")])
     (tmp_path / "bare" / "training.json").write_text("{}")
     with pytest.raises(SystemExit, match="is what a run goes on from; give the folder of the run"):
@@ -199,8 +199,8 @@ def test_the_choice_is_as_good_as_the_best_of_all_choices():
     random = np.random.default_rng(5)
     for _ in range(8):
         chances = random.dirichlet([2.0, 0.7, 0.3], size=7)
-        worth, doubt = fit_choice(chances)
-        reached = expected_f1(chances, (worth * (chances - doubt)).argmax(axis=1))
+        scale, offset = fit_choice(chances)
+        reached = expected_f1(chances, (scale * (chances - offset)).argmax(axis=1))
         best = max(expected_f1(chances, chosen) for chosen in product(range(3), repeat=7))
         assert expected_f1(chances, chances.argmax(axis=1)) <= reached <= best
         assert reached > 0.97 * best  # so few items that one of them moves what the others are worth
@@ -210,8 +210,8 @@ def test_the_more_there_are_the_nearer_comes_what_is_expected():
     random = np.random.default_rng(5)
     chances = random.dirichlet([3.0, 0.6, 0.4, 0.2], size=4000)
     gold = np.array([random.choice(4, p=row) for row in chances])
-    worth, doubt = fit_choice(chances)
-    chosen = (worth * (chances - doubt)).argmax(axis=1)
+    scale, offset = fit_choice(chances)
+    chosen = (scale * (chances - offset)).argmax(axis=1)
     likeliest = chances.argmax(axis=1)
     assert slow_f1(chosen.tolist(), gold.tolist()) == pytest.approx(100 * expected_f1(chances, chosen), abs=1.5)
     assert slow_f1(chosen.tolist(), gold.tolist()) > slow_f1(likeliest.tolist(), gold.tolist()) + 1
@@ -226,15 +226,15 @@ def test_the_choice_is_held_against_the_replies(chooser, items, monkeypatch):
     talks = [Dialogue("d", item.context) for item in items]
     assert found.temperature == pytest.approx(float(chooser.model.predictor.temperature))
     assert found.nll_after < found.nll_before
-    ways = {"after": (chooser.model.worth.clone(), chooser.model.doubt.clone()), "before": (1.0, 0.0)}
-    for when, (worth, doubt) in ways.items():  # as it talks
-        chooser.model.worth[:], chooser.model.doubt[:] = worth, doubt
+    ways = {"after": (chooser.model.label_scale.clone(), chooser.model.label_offset.clone()), "before": (1.0, 0.0)}
+    for when, (scale, offset) in ways.items():  # as it talks
+        chooser.model.label_scale[:], chooser.model.label_offset[:] = scale, offset
         chosen = [reply.label for reply in Bot(chooser).replies(talks)]
         assert getattr(found, f"f1_{when}") == pytest.approx(slow_f1(chosen, gold))
         right = sum(mine == label for mine, label in zip(chosen, gold, strict=True))
         assert getattr(found, f"accuracy_{when}") == pytest.approx(100 * right / len(gold))
     calibrate_choice(chooser, items)
-    assert torch.equal(chooser.model.worth, ways["after"][0]), "an earlier way is forgotten"
+    assert torch.equal(chooser.model.label_scale, ways["after"][0]), "an earlier way is forgotten"
 
 
 def test_where_the_corpus_has_other_labels_the_choice_is_held_against_the_labeller_s(chooser, items):
@@ -259,7 +259,7 @@ def test_a_run_of_meed2_is_calibrated_from_the_command_line(chooser, small_corpu
     again = checkpoint.load(tmp_path / "run" / "best")
     assert again.meta["calibration"] == {**told, "data": str(small_corpus), "split": "valid"}
     assert set(again.parts) == {"labeller"}
-    assert not torch.equal(again.model.worth, chooser.model.worth)
+    assert not torch.equal(again.model.label_scale, chooser.model.label_scale)
     main(["calibrate", str(tmp_path / "run")])
     shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "against the labels of the corpus the likeliest chosen" in shown

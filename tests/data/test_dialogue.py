@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from listenwell.data.dialogue import Dialogue, Example, Label, Turn, as_heard, examples
+from listenwell.data.dialogue import Dialogue, Example, Label, Turn, examples, without_annotations
 
 # Blank texts are refused by the record, and "" stands for an absent situation or split.
 texts = st.text(min_size=1, max_size=12).filter(str.strip)
@@ -112,11 +112,11 @@ def test_a_reply_needs_a_turn_before_it():
     assert list(examples(Dialogue("d", (opening,)))) == []
 
 
-def test_as_heard_in_use_an_item_has_no_gold_in_it():
+def test_without_annotations_an_item_has_no_gold_in_it():
     turns = (Turn("speaker", "1", Label("sad")), Turn("listener", "2", Label("questioning")))
     item = Example("d#1", turns[:1], turns[1], Turn("speaker", "3"), Label("sad"), "A loss.", {"more": 1})
-    assert as_heard(item) == Example("d#1", (Turn("speaker", "1"),), Turn("listener", "2"))
-    assert as_heard(Example("d", turns)).reply is None
+    assert without_annotations(item) == Example("d#1", (Turn("speaker", "1"),), Turn("listener", "2"))
+    assert without_annotations(Example("d", turns)).reply is None
 
 
 def test_the_speakers_turns_are_replies_where_asked_for():

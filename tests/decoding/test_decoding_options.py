@@ -1,7 +1,8 @@
 import jsonargparse
 import pytest
 
-from listenwell.decoding import Changes, Decoding, Lean, Rerank
+from listenwell.decoding import Changes, Decoding
+from listenwell.systems.house.options import HouseDecoding, Lean, Rerank
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_a_wrong_option_is_named_with_what_was_found_and_expected(wrong, message
     ],
 )
 def test_a_signature_names_what_shaped_the_replies(options, signature):
-    assert Decoding(**options).signature() == signature
+    assert HouseDecoding(**options).signature() == signature
 
 
 def test_the_options_are_flags():
@@ -67,7 +68,7 @@ def test_the_options_are_flags():
 
 
 def test_changes_leave_all_else_as_it_was():
-    own = Decoding(method="beam", beams=5, block_ngrams=4, rerank=Rerank(plan=1, fresh=2), lean=Lean(strength=3))
+    own = HouseDecoding(method="beam", beams=5, block_ngrams=4, rerank=Rerank(plan=1, fresh=2), lean=Lean(strength=3))
     changed = Changes({"beams": 32, "rerank": {"plan": 0.5}, "lean": {"positivity": 0.8}}).over(own)
     assert (changed.beams, changed.block_ngrams) == (32, 4)
     assert changed.rerank == Rerank(plan=0.5, fresh=2)
@@ -78,11 +79,14 @@ def test_changes_leave_all_else_as_it_was():
 def test_changes_that_do_not_fit_say_so():
     with pytest.raises(ValueError, match=r"Decoding.candidates is 4, expected 1 for method greedy"):
         Changes({"candidates": 4}).over(Decoding())
+    with pytest.raises(ValueError, match=r"this system's decoding has no rerank; its options are method"):
+        Changes({"rerank": {"plan": 1}}).over(Decoding())
 
 
 def test_a_stream_is_one_reply_whatever_else_was_to_be_weighed():
-    sampled = Decoding(method="sample", temperature=0.7, candidates=4, rerank=Rerank(plan=1), lean=Lean(positivity=0.5))
-    assert sampled.streamed() == Decoding(method="sample", temperature=0.7, lean=Lean(positivity=0.5))
+    leaning = Lean(positivity=0.5)
+    sampled = HouseDecoding(method="sample", temperature=0.7, candidates=4, rerank=Rerank(plan=1), lean=leaning)
+    assert sampled.streamed() == HouseDecoding(method="sample", temperature=0.7, lean=leaning)
     assert (
         Decoding(method="beam", beams=5, candidates=2, block_ngrams=3).streamed().signature() == "greedy+block3+max40"
     )

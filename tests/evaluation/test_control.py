@@ -14,11 +14,12 @@ from listenwell.classifiers.label_cache import fingerprint
 from listenwell.cli import main
 from listenwell.data.batching import EncodingConfig
 from listenwell.data.dialogue import Label
-from listenwell.decoding import Decoding, Rerank
+from listenwell.decoding import Decoding
 from listenwell.evaluation.control import control
 from listenwell.evaluation.experiment import write
 from listenwell.labels.taxonomy import INTENTS
 from listenwell.outputs import CONTROL
+from listenwell.systems.house.options import HouseDecoding, Rerank
 from listenwell.systems.reply import Reply
 
 
@@ -75,7 +76,7 @@ def test_each_context_is_answered_once_for_each_intent_and_the_shares_are_told()
 def test_the_signature_says_by_whom_and_what_the_system_itself_chose_by():
     system = Obedient()
     for rerank, said in ((Rerank(), "no"), (Rerank(plan=0.5, fresh=1.0), "plan0.5,fresh1")):
-        system.decoding = Decoding(rerank=rerank)
+        system.decoding = HouseDecoding(rerank=rerank)
         mean, *_ = control(system, made_items(2), Word(), quiet, resamples=0).scores
         assert mean.signature["reranked"] == said
     assert "guidance" not in str(mean.signature)

@@ -14,7 +14,7 @@ from listenwell.data.dialogue import Dialogue, Example, Label, Turn
 from listenwell.evaluation.evaluate import Evaluation, evaluate, write
 from listenwell.evaluation.store import read_folder
 from listenwell.labels.taxonomy import EMOTIONS
-from listenwell.systems.bot import Likelihoods
+from listenwell.systems.base import Likelihoods
 from listenwell.systems.reply import Reply
 
 SAID = [

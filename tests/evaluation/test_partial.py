@@ -11,8 +11,9 @@ from listenwell import checkpoint, cli
 from listenwell.checkpoint import Checkpoint
 from listenwell.data.dialogue import Example, Turn
 from listenwell.evaluation import evaluate as evaluating
-from listenwell.evaluation.partial import Kept, mark
-from listenwell.systems.bot import Bot, Likelihoods
+from listenwell.evaluation.partial import PartialResults, request_key
+from listenwell.systems.base import Likelihoods
+from listenwell.systems.bot import Bot
 from listenwell.systems.reply import Candidate, Reply
 
 REPLIES = [
@@ -22,43 +23,43 @@ REPLIES = [
 
 
 def test_what_is_kept_comes_back_to_the_last_digit(tmp_path):
-    Kept(tmp_path / "begun", "this").add(REPLIES, 2.5)
-    again = Kept(tmp_path / "begun", "this")
+    PartialResults(tmp_path / "begun", "this").add(REPLIES, 2.5)
+    again = PartialResults(tmp_path / "begun", "this")
     assert again.replies == REPLIES
     assert again.seconds == 2.5
     assert again.likelihoods() is None
     costs = Likelihoods(np.array([1 / 3, 2.0]), np.array([3.0, 4.0]), np.array([2, 3]), np.array([0, 1]), 1)
-    again.keep(costs)
-    found = Kept(tmp_path / "begun", "this").likelihoods()
+    again.save_likelihoods(costs)
+    found = PartialResults(tmp_path / "begun", "this").likelihoods()
     assert found.unseen_types == 1
     for name in ("nll", "tokens", "words", "unknown"):
         assert np.array_equal(getattr(found, name), getattr(costs, name))
-    again.gone()
+    again.delete()
     assert not (tmp_path / "begun").exists()
 
 
 def test_what_was_kept_of_another_evaluation_goes(tmp_path):
-    Kept(tmp_path / "begun", "this").add(REPLIES, 2.5)
-    assert Kept(tmp_path / "begun", "that").replies == []
-    assert Kept(tmp_path / "begun", "this").replies == []
+    PartialResults(tmp_path / "begun", "this").add(REPLIES, 2.5)
+    assert PartialResults(tmp_path / "begun", "that").replies == []
+    assert PartialResults(tmp_path / "begun", "this").replies == []
 
 
 def test_a_line_cut_in_two_is_written_again(tmp_path):
-    kept = Kept(tmp_path / "begun", "this")
+    kept = PartialResults(tmp_path / "begun", "this")
     kept.add(REPLIES[:1], 1)
     with (tmp_path / "begun" / "replies.jsonl").open("a") as lines:
         lines.write('[2.0, [{"text": "half a')
-    again = Kept(tmp_path / "begun", "this")
+    again = PartialResults(tmp_path / "begun", "this")
     assert again.replies == REPLIES[:1]
     again.add(REPLIES[1:], 1)
-    assert Kept(tmp_path / "begun", "this").replies == REPLIES
+    assert PartialResults(tmp_path / "begun", "this").replies == REPLIES
 
 
 def test_a_mark_goes_by_what_is_asked_and_of_whom():
     one, other = (Example("a", (Turn("speaker", text),)) for text in ("hi", "ho"))
-    marks = {mark([one], 1), mark([other], 1), mark([one], 2), mark([one, other], 1)}
+    marks = {request_key([one], 1), request_key([other], 1), request_key([one], 2), request_key([one, other], 1)}
     assert len(marks) == 4
-    assert mark([one], 1) == mark([one], 1)
+    assert request_key([one], 1) == request_key([one], 1)
 
 
 def test_an_evaluation_cut_off_ends_as_an_unbroken_one(tiny_model, tokenizer, tmp_path, monkeypatch, capsys):
@@ -81,7 +82,7 @@ def test_an_evaluation_cut_off_ends_as_an_unbroken_one(tiny_model, tokenizer, tm
     monkeypatch.setattr(Bot, "replies", failing)
     with pytest.raises(SystemExit, match="the cable was pulled"):
         cli.main([*words, "--out", str(tmp_path / "cut")])
-    assert "8 replies are kept; the same command goes on from there" in capsys.readouterr().err
+    assert "8 replies are saved; the same command resumes from there" in capsys.readouterr().err
     cli.main([*words, "--out", str(tmp_path / "cut")])
     assert "going on: 8 of 10 replies were written before" in capsys.readouterr().err
     assert calls == [0, 4, 8, 8]

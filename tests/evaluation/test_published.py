@@ -10,7 +10,7 @@ from listenwell import metrics
 from listenwell.data.dialogue import Example, Label, Turn
 from listenwell.evaluation import published
 from listenwell.evaluation.evaluate import label_scores
-from listenwell.evaluation.published import MEANINGS, MEANINGS_IN, NOTES, load, meaning, named, rows
+from listenwell.evaluation.published import MEANINGS, MEANINGS_IN, NOTES, load, meaning, rows, rows_at
 from listenwell.systems.reply import Reply
 
 NOT_OURS = {
@@ -98,10 +98,10 @@ def test_what_is_no_score_of_ours_is_named():
 
 
 def test_a_table_of_several_datasets_gives_the_one_that_was_measured():
-    assert {row.dataset for row in named("meed2/3", "empathetic-dialogues")} == {"ed"}
-    assert {row.dataset for row in named("meed2/3", "shipped")} == {"os", "edos", "ed"}
-    assert {row.dataset for row in named("meed2/3/os", "empathetic-dialogues")} == {"os"}
-    assert {row.table for row in named("mime")} == {"2", "3", "4", "5", "text"}
+    assert {row.dataset for row in rows_at("meed2/3", "empathetic-dialogues")} == {"ed"}
+    assert {row.dataset for row in rows_at("meed2/3", "shipped")} == {"os", "edos", "ed"}
+    assert {row.dataset for row in rows_at("meed2/3/os", "empathetic-dialogues")} == {"os"}
+    assert {row.table for row in rows_at("mime")} == {"2", "3", "4", "5", "text"}
 
 
 @pytest.mark.parametrize(
@@ -117,4 +117,4 @@ def test_a_table_of_several_datasets_gives_the_one_that_was_measured():
 )
 def test_a_mistyped_place_says_what_there_is(place: str, problem: str):
     with pytest.raises(ValueError, match=problem.replace("?", r"\?")):
-        named(place)
+        rows_at(place)

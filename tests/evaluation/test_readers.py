@@ -18,7 +18,7 @@ from listenwell.data.dialogue import Example, Turn
 from listenwell.data.sources import jsonl
 from listenwell.evaluation import material as module
 from listenwell.evaluation.compare import compare, digits
-from listenwell.evaluation.evaluate import drawn, evaluate, write
+from listenwell.evaluation.evaluate import draw_items, evaluate, write
 from listenwell.evaluation.store import folder_name, read, read_all
 from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.metrics import registry
@@ -111,11 +111,11 @@ def test_the_labels_that_a_system_chose_are_counted_beside_those_found(tiny_clas
 
 def test_drawn_items_are_the_same_for_all_in_order_and_not_the_first():
     items = [Example(str(index), (Turn("speaker", "x"),)) for index in range(200)]
-    found = [int(item.id) for item in drawn(items, 50)]
-    assert found == sorted(set(found)) == [int(item.id) for item in drawn(items, 50)]
+    found = [int(item.id) for item in draw_items(items, 50)]
+    assert found == sorted(set(found)) == [int(item.id) for item in draw_items(items, 50)]
     assert len(found) == 50
     assert max(found) > 150
-    assert drawn(items[:10], 50) == items[:10]
+    assert draw_items(items[:10], 50) == items[:10]
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 
 from listenwell import cli
 from listenwell.data.dialogue import Example, Turn
-from listenwell.decoding import Rerank
 from listenwell.evaluation.evaluate import Evaluation, write
-from listenwell.evaluation.rerank_ablation import choose, kept, known_terms, reranked, ways, weights_of
-from listenwell.evaluation.store import Evaluated, read
+from listenwell.evaluation.rerank_ablation import choose, known_terms, reranked, stored_candidates, ways, weights_of
+from listenwell.evaluation.store import StoredEvaluation, read
+from listenwell.systems.house.options import Rerank
 from listenwell.systems.reply import Candidate, Reply
 
 TEXTS = ["I am sorry to hear that.", "What happened next?", "You will find a better one soon."]
@@ -57,7 +57,7 @@ def test_an_evaluation_keeps_what_was_weighed_and_nothing_else(tmp_path):
         write(Evaluation("house", [], [item], [reply], {}), tmp_path / name)
         (record,) = map(json.loads, (tmp_path / name / "replies.jsonl").read_text().splitlines())
         assert ("candidates" in record) == (name == "weighed")
-    assert kept(read(str(tmp_path / "weighed"))) == [candidates()]
+    assert stored_candidates(read(str(tmp_path / "weighed"))) == [candidates()]
 
 
 def none(name, total):
@@ -112,7 +112,7 @@ def test_a_term_that_was_not_computed_cannot_be_weighed():
 
 def test_what_would_have_been_said_is_scored(folder):
     evaluated = read(str(folder))
-    assert known_terms(kept(evaluated)) == ("likelihood", "plan", "fresh")
+    assert known_terms(stored_candidates(evaluated)) == ("likelihood", "plan", "fresh")
     assert weights_of(evaluated) == Rerank(likelihood=1.0, plan=1.0)
     found = {one.name: one for one in reranked(evaluated, None, none)}
     assert found["all"].changed == 0.0
@@ -126,9 +126,9 @@ def test_what_would_have_been_said_is_scored(folder):
 
 
 def test_an_evaluation_without_candidates_says_which_have_them(tmp_path):
-    plain = Evaluated("trs", tmp_path, {}, ({"id": "1", "context": ["Hi"], "reply": "Hello"},))
+    plain = StoredEvaluation("trs", tmp_path, {}, ({"id": "1", "context": ["Hi"], "reply": "Hello"},))
     with pytest.raises(ValueError, match="has no candidates to choose among"):
-        kept(plain)
+        stored_candidates(plain)
 
 
 def test_the_command_prints_a_row_for_each_choice(folder, capsys):

@@ -48,7 +48,7 @@ def test_a_system_that_says_the_same_again_has_one_reply_to_each():
 
 
 def test_what_tells_nothing_is_refused():
-    with pytest.raises(ValueError, match="1 draws tell nothing"):
+    with pytest.raises(ValueError, match="1 draws do not show"):
         variety(Moody(), made_items(), quiet, draws=1)
     with pytest.raises(ValueError, match="nothing to reply to"):
         variety(Moody(), [], quiet)

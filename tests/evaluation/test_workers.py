@@ -13,15 +13,15 @@ import pytest
 
 from listenwell import checkpoint, cli
 from listenwell.checkpoint import Checkpoint
-from listenwell.data.dialogue import as_heard, examples
+from listenwell.data.dialogue import examples, without_annotations
 from listenwell.data.sources import shipped
 from listenwell.decoding import Decoding
 from listenwell.evaluation import evaluate as evaluating
 from listenwell.evaluation import workers
 from listenwell.evaluation.evaluate import Progress
-from listenwell.evaluation.partial import Kept
+from listenwell.evaluation.partial import PartialResults
 from listenwell.evaluation.workers import WorkerError, compute, load_like
-from listenwell.systems.bot import System
+from listenwell.systems.base import System
 
 SAMPLED = Decoding(method="sample", max_length=5)
 
@@ -63,7 +63,7 @@ def counting(counts: dict[str, int]) -> Progress:
 def test_two_workers_compute_what_one_process_does(run, items, tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "CHUNK", 4)
     system = load_like(str(run), SAMPLED, "")
-    kept, counts = Kept(tmp_path / "begun", "this"), {}
+    kept, counts = PartialResults(tmp_path / "begun", "this"), {}
     compute(system, partial(load_like, str(run), SAMPLED, ""), items, 2, kept, counting(counts))
     alone = [
         reply
@@ -71,7 +71,7 @@ def test_two_workers_compute_what_one_process_does(run, items, tmp_path, monkeyp
         for reply in system.replies([item.context for item in items[first : first + 4]], first=first)
     ]
     assert kept.replies == alone
-    expected, likelihoods = system.likelihoods([as_heard(item) for item in items]), kept.likelihoods()
+    expected, likelihoods = system.likelihoods([without_annotations(item) for item in items]), kept.likelihoods()
     assert all(np.array_equal(getattr(likelihoods, name), getattr(expected, name)) for name in ("nll", "tokens"))
     assert counts == {"replies": 14, "likelihoods": 14}
 
@@ -90,12 +90,12 @@ def test_the_command_writes_the_same_with_one_and_two_workers(run, tmp_path):
 def test_a_killed_worker_is_named_and_what_was_done_is_gone_on_with(run, items, tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "CHUNK", 4)
     system = load_like(str(run), SAMPLED, "")
-    kept = Kept(tmp_path / "begun", "this")
+    kept = PartialResults(tmp_path / "begun", "this")
     later = system.replies([item.context for item in items[8:12]], first=8)
     kept.add(later, 1.0, first=8)
     with pytest.raises(WorkerError, match="killed, or there is not enough memory for 2 systems"):
         compute(system, killed, items, 2, kept, silent)
-    again = Kept(tmp_path / "begun", "this")
+    again = PartialResults(tmp_path / "begun", "this")
     assert again.chunks[8] == (later, 1.0)
     left = [task.first for task in workers.tasks(system, items, again) if task.first is not None]
     assert left == [first for first in (0, 4, 8, 12) if first not in again.chunks]
@@ -121,20 +121,20 @@ def test_one_process_goes_on_from_what_several_did(run, items, tmp_path, monkeyp
     """Also where their chunks were smaller, as those of the house system are."""
     monkeypatch.setattr(evaluating, "CHUNK", 8)
     system = load_like(str(run), Decoding(method="greedy", max_length=5), "")
-    whole, _ = evaluating.written(system, items, lambda more: None, None)
-    kept = Kept(tmp_path / "begun", "this")
+    whole, _ = evaluating.generate_replies(system, items, lambda more: None, None)
+    kept = PartialResults(tmp_path / "begun", "this")
     kept.add(whole[8:12], 1.0, first=8)
-    replies, _ = evaluating.written(system, items, lambda more: None, kept)
+    replies, _ = evaluating.generate_replies(system, items, lambda more: None, kept)
     assert replies == kept.replies == whole
-    assert len(kept) == len(Kept(tmp_path / "begun", "this").replies) == len(items)
+    assert len(kept) == len(PartialResults(tmp_path / "begun", "this").replies) == len(items)
 
 
 def test_replies_after_a_gap_are_kept_and_not_counted_as_the_beginning(run, items, tmp_path):
     system = load_like(str(run), SAMPLED, "")
     replies = system.replies([item.context for item in items[:4]])
-    kept = Kept(tmp_path / "begun", "this")
+    kept = PartialResults(tmp_path / "begun", "this")
     kept.add(replies[2:], 1.0, first=2)
     assert (kept.replies, len(kept)) == ([], 2)
     kept.add(replies[:2], 1.5)
-    again = Kept(tmp_path / "begun", "this")
+    again = PartialResults(tmp_path / "begun", "this")
     assert (again.replies, again.seconds) == (replies, 2.5)

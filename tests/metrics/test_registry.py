@@ -13,7 +13,7 @@ import pytest
 from listenwell.data.dialogue import Example, Turn
 from listenwell.metrics import registry
 from listenwell.metrics.diversity import bland_chinese, entropy
-from listenwell.metrics.material import Material, Read
+from listenwell.metrics.material import ClassifierOutput, Material
 from listenwell.metrics.nist import nist
 from listenwell.metrics.overlap import bleu
 from listenwell.metrics.page import page
@@ -127,7 +127,7 @@ def test_sent_and_posi_by_hand():
     chances = [[0.2, 0.2, 0.6], [0.3, 0.6, 0.1]]
     assert sentiment(chances, by="x", resamples=0).value == pytest.approx((0.75 + 0.25) / 2)
     assert positive_share(chances, by="x", resamples=0).value == 50
-    read = Read({"by": "x"}, ("negative", "neutral", "positive"), {"replies": np.array(chances)})
+    read = ClassifierOutput({"by": "x"}, ("negative", "neutral", "positive"), {"replies": np.array(chances)})
     given = material(SAID[:2], GOLD[:2], **{"classifier polarity": lambda: read})
     assert [s.value for s in registry.run(registry.chosen(["sent", "posi"]), given).scores] == pytest.approx([0.5, 50])
 

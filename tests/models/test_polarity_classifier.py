@@ -146,12 +146,12 @@ def test_only_the_upper_layers_learn_and_only_labelled_turns_are_read(trained, t
 
 
 def test_gradients_stop_above_what_is_borrowed(recipe, tiny_classifier):
-    from listenwell.training.optimizers import Learners
+    from listenwell.training.optimizers import OptimizerSet
 
     made = tiny_classifier(labels="polarity", upper=1)
-    learners = Learners(made.model, recipe().stages[0].optimizers)
+    optimizer_set = OptimizerSet(made.model, recipe().stages[0].optimizers)
     made.model.train()
-    learners.let_learn("main")
+    optimizer_set.activate("main")
     assert not made.model.backbone.model.embeddings.training, "no dropout in what does not learn"
     assert made.model.backbone.model.encoder.layer[1].training
     seen = []

@@ -24,7 +24,7 @@ from listenwell.labels.taxonomy import LABELS, label_id
 from listenwell.models import build
 from listenwell.models.writer import PLAIN, Writer
 from listenwell.text import TextConfig, Tokenizer, backbone_tokenizer
-from listenwell.training.optimizers import learned
+from listenwell.training.optimizers import trained_parameters
 from listenwell.training.recipe import Optimizer, Stream
 from listenwell.training.recipe_files import load_recipe
 from listenwell.training.run import train
@@ -523,7 +523,7 @@ def test_sizes_that_make_no_sense_are_named(voice, pieces, choice, value):
 
 def test_only_the_adapters_and_the_emotions_layer_are_learned_and_kept(make, pieces, batch, tmp_path):
     model = make()
-    names = set(learned(model, Optimizer()))
+    names = set(trained_parameters(model, Optimizer()))
     assert names
     assert {name for name in names if "lora_" not in name} == {
         "emotion.attention",

@@ -22,7 +22,7 @@ from listenwell.models import build, current_model
 from listenwell.packing import MOST_BYTES
 from listenwell.text import TextConfig, backbone_tokenizer
 from listenwell.training import load_recipe, run
-from listenwell.training.optimizers import Learners, learned
+from listenwell.training.optimizers import OptimizerSet, trained_parameters
 
 JOINT = ("bert-joint", "bilstm-joint", "bilstm-attn-joint")
 SHAPES = {
@@ -382,7 +382,7 @@ def test_the_reply_teaches_how_to_feel_and_a_situation_nothing_else(model, batch
         return {name.split(".")[0] for name, parameter in model.named_parameters() if parameter.grad is not None}
 
     own = {"backbone", "emotion"} if model.backbone is not None else {"words", "speakers", "emotion"}
-    assert own <= learned(model.likelihood(batch, Moment())["reply"])
+    assert own <= trained_parameters(model.likelihood(batch, Moment())["reply"])
     alone = model.objective("situation", replace(batch, reply=None), Moment())
     assert set(alone) == {"situation", "situation-accuracy"}
     assert torch.allclose(alone["situation"].total, model.likelihood(batch, Moment())["emotion"].total)
@@ -581,12 +581,13 @@ def test_what_learns_of_a_row_is_small_enough_to_ship(recipes, name):
     lower = model.borrowed()
     kept = checkpoint.to_eight_bit({key: weight for key, weight in model.state_dict().items() if key not in lower})
     assert sum(weight.nbytes for weight in kept.values()) < MOST_BYTES
-    talk, listen = (learned(model, stage.optimizers["main"]) for stage in recipes[name].stages)
+    talk, listen = (trained_parameters(model, stage.optimizers["main"]) for stage in recipes[name].stages)
     everything = {key for key, _ in model.named_parameters()}
     assert set(listen) == everything - lower
     assert set(talk) == {key for key in everything if not key.startswith("backbone.")}
     rates = {
-        group["factor"] for group in Learners(model, recipes[name].stages[1].optimizers).optimizers["main"].param_groups
+        group["factor"]
+        for group in OptimizerSet(model, recipes[name].stages[1].optimizers).optimizers["main"].param_groups
     }
     assert rates == {1.0, 0.1, 0.09, 0.08, 0.07, 0.06, 0.05}, "gentler the nearer to the words"
 
@@ -596,7 +597,7 @@ def test_a_map_between_widths_learns_in_both_stages(recipes):
     choices = {**recipe.model, "width": 64}
     model = build(choices.pop("name"), choices, Vocabulary(30_522))
     for stage in recipe.stages:
-        assert "match.weight" in learned(model, stage.optimizers["main"])
+        assert "match.weight" in trained_parameters(model, stage.optimizers["main"])
 
 
 # EmoPrepend-1
@@ -662,7 +663,7 @@ def test_emo_prepend_may_hear_by_a_bilstm_too(make, batch):
         ]
     )
     slow = F.linear(felt, model.emotion.choice.weight, model.emotion.choice.bias).log_softmax(-1)
-    assert torch.allclose(model.hear_emotion(batch), slow, atol=1e-5)
+    assert torch.allclose(model.classify_emotion(batch), slow, atol=1e-5)
 
 
 # The tokens

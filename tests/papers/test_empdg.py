@@ -15,7 +15,7 @@ from listenwell.data.dialogue import Example, Turn, examples
 from listenwell.data.sources import jsonl
 from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.models import build
-from listenwell.models.empdg import JUDGES, LONGEST, Heard, soft_draw, to_the_left
+from listenwell.models.empdg import JUDGES, LONGEST, EmbeddedText, soft_draw, to_the_left
 from listenwell.systems.bot import Bot
 from listenwell.training import load_recipe, run, trainer
 from listenwell.training.display import read_journal
@@ -332,7 +332,7 @@ def test_judges_hear_the_word_drawn_and_the_gradient_as_if_it_were_soft(model, a
     torch.manual_seed(1)
     drawn = model.generator.draw(answered, model.understand(answered), 1)
     soft = torch.randn(int(drawn.mask.sum()), model.vocabulary.size).softmax(dim=1).requires_grad_()
-    plain, softly = model.judges.hear(drawn), model.judges.hear_softly(drawn, soft)
+    plain, softly = model.judges.embed(drawn), model.judges.embed_softly(drawn, soft)
     assert torch.allclose(plain.vectors, softly.vectors, atol=1e-6)
     weights = torch.randn_like(softly.vectors)
     (softly.vectors * weights).sum().backward()
@@ -344,7 +344,7 @@ def test_judges_hear_the_word_drawn_and_the_gradient_as_if_it_were_soft(model, a
 
 @torch.no_grad()
 def test_the_emotional_judge_hears_emotional_words_alone(model, answered):
-    heard = model.judges.hear(answered.reply)
+    heard = model.judges.embed(answered.reply)
     few = model.judges.only(heard, model.generator.emotional)
     ctx = model.vocabulary.ctx
     table = model.judges.table * 6**0.5
@@ -359,7 +359,7 @@ def test_the_emotional_judge_hears_emotional_words_alone(model, answered):
 @torch.no_grad()
 def test_a_verdict_is_the_mean_of_both_turns_read_together(model, answered):
     judge = model.judges.semantic
-    reply, following = model.judges.hear(answered.reply), model.judges.hear(answered.following)
+    reply, following = model.judges.embed(answered.reply), model.judges.embed(answered.following)
     verdicts = judge(reply, following)
     assert verdicts.shape == (5,)
     for row in range(5):
@@ -395,7 +395,9 @@ def verdicts_by_hand(model, batch, reply):
                     for side in sides
                 ]
             heard = [
-                Heard(torch.tensor([side]), torch.ones(1, len(side)) > 0, model.judges.table[side][None] * 6**0.5)
+                EmbeddedText(
+                    torch.tensor([side]), torch.ones(1, len(side)) > 0, model.judges.table[side][None] * 6**0.5
+                )
                 for side in sides
             ]
             found[judge].append(getattr(model.judges, judge)(*heard)[0])

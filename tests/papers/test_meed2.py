@@ -18,7 +18,7 @@ from listenwell.data.sources import jsonl
 from listenwell.decoding import Decoding, decode
 from listenwell.labels.taxonomy import INTENTS, LABEL_ID, LABELS
 from listenwell.models import build
-from listenwell.models.meed2 import likeliest
+from listenwell.models.label_sum import likeliest
 
 SEPARATED = EncodingConfig(separators=True)
 SHAPES = {
@@ -312,13 +312,15 @@ def test_a_temperature_makes_the_predictor_less_sure_of_the_same_labels(make, ba
 
 
 @torch.no_grad()
-def test_a_label_is_chosen_by_its_worth_and_its_doubt(make, batch):
+def test_a_label_is_chosen_by_its_scale_and_its_offset(make, batch):
     model = make()
-    model.worth.copy_(torch.rand(41, generator=torch.Generator().manual_seed(1)) * 2)
-    model.doubt.copy_(torch.rand(41, generator=torch.Generator().manual_seed(2)) * 0.05)
+    model.label_scale.copy_(torch.rand(41, generator=torch.Generator().manual_seed(1)) * 2)
+    model.label_offset.copy_(torch.rand(41, generator=torch.Generator().manual_seed(2)) * 0.05)
     state = model.understand(batch)
     for row, logs in enumerate(model.predict(batch)):
-        pays = [float(model.worth[label] * (logs[label].exp() - model.doubt[label])) for label in range(41)]
+        pays = [
+            float(model.label_scale[label] * (logs[label].exp() - model.label_offset[label])) for label in range(41)
+        ]
         assert int(state.fixed.label[row]) == max(range(41), key=pays.__getitem__)
         assert int(state.beliefs["label"][row].argmax()) == int(state.fixed.label[row])
     assert torch.equal(state.fixed.expected, model.predict(batch))
@@ -357,7 +359,7 @@ def test_the_score_sums_the_label_out(make, batch, mass, most):
 
 @torch.no_grad()
 def test_a_reply_without_a_label_weighs_in_the_score_as_it_did_in_training(make, batch):
-    model = make(untold=0.2)
+    model = make(unconditional_share=0.2)
     summed = make().score(batch)
     memory = model.remember(batch)
     shifted = batch.reply.shifted(model.vocabulary.start)
@@ -371,7 +373,7 @@ def test_a_reply_without_a_label_weighs_in_the_score_as_it_did_in_training(make,
 
 
 def test_a_share_of_the_replies_is_learned_without_a_label_but_none_is_validated_so(make, batch):
-    model = make(untold=0.5, dropout=0.0)
+    model = make(unconditional_share=0.5, dropout=0.0)
     seen = []
     model.teach = lambda reply, memory, label, teach=model.teach: seen.append(label) or teach(reply, memory, label)
     gold = model.gold(batch)
@@ -380,9 +382,9 @@ def test_a_share_of_the_replies_is_learned_without_a_label_but_none_is_validated
     for _ in range(20):
         model.likelihood(batch, Moment())
     labels = torch.stack(seen)
-    untold = labels == ABSENT
-    assert torch.equal(torch.where(untold, gold, labels), gold.expand_as(labels))
-    assert 0.3 < untold.float().mean().item() < 0.7
+    unlabelled = labels == ABSENT
+    assert torch.equal(torch.where(unlabelled, gold, labels), gold.expand_as(labels))
+    assert 0.3 < unlabelled.float().mean().item() < 0.7
     model.eval()
     model.likelihood(batch, Moment())
     assert torch.equal(seen[-1], gold)
@@ -507,7 +509,10 @@ def test_what_is_loaded_scores_bit_for_bit_as_what_was_saved(model, batch, token
             {"predictor_start": "generator", "predictor_layers": 3},
             "model meed2: predictor_layers is 3 and encoder_layers 4: alike if the predictor starts as the generator",
         ),
-        ({"untold": 1.0}, "model meed2: untold is 1.0, expected a share of at least 0 and under 1"),
+        (
+            {"unconditional_share": 1.0},
+            "model meed2: unconditional_share is 1.0, expected a share of at least 0 and under 1",
+        ),
         ({"score_mass": 0.0}, "model meed2: score_mass is 0.0, expected a share above 0 and at most 1"),
         ({"score_most": 42}, "model meed2: score_most is 42, expected 1 to 41 labels"),
         ({"heads": 7}, "model meed2: width 300 does not divide into 7 heads"),
@@ -522,3 +527,18 @@ def test_all_eight_intents_can_be_asked_for(make, batch):
     with torch.no_grad():
         found = {intent: make().understand(batch, Controls(label=intent)).fixed.label[0].item() for intent in INTENTS}
     assert sorted(found.values()) == list(range(32, 40))
+
+
+def test_a_checkpoint_with_the_names_of_earlier_versions_loads(make, tokenizer, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    model = make(unconditional_share=0.2)
+    model.label_scale.mul_(2)
+    checkpoint.save(Checkpoint("meed2", model, tokenizer, SEPARATED, Decoding()), tmp_path / "best")
+    file, config = tmp_path / "best" / "model.safetensors", tmp_path / "best" / "config.json"
+    old = {"label_scale": "worth", "label_offset": "doubt"}
+    save_file({old.get(name, name): weight for name, weight in load_file(file).items()}, file)
+    config.write_text(config.read_text().replace('"unconditional_share"', '"untold"'))
+    again = checkpoint.load(tmp_path / "best").model
+    assert again.config.unconditional_share == 0.2
+    assert torch.equal(again.label_scale, model.label_scale)

@@ -14,7 +14,7 @@ from listenwell.data.dialogue import Dialogue, Turn
 from listenwell.data.sources import jsonl
 from listenwell.decoding import Decoding
 from listenwell.models import MODELS, Entry, trs
-from listenwell.notices import CareWarning
+from listenwell.notices import SafetyWarning
 from listenwell.systems.bot import Bot
 from listenwell.systems.safety import SafetyWrapper
 from listenwell.systems.safety.status import warn_of_languages
@@ -76,7 +76,7 @@ def test_a_system_that_cannot_says_so_and_names_those_that_can(known, forward):
     assert forward.reply("hello", direction="forward") == forward.reply("hello")
 
 
-@pytest.mark.filterwarnings("ignore::listenwell.notices.CareWarning")
+@pytest.mark.filterwarnings("ignore::listenwell.notices.SafetyWarning")
 def test_care_hears_what_is_read_backwards_too(bot):
     cared = SafetyWrapper(bot)
     assert cared.reply(SAID, direction="backward") == bot.reply(SAID, direction="backward")
@@ -105,9 +105,9 @@ def test_generate_writes_backwards_from_lines_and_from_a_corpus(bot, tmp_path, m
         main(command)
 
 
-@pytest.mark.filterwarnings("ignore::listenwell.notices.CareWarning")
+@pytest.mark.filterwarnings("ignore::listenwell.notices.SafetyWarning")
 def test_care_says_where_a_system_speaks_a_language_that_it_does_not_know(forward):
     chinese = Bot(replace(forward.checkpoint, meta={"languages": ["zh", "de"]}))
     assert (forward.languages, SafetyWrapper(chinese).languages) == (("en",), ("zh", "de"))
-    with pytest.warns(CareWarning, match="crisis care knows en and zh, but a-system speaks fr"):
+    with pytest.warns(SafetyWarning, match="crisis care knows en and zh, but a-system speaks fr"):
         warn_of_languages("a-system", ["en", "fr"])

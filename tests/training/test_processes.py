@@ -207,14 +207,14 @@ def test_alone_nothing_is_summed_or_waited_for():
     assert alone.sum_terms(terms) is terms
     assert alone.any(True, False) == [True, False]
     assert alone.gather("a") == ["a"]
-    assert alone.of_main("a") == "a"
+    assert alone.from_main("a") == "a"
 
 
 def test_only_trouble_between_processes_is_called_the_loss_of_one(among):
     crowd = among(0, 2)
-    with pytest.raises(TrainingError, match="another of the 2 processes does not answer"), crowd._or_lost():
+    with pytest.raises(TrainingError, match="another of the 2 processes does not answer"), crowd._detect_lost_process():
         raise RuntimeError("[gloo/transport/tcp/pair.cc:538] Connection closed by peer [127.0.0.1]:4021")
-    with pytest.raises(RuntimeError, match="shapes") as found, crowd._or_lost():
+    with pytest.raises(RuntimeError, match="shapes") as found, crowd._detect_lost_process():
         raise RuntimeError("shapes cannot be multiplied")
     assert not isinstance(found.value, TrainingError)
 
@@ -223,7 +223,11 @@ def test_a_process_that_lost_another_says_so_before_its_launcher_ends_it(among):
     crowd = among(0, 2)
     before = signal.getsignal(signal.SIGTERM)
     try:
-        with pytest.raises(TrainingError, match="does not answer"), stop_on_signal(lambda: None), crowd._or_lost():
+        with (
+            pytest.raises(TrainingError, match="does not answer"),
+            stop_on_signal(lambda: None),
+            crowd._detect_lost_process(),
+        ):
             raise RuntimeError("Connection closed by peer")
         signal.raise_signal(signal.SIGTERM)
     finally:

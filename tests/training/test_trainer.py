@@ -15,7 +15,7 @@ from listenwell.data.sources import jsonl, shipped
 from listenwell.models.trs import Trs
 from listenwell.training import run, trainer
 from listenwell.training.display import read_journal
-from listenwell.training.optimizers import Learners
+from listenwell.training.optimizers import OptimizerSet
 from listenwell.training.recipe import Optimizer
 from listenwell.training.resume import read_run_state
 from listenwell.training.schedule import rate
@@ -107,7 +107,7 @@ def test_the_rate_of_every_update_is_the_schedules(tiny_recipe, tiny_stage, tmp_
     found = []
     spy(
         monkeypatch,
-        lambda self, *_: found.append((self.state.seen, self.learners.rates()["rate-main"])),
+        lambda self, *_: found.append((self.state.seen, self.optimizer_set.rates()["rate-main"])),
     )
     fit(tiny_recipe(stages=[tiny_stage(optimizers={"main": options})]), tmp_path / "run")
     assert len(found) > 10
@@ -117,7 +117,7 @@ def test_the_rate_of_every_update_is_the_schedules(tiny_recipe, tiny_stage, tmp_
 
 def test_only_matrices_decay(tiny_recipe, tiny_stage, tmp_path, monkeypatch):
     groups = []
-    spy(monkeypatch, lambda self, *_: groups.append(self.learners.optimizers["main"].param_groups))
+    spy(monkeypatch, lambda self, *_: groups.append(self.optimizer_set.optimizers["main"].param_groups))
     stage = tiny_stage(examples=8, optimizers={"main": {"decay": 0.3, "kind": "adamw"}})
     fit(tiny_recipe(stages=[stage]), tmp_path / "run")
     decays = {parameter.ndim: group["weight_decay"] for group in groups[0] for parameter in group["params"]}
@@ -165,37 +165,39 @@ def test_the_model_hears_of_every_epoch_before_it_begins(tiny_recipe, tiny_stage
 
 def test_what_a_model_sets_anew_learns_afresh(tiny_model):
     model = tiny_model()
-    learners = Learners(model, {"main": Optimizer()})
-    learners.let_learn("main")
+    optimizer_set = OptimizerSet(model, {"main": Optimizer()})
+    optimizer_set.activate("main")
     sum(parameter.sum() for parameter in model.parameters()).backward()
-    learners.step("main", 0, 0.0)
-    before = len(learners.optimizers["main"].state)
-    learners.forget(["emotion.*"])
-    assert len(learners.optimizers["main"].state) == before - 2
-    assert model.emotion.weight not in learners.optimizers["main"].state
+    optimizer_set.step("main", 0, 0.0)
+    before = len(optimizer_set.optimizers["main"].state)
+    optimizer_set.forget(["emotion.*"])
+    assert len(optimizer_set.optimizers["main"].state) == before - 2
+    assert model.emotion.weight not in optimizer_set.optimizers["main"].state
 
 
 def test_a_factor_scales_the_rate_of_the_parameters_it_names(tiny_model):
     model = tiny_model()
-    learners = Learners(model, {"main": Optimizer(rate=1e-2, warmup=1, schedule="constant", factors={"words.*": 0.1})})
-    learners.let_learn("main")
+    optimizer_set = OptimizerSet(
+        model, {"main": Optimizer(rate=1e-2, warmup=1, schedule="constant", factors={"words.*": 0.1})}
+    )
+    optimizer_set.activate("main")
     sum(parameter.sum() for parameter in model.parameters()).backward()
-    learners.step("main", 0, 0.0)
-    rates = {id(p): group["lr"] for group in learners.optimizers["main"].param_groups for p in group["params"]}
+    optimizer_set.step("main", 0, 0.0)
+    rates = {id(p): group["lr"] for group in optimizer_set.optimizers["main"].param_groups for p in group["params"]}
     assert rates[id(model.words.table)] == pytest.approx(1e-3)
     assert rates[id(model.emotion.weight)] == pytest.approx(1e-2)
     with pytest.raises(ConfigError, match="no parameter learned is named so"):
-        Learners(model, {"main": Optimizer(factors={"wrods.*": 0.1})})
+        OptimizerSet(model, {"main": Optimizer(factors={"wrods.*": 0.1})})
 
 
 def test_a_part_that_does_not_learn_does_as_in_use(tiny_model):
     model = tiny_model()
-    learners = Learners(model, {"decode": Optimizer(learns=["decoder.*"]), "all": Optimizer()})
-    learners.let_learn("decode")
+    optimizer_set = OptimizerSet(model, {"decode": Optimizer(learns=["decoder.*"]), "all": Optimizer()})
+    optimizer_set.activate("decode")
     assert model.decoder.training
     assert model.decoder.layers[0].dropout.training
     assert not model.encoder.layers[0].dropout.training
-    learners.let_learn("all")
+    optimizer_set.activate("all")
     assert model.encoder.layers[0].dropout.training
 
 
@@ -503,7 +505,9 @@ def test_a_folder_with_a_run_in_it_is_not_overwritten(tiny_recipe, tmp_path):
     fit(tiny_recipe(), folder)
     before = {path: path.read_bytes() for path in folder.rglob("*.safetensors")}
     for left in ("last", "previous", "best"):
-        with pytest.raises(ConfigError, match=rf"{folder} holds a run already: go on with --resume, or name another"):
+        with pytest.raises(
+            ConfigError, match=rf"{folder} already holds a run: continue it with --resume, or name another"
+        ):
             fit(tiny_recipe(seed=9), folder)
         assert {path: path.read_bytes() for path in before if path.exists()}.items() <= before.items()
         os.rename(folder / left, tmp_path / left)

@@ -34,46 +34,46 @@ Product = Callable[[Tensor], Tensor]
 """What a matrix makes of (…, in): (…, out)."""
 
 
-def single(weight: Tensor) -> Product:
+def fp32(weight: Tensor) -> Product:
     """In float32: as exact as transformers."""
     return lambda hidden: F.linear(hidden, weight)
 
 
-def half(weight: Tensor) -> Product:
+def fp16(weight: Tensor) -> Product:
     """Weights in float16, all else in float32: a token waits for the weights to be read, and this halves them.
 
     In float32 where torch has no such product for the processor.
     """
-    if not has_half():
-        return single(weight)
+    if not has_fp16():
+        return fp32(weight)
     packed = torch.ops.quantized.linear_prepack_fp16(weight, None)
     return lambda hidden: torch.ops.quantized.linear_dynamic_fp16(hidden, packed)
 
 
-def brain(weight: Tensor) -> Product:
+def bf16(weight: Tensor) -> Product:
     """Both in bfloat16, for processors that multiply it faster: many texts at once wait for the products.
 
     The choice of words stays in float32.
     """
-    short = weight.to(torch.bfloat16)
+    rounded = weight.to(torch.bfloat16)
 
     def product(hidden: Tensor) -> Tensor:
         rows = hidden.to(torch.bfloat16).flatten(0, -2)
-        found = F.linear(F.pad(rows, (0, 0, 0, spare_rows(len(rows)))), short)
-        return found[: len(rows)].float().unflatten(0, hidden.shape[:-1])
+        output = F.linear(F.pad(rows, (0, 0, 0, spare_rows(len(rows)))), rounded)
+        return output[: len(rows)].float().unflatten(0, hidden.shape[:-1])
 
     return product
 
 
-def as_half_if_exact(weight: Tensor) -> Tensor:
+def as_fp16_if_exact(weight: Tensor) -> Tensor:
     """In float16 where that loses nothing, as of weights that were stored so; else as it is."""
-    short = weight.half()
+    rounded = weight.half()
     # Some rows at a time: to compare all would take another copy of the table.
-    same = (torch.equal(few.float(), rows) for few, rows in zip(short.split(4096), weight.split(4096), strict=True))
-    return short if all(same) else weight
+    same = (torch.equal(few.float(), rows) for few, rows in zip(rounded.split(4096), weight.split(4096), strict=True))
+    return rounded if all(same) else weight
 
 
-def has_half() -> bool:
+def has_fp16() -> bool:
     """Whether torch has a product with float16 weights for this processor."""
     try:
         torch.ops.quantized.linear_prepack_fp16(torch.zeros(1, 1), None)
@@ -84,7 +84,7 @@ def has_half() -> bool:
 
 @dataclass
 class Cache:
-    """What a model remembers of the tokens it has read, one row a candidate."""
+    """What a model remembers of the tokens it has read, one row per candidate."""
 
     memory: Tensor
     """(layers, 2, batch, heads, room, width): keys and values."""
@@ -109,21 +109,21 @@ class Cache:
         return self.select(torch.arange(len(self.positions)).repeat_interleave(times))
 
 
-class LeanLlama:
+class LlamaEngine:
     """p(next token | tokens) of a Llama-like model, with its memory in the caller's hands."""
 
     def __init__(
         self,
         config: Mapping[str, Any],
         weights: Mapping[str, Tensor],
-        product: Callable[[Tensor], Product] = single,
+        product: Callable[[Tensor], Product] = fp32,
         words: int | None = None,
     ) -> None:
         """`words` is how many rows of the tables stand for a word, all if not given: others take no part.
 
         Every weight is asked for when its place is made, so that a mapping may read or compute it only then.
         """
-        refuse_others(config, weights)
+        check_supported(config, weights)
         self.product = product
         self.width: int = config["hidden_size"]
         self.layers: int = config["num_hidden_layers"]
@@ -135,26 +135,26 @@ class LeanLlama:
         table = weights["model.embed_tokens.weight"].detach()[:words].float()
         tied = config.get("tie_word_embeddings", False) or "lm_head.weight" not in weights
         # What words are chosen by is not rounded to eight bits: equals would stand where there are none.
-        self.out = (single if product is brain else product)(
+        self.out = (fp32 if product is bf16 else product)(
             table if tied else weights["lm_head.weight"].detach()[:words].float()
         )
         # Where the product has the table in float16, none need be kept in float32.
-        self.words = as_half_if_exact(table) if product is half and has_half() else table
+        self.words = as_fp16_if_exact(table) if product is fp16 and has_fp16() else table
         self.last_norm = weights["model.norm.weight"].detach().float()
         self.blocks = [self._block(index, weights) for index in range(self.layers)]
         self.turns = self._turns(config)
 
     @classmethod
-    def of(cls, model: Any, product: Callable[[Tensor], Product] = single) -> LeanLlama:
+    def of(cls, model: Any, product: Callable[[Tensor], Product] = fp32) -> LlamaEngine:
         """Of a LlamaForCausalLM; its adapters, if it had any, are merged into it."""
         return cls(model.config.to_dict(), model.state_dict(), product)
 
     @torch.inference_mode()
     def prefill(self, tokens: Tensor, mask: Tensor, room: int = ROOM) -> tuple[Cache, Tensor]:
         """Reads (batch, time); mask is False at padding, which may be on either side. With it, what comes next."""
-        cache, found = self.understand(tokens, mask, room)
+        cache, hidden = self.understand(tokens, mask, room)
         last = (mask * torch.arange(1, mask.shape[1] + 1)).argmax(dim=1)
-        cache.logits = self.out(found[torch.arange(len(found)), last])
+        cache.logits = self.out(hidden[torch.arange(len(hidden)), last])
         return cache, cache.logits
 
     @torch.inference_mode()
@@ -174,7 +174,7 @@ class LeanLlama:
 
     @torch.inference_mode()
     def step(self, tokens: Tensor, cache: Cache) -> Tensor:
-        """Reads one token a row (batch,) into the cache; the logits of what comes next."""
+        """Reads one token per row (batch,) into the cache; the logits of what comes next."""
         if cache.length == cache.mask.shape[1]:
             cache.memory = F.pad(cache.memory, (0, 0, 0, cache.length))
             cache.mask = F.pad(cache.mask, (0, cache.length))
@@ -201,17 +201,17 @@ class LeanLlama:
         if rows is None and len(prefix.positions) == 1:
             rows = torch.zeros(batch, dtype=torch.long)
         counted = mask if counted is None else counted & mask
-        found = torch.zeros(batch, time)
+        nll = torch.zeros(batch, time)
         if bool((first := counted[:, 0]).any()):
             logits = prefix.logits if rows is None else prefix.logits[rows]
-            found[first, 0] = -_log_p(logits[first], tokens[first, 0])
+            nll[first, 0] = -_log_p(logits[first], tokens[first, 0])
         if time > 1:
             hidden = self._read(tokens[:, :-1], mask[:, :-1], self.with_room(prefix, rows, time - 1))
             # Only what is counted goes through the vocabulary, some at a time: it is the widest product of all.
             later = counted[:, 1:]
             reached = zip(hidden[later].split(CHOSEN), tokens[:, 1:][later].split(CHOSEN), strict=True)
-            found[:, 1:][later] = torch.cat([-_log_p(self._choose(some), told) for some, told in reached])
-        return found.sum(dim=1)
+            nll[:, 1:][later] = torch.cat([-_log_p(self._choose(some), targets) for some, targets in reached])
+        return nll.sum(dim=1)
 
     def with_room(self, prefix: Cache, rows: Tensor | None, more: int) -> Cache:
         """Rows of a prefix, all if not given, with room for more, in a copy: what is read next stays out of it."""
@@ -244,8 +244,8 @@ class LeanLlama:
 
     def _turns(self, config: Mapping[str, Any]) -> Tensor:
         """(positions, 1, width / 2): how far each pair of numbers turns at each position."""
-        told = config.get("rope_parameters") or {}
-        base = told.get("rope_theta") or config.get("rope_theta") or 10_000.0
+        rope_config = config.get("rope_parameters") or {}
+        base = rope_config.get("rope_theta") or config.get("rope_theta") or 10_000.0
         speeds = base ** -(torch.arange(0, self.head_width, 2).float() / self.head_width)
         angles = torch.arange(self.longest).float()[:, None, None] * speeds
         return torch.polar(torch.ones_like(angles), angles)
@@ -265,10 +265,11 @@ class LeanLlama:
         seen = self._seen(cache, begin, end)
         turns, hidden = self.turns[real.pack(places)], F.embedding(real.pack(tokens), self.words).float()
         for (query, mix, gate, down), memory in zip(self.blocks, cache.memory, strict=True):
-            found = query(self._norm(hidden)).unflatten(-1, (-1, self.head_width))
-            asked, values = found.split([self.heads + self.memories, self.memories], dim=-2)
-            turned = torch.view_as_real(torch.view_as_complex(asked.unflatten(-1, (-1, 2))) * turns).flatten(-2)
-            queries, keys = real.spread(turned).split([self.heads, self.memories], dim=2)
+            projected = query(self._norm(hidden)).unflatten(-1, (-1, self.head_width))
+            query_keys, values = projected.split([self.heads + self.memories, self.memories], dim=-2)
+            pairs = torch.view_as_complex(query_keys.unflatten(-1, (-1, 2)))
+            rotated = torch.view_as_real(pairs * turns).flatten(-2)
+            queries, keys = real.spread(rotated).split([self.heads, self.memories], dim=2)
             memory[0, :, :, begin:end] = keys.transpose(1, 2)
             memory[1, :, :, begin:end] = real.spread(values).transpose(1, 2)
             hidden = hidden + mix(real.pack(self._attend(queries, memory[:, :, :, :end], seen)))
@@ -314,15 +315,15 @@ def _log_p(logits: Tensor, tokens: Tensor) -> Tensor:
     return logits.gather(-1, tokens[..., None])[..., 0] - logits.logsumexp(dim=-1)
 
 
-def refuse_others(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
-    """Raises where the model is not the one computed here: another family, biases, stretched positions, adapters."""
+def check_supported(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
+    """Raises where the model is of another kind: another family, biases, stretched positions, adapters."""
     family = config.get("model_type")
     if family != "llama":
-        raise ValueError(f"the lean engine runs models of the llama family, not {family}")
+        raise ValueError(f"the Llama engine runs models of the llama family, not {family}")
     if (act := config.get("hidden_act", "silu")) != "silu":
-        raise ValueError(f"the lean engine computes silu, not {act}")
-    told = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    if (rope := told.get("rope_type", "default")) != "default":
-        raise ValueError(f"the lean engine turns positions the default way, not by {rope}")
+        raise ValueError(f"the Llama engine computes silu, not {act}")
+    rope_config = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    if (rope := rope_config.get("rope_type", "default")) != "default":
+        raise ValueError(f"the Llama engine turns positions the default way, not by {rope}")
     if others := [name for name in weights if not KNOWN.fullmatch(name)]:
-        raise ValueError(f"the lean engine has no place for {others[0]} (adapters must be merged first)")
+        raise ValueError(f"the Llama engine has no place for {others[0]} (adapters must be merged first)")

@@ -1,9 +1,10 @@
 """A few numbers of a trained checkpoint, fitted on validation data: how sure a classifier may be, how MEED2 chooses.
 
-A classifier has one temperature a head (Guo et al., 2017): dividing all logits by one number changes no label, only the
-confidence in it. MEED2's predictor has one too, and `worth` and `doubt` of each label, by which that of its reply is
-chosen. The numbers are kept in the checkpoint, not learned in a stage: training needs no second look at validation
-data, and a checkpoint that is labelled with, shipped or put into another system is calibrated wherever it goes.
+A classifier has one temperature per head (Guo et al., 2017): dividing all logits by one number changes no label, only
+the confidence in it. MEED2's predictor has one too, and `label_scale` and `label_offset`, by which it chooses the label
+of its reply. The numbers are kept in the checkpoint, not learned in a stage: training needs no second look at
+validation data, and a checkpoint that is labelled with, shipped or put into another system is calibrated wherever it
+goes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from listenwell.classifiers.label_cache import (
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.listener import ListenerClassifier
 from listenwell.data.batching import collate, encode, ordered_batches
-from listenwell.data.dialogue import Example, Turn, as_heard
+from listenwell.data.dialogue import Example, Turn, without_annotations
 from listenwell.labels.taxonomy import EMOTION_ID, LABEL_ID
 from listenwell.layers.head import Head
 from listenwell.metrics.emotion import ABSENT
@@ -169,16 +170,16 @@ def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | 
             raise ValueError("there is nothing to calibrate by: no reply has one of the 41 labels")
         items = label_all(items, labeller)
     gold = np.array([gold_label(item) for item in items])
-    heard = [as_heard(item) for item in items] if labeller is None else label_contexts(items, labeller)
+    heard = [without_annotations(item) for item in items] if labeller is None else label_contexts(items, labeller)
     if model.predictor is not None:
         model.predictor.temperature.fill_(1.0)
     raw, known = _expected(made, heard, begin).double().numpy(), gold != ABSENT
     sure = _compared(raw[known], gold[known], fit_temperature(raw[known], gold[known]))
     model.predictor.temperature.fill_(sure.temperature)
     expected = torch.from_numpy(tempered(raw, sure.temperature))
-    worth, doubt = fit_choice(expected.exp().numpy())
-    model.worth.copy_(torch.from_numpy(worth))
-    model.doubt.copy_(torch.from_numpy(doubt))
+    scale, offset = fit_choice(expected.exp().numpy())
+    model.label_scale.copy_(torch.from_numpy(scale))
+    model.label_offset.copy_(torch.from_numpy(offset))
     ways = [F.one_hot(chosen, len(LABEL_ID)).numpy() for chosen in (expected.argmax(dim=-1), model.choose(expected))]
     f1 = [metrics.weighted_f1(way, gold, resamples=0).value for way in ways]
     accuracy = [metrics.accuracy_at(way, gold, resamples=0).value for way in ways]
@@ -199,8 +200,8 @@ def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | 
 
 
 def fit_choice(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`worth` and `doubt` (classes,): choosing argmax worth · (p − doubt) gives the best weighted F1 to be expected of
-    items with these chances (items, classes).
+    """`scale` and `offset` (classes,): choosing argmax scale · (p − offset) gives the best weighted F1 to be expected
+    of items with these chances (items, classes).
 
     With π a class's share of what is right, q its share of what is chosen and h the share in which both are so, its F1
     is 2h / (π + q), and their sum, weighted by π, is to be high. One more choice adds its chance p to h and 1 to q,
@@ -210,19 +211,19 @@ def fit_choice(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     share = chances.mean(axis=0)
     taken, hits = np.zeros_like(share), np.zeros_like(share)
-    worth, doubt = np.ones_like(share), np.zeros_like(share)
-    best, found = -1.0, (worth, doubt)
+    scale, offset = np.ones_like(share), np.zeros_like(share)
+    best, found = -1.0, (scale, offset)
     rows = np.arange(len(chances))
     for number in range(ROUNDS):
-        chosen = (worth * (chances - doubt)).argmax(axis=1)
+        chosen = (scale * (chances - offset)).argmax(axis=1)
         mine = np.bincount(chosen, minlength=len(share)) / len(rows)
         right = np.bincount(chosen, weights=chances[rows, chosen], minlength=len(share)) / len(rows)
         reached = float((share * 2 * right / (share + mine)).sum())
         if reached > best:
-            best, found = reached, (worth, doubt)
+            best, found = reached, (scale, offset)
         step = 2 / (number + 2)
         taken, hits = taken + step * (mine - taken), hits + step * (right - hits)
-        worth, doubt = 2 * share / (share + taken), hits / (share + taken)
+        scale, offset = 2 * share / (share + taken), hits / (share + taken)
     return found
 
 

@@ -33,7 +33,7 @@ class Labeller(HasCheckpoint):
     """A classifier with its tokenizer: which of its labels a text has."""
 
     def __init__(self, made: Checkpoint, labels: str | LabelSet = EMOTION_INTENT) -> None:
-        if not hasattr(made.model, "label_log_probs"):
+        if not made.model.labels_texts:
             raise ValueError(f"{made.name} labels no texts; {DEFAULT} does")
         own, wanted = made.model.label_set, label_set(labels)
         if own.labels != wanted.labels:

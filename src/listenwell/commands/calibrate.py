@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from listenwell.classifiers.calibration import Calibration, Choice
 
-Shown = tuple[tuple[str, str, str], list[tuple[str, str, str]]]
+TableData = tuple[tuple[str, str, str], list[tuple[str, str, str]]]
 """The heads of a table, and its rows."""
 
 
@@ -15,7 +15,7 @@ def calibrate(
 ) -> None:
     """Fit a classifier's temperature on validation data, so that its confidence is the share of what it gets right.
 
-    No label changes, only how sure the classifier is of it. The checkpoint is written anew with the temperature in it.
+    No label changes, only its confidence. The checkpoint is rewritten with the temperature in it.
     A listener (house-listener) has one for the emotion of a dialogue and one for the label of the reply; house has one
     for the emotion that its writer hears.
 
@@ -27,7 +27,7 @@ def calibrate(
         system: The folder of a run or checkpoint.
         data: A source by name (`listenwell data`) or a .jsonl file; what the system was trained on if not given.
         split: Which split: one that it was not trained on.
-        path: Where the source lies, if not in LISTENWELL_DATA.
+        path: Path of the source, if it is not in LISTENWELL_DATA.
         json: Print JSON instead of a table.
     """
     import json as encoder
@@ -38,7 +38,6 @@ def calibrate(
     from listenwell import checkpoint
     from listenwell.classifiers.calibration import Choice, calibrate_choice, calibrate_listener
     from listenwell.classifiers.calibration import calibrate as fit
-    from listenwell.classifiers.listener import listens
     from listenwell.commands.display import table, tracked
     from listenwell.data import sources
     from listenwell.data.dialogue import examples
@@ -50,56 +49,58 @@ def calibrate(
         raise ValueError(f"{system}: no such folder; a run's own checkpoint is calibrated, before it is packed")
     place = find(system)
     if (place / "training.json").is_file():
-        raise ValueError(f"{place} is what a run goes on from; give the folder of the run, whose best is calibrated")
+        raise ValueError(
+            f"{place} is the state a run resumes from; give the folder of the run, whose best checkpoint is calibrated"
+        )
     check_parent(place, "copy the run to a place where it can be changed")
-    made = checkpoint.load(place)
-    trained_on = made.meta.get("data", {})
+    ckpt = checkpoint.load(place)
+    trained_on = ckpt.meta.get("data", {})
     chosen = data or trained_on.get("source")
     if chosen is None:
-        raise ValueError(f"{place} does not tell what it was trained on; name the data with --data")
+        raise ValueError(f"{place} does not say what it was trained on; name the data with --data")
     options = {"part": trained_on["part"]} if data is None and "part" in trained_on else {}
-    dialogues = sources.read(chosen, path, split, labels=made.model.label_set, **options)
+    dialogues = sources.read(chosen, path, split, labels=ckpt.model.label_set, **options)
     fitted: dict[str, Any] = {}
     with tracked() as progress:
-        if listens(made) or hasattr(made.model, "choose") or hasattr(made.model, "feel"):
-            items = [item for dialogue in dialogues for item in examples(dialogue)]
-            if listens(made):
-                fitted |= calibrate_listener(made, items, progress("reading", len(items)))
-            elif hasattr(made.model, "feel"):
-                fitted |= calibrate_writer(made, items, progress("reading", len(items)))
-            else:
-                fitted[""] = calibrate_choice(made, items, progress)
-        else:
+        if ckpt.model.calibration in ("", "text"):  # where there is nothing to fit, that is said
             turns = [turn for dialogue in dialogues for turn in dialogue.turns]
-            fitted[""] = fit(made, turns, progress("reading", len(turns)))
-    made.meta["calibration"] |= {"data": chosen, **options, "split": split}
-    checkpoint.save(made, place)
+            fitted[""] = fit(ckpt, turns, progress("reading", len(turns)))
+        else:
+            items = [item for dialogue in dialogues for item in examples(dialogue)]
+            if ckpt.model.calibration == "dialogue":
+                fitted |= calibrate_listener(ckpt, items, progress("reading", len(items)))
+            elif ckpt.model.calibration == "emotion":
+                fitted |= calibrate_writer(ckpt, items, progress("reading", len(items)))
+            else:
+                fitted[""] = calibrate_choice(ckpt, items, progress)
+    ckpt.meta["calibration"] |= {"data": chosen, **options, "split": split}
+    checkpoint.save(ckpt, place)
     if json:
-        told = {name: asdict(one) for name, one in fitted.items()}
-        print(encoder.dumps(told.get("", told)))
+        report = {name: asdict(one) for name, one in fitted.items()}
+        print(encoder.dumps(report.get("", report)))
         return
     console = Console()
-    for name, found in fitted.items():
-        title = f"{system} on {chosen}, {split}{name and f', {name}'}: {found.items:,} items"
-        columns, rows = _choice(found) if isinstance(found, Choice) else _temperature(found)
+    for name, calibration in fitted.items():
+        title = f"{system} on {chosen}, {split}{name and f', {name}'}: {calibration.items:,} items"
+        columns, rows = _choice(calibration) if isinstance(calibration, Choice) else _temperature(calibration)
         console.print(table(title, columns, rows, right=columns[1:]))
     console.print(f"written to {place}", highlight=False)
 
 
-def _temperature(found: Calibration) -> Shown:
+def _temperature(calibration: Calibration) -> TableData:
     rows = [
-        ("temperature", "1", f"{found.temperature:.3f}"),
-        ("calibration error (ECE)", f"{found.ece_before:.2f} %", f"{found.ece_after:.2f} %"),
-        ("negative log-likelihood", f"{found.nll_before:.4f}", f"{found.nll_after:.4f}"),
+        ("temperature", "1", f"{calibration.temperature:.3f}"),
+        ("calibration error (ECE)", f"{calibration.ece_before:.2f} %", f"{calibration.ece_after:.2f} %"),
+        ("negative log-likelihood", f"{calibration.nll_before:.4f}", f"{calibration.nll_after:.4f}"),
     ]
     return ("", "before", "after"), rows
 
 
-def _choice(found: Choice) -> Shown:
+def _choice(choice: Choice) -> TableData:
     rows = [
-        ("weighted F1", f"{found.f1_before:.2f} %", f"{found.f1_after:.2f} %"),
-        ("accuracy", f"{found.accuracy_before:.2f} %", f"{found.accuracy_after:.2f} %"),
-        ("temperature of the predictor", "1", f"{found.temperature:.3f}"),
-        ("negative log-likelihood", f"{found.nll_before:.4f}", f"{found.nll_after:.4f}"),
+        ("weighted F1", f"{choice.f1_before:.2f} %", f"{choice.f1_after:.2f} %"),
+        ("accuracy", f"{choice.accuracy_before:.2f} %", f"{choice.accuracy_after:.2f} %"),
+        ("temperature of the predictor", "1", f"{choice.temperature:.3f}"),
+        ("negative log-likelihood", f"{choice.nll_before:.4f}", f"{choice.nll_after:.4f}"),
     ]
-    return (f"against the labels of {found.labels}", "the likeliest", "chosen"), rows
+    return (f"against the labels of {choice.labels}", "the likeliest", "chosen"), rows

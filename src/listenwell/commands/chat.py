@@ -4,7 +4,7 @@ import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
-from listenwell.decoding import Decoding
+from listenwell.systems.house.options import HouseDecoding
 
 if TYPE_CHECKING:
     from listenwell.commands.chat_session import Session
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def chat(
     model: str | None = None,
     mode: Literal["rerank", "stream"] = "rerank",
-    decoding: Decoding | None = None,
+    decoding: HouseDecoding | None = None,
     intent: str | None = None,
     positivity: float | None = None,
     situation: str | None = None,
@@ -23,7 +23,7 @@ def chat(
 ) -> None:
     """Talk with a system in the terminal.
 
-    It is a program that was trained on conversations between people; it can be wrong, and it is no therapist.
+    It is a program that was trained on conversations between people; it can be wrong, and it is not a therapist.
     Signs of a crisis are answered by fixed words with places to turn to; SAFETY.md says how to name your own.
 
     In the conversation, /why explains the last reply, /retry asks for another one, /intent and /model change how it
@@ -43,7 +43,7 @@ def chat(
             chooses if not given.
         positivity: How far replies lean towards lifting the mood, from 0 to 1, of a system that plans; its own way if
             not given.
-        situation: What happened, told beforehand; it is heard as the first words that you say.
+        situation: What happened, said in advance; it is read as your first words.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
     """
@@ -66,7 +66,7 @@ def chat(
 
     console = Console(highlight=False)
     interactive = sys.stdin.isatty()
-    _warn_of_weaker_care(console if interactive else Console(stderr=True, highlight=False))
+    _warn_of_weaker_safety(console if interactive else Console(stderr=True, highlight=False))
     with console.status("loading …", spinner="line") if interactive and console.is_terminal else nullcontext():
         system = wake(first)
     # In a pipe nobody sees what was heard: no labeller is loaded for it.
@@ -78,14 +78,14 @@ def chat(
         _answer_lines(conversation)
 
 
-def _warn_of_weaker_care(console: Any) -> None:
+def _warn_of_weaker_safety(console: Any) -> None:
     """Where whoever talks sees it: in the conversation, or beside the piped replies."""
-    from listenwell.notices import CareWarning, already_said
+    from listenwell.notices import SafetyWarning, mark_as_shown
     from listenwell.systems.safety.status import classifier_status
 
     status = classifier_status()
     if not status.active:
-        already_said(status.warning, CareWarning)
+        mark_as_shown(status.warning, SafetyWarning)
         console.print(f"warning: {status.warning}", markup=False, style="yellow", soft_wrap=True)
 
 
@@ -104,7 +104,7 @@ def _answer_lines(conversation: Conversation) -> None:
 def _talk(session: Session) -> None:
     from rich.markup import escape
 
-    from listenwell.commands.chat_session import Leave
+    from listenwell.commands.chat_session import LeaveChat
     from listenwell.commands.history import History, history_file
     from listenwell.commands.prompt import Prompt
     from listenwell.commands.slash_commands import COMMANDS
@@ -122,7 +122,7 @@ def _talk(session: Session) -> None:
                     console.print()
             except KeyboardInterrupt:
                 session.note("Ctrl-D to leave\n")
-            except (EOFError, Leave):
+            except (EOFError, LeaveChat):
                 console.print("Take care.")
                 return
 

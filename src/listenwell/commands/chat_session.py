@@ -17,7 +17,7 @@ PROBLEMS = (ValueError, OSError, RuntimeError, ImportError)
 """What goes wrong with a system or a file: shown, and the conversation goes on."""
 
 
-class Leave(Exception):  # noqa: N818 - not an error
+class LeaveChat(Exception):  # noqa: N818 - not an error
     """The person wants to leave."""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from listenwell.evaluation.compare import Column, Comparison, Shown
+    from listenwell.evaluation.compare import Column, Comparison, TableCell
 
 
 def compare(
@@ -48,7 +48,7 @@ def compare(
     from listenwell.commands.display import tracked
     from listenwell.commands.numbers import at_least
     from listenwell.commands.terminal import shows_all
-    from listenwell.evaluation.compare import compare as put_together
+    from listenwell.evaluation.compare import compare as build_comparison
     from listenwell.evaluation.html_report import page
     from listenwell.evaluation.markdown import markdown
     from listenwell.evaluation.store import read_all
@@ -61,16 +61,18 @@ def compare(
     if baseline in runs:
         baseline = systems[runs.index(baseline)].name
     with tracked() as progress:
-        found = put_together(systems, papers=published or (), baseline=baseline, scores=scores or (), progress=progress)
+        comparison = build_comparison(
+            systems, papers=published or (), baseline=baseline, scores=scores or (), progress=progress
+        )
     forms = {
-        "markdown": lambda: markdown(found),
-        "html": lambda: page(found, samples),
-        "json": lambda: json.dumps(found.to_json(), indent=1, ensure_ascii=False) + "\n",
+        "markdown": lambda: markdown(comparison),
+        "html": lambda: page(comparison, samples),
+        "json": lambda: json.dumps(comparison.to_json(), indent=1, ensure_ascii=False) + "\n",
     }
     if format == "text":
-        print_text(found, Console(width=None if Console().is_terminal else 160))
+        print_text(comparison, Console(width=None if Console().is_terminal else 160))
     elif format == "json":
-        print(json.dumps(found.to_json(), indent=1, ensure_ascii=not shows_all()))
+        print(json.dumps(comparison.to_json(), indent=1, ensure_ascii=not shows_all()))
     else:
         sys.stdout.write(forms[format]())
     if out is not None:
@@ -84,22 +86,26 @@ def compare(
         print(f"written to {out}: {', '.join(names.values())}", file=sys.stderr)
 
 
-def print_text(found: Comparison, console: Console) -> None:
+def print_text(comparison: Comparison, console: Console) -> None:
     """As many tables side by side as the columns need: a terminal is narrow, and a row must stay a row."""
     from listenwell.evaluation.published import NOTES
 
-    console.print(found.title, style="bold", markup=False, highlight=False)
-    for columns in _fitting(found, console.width):
-        console.print(_scores(found, columns))
-    lines = [found.legend, *(f"[{n}] {NOTES[key]}" for n, key in enumerate(found.footnotes, 1)), *found.remarks]
+    console.print(comparison.title, style="bold", markup=False, highlight=False)
+    for columns in _fitting(comparison, console.width):
+        console.print(_scores(comparison, columns))
+    lines = [
+        comparison.legend,
+        *(f"[{n}] {NOTES[key]}" for n, key in enumerate(comparison.footnotes, 1)),
+        *comparison.remarks,
+    ]
     for line in lines:
         console.print(line, markup=False, highlight=False)
-    if found.tests:
-        console.print(f"\nAgainst {found.baseline}", style="bold", markup=False, highlight=False)
-        console.print(_tests(found))
+    if comparison.tests:
+        console.print(f"\nAgainst {comparison.baseline}", style="bold", markup=False, highlight=False)
+        console.print(_tests(comparison))
 
 
-def _scores(found: Comparison, columns: Sequence[Column]) -> Any:
+def _scores(comparison: Comparison, columns: Sequence[Column]) -> Any:
     from itertools import groupby
 
     from rich.text import Text
@@ -107,19 +113,19 @@ def _scores(found: Comparison, columns: Sequence[Column]) -> Any:
     from listenwell.commands.display import table
 
     heads = [str(column) for column in columns]
-    made = table("", ["system", *heads], (), right=heads)
-    for one in found.systems:
-        made.add_row(Text(one.name), *(_cell(found.cell(one, column)) for column in columns))
-    shown = [(row, [found.published_cell(row, column) for column in columns]) for row in found.published]
+    grid = table("", ["system", *heads], (), right=heads)
+    for one in comparison.systems:
+        grid.add_row(Text(one.name), *(_cell(comparison.cell(one, column)) for column in columns))
+    shown = [(row, [comparison.published_cell(row, column) for column in columns]) for row in comparison.published]
     for where, rows in groupby((pair for pair in shown if any(pair[1])), key=lambda pair: pair[0].where):
-        made.add_section()
-        made.add_row(Text(f"published: {where}", style="dim italic"))
+        grid.add_section()
+        grid.add_row(Text(f"published: {where}", style="dim italic"))
         for row, cells in rows:
-            made.add_row(Text(f"  {row.system}", style="italic"), *map(_cell, cells))
-    return made
+            grid.add_row(Text(f"  {row.system}", style="italic"), *map(_cell, cells))
+    return grid
 
 
-def _cell(shown: Shown | None) -> Any:
+def _cell(shown: TableCell | None) -> Any:
     from rich.text import Text
 
     from listenwell.evaluation.compare import ABSENT, MARKS
@@ -135,14 +141,14 @@ def _cell(shown: Shown | None) -> Any:
     return text
 
 
-def _fitting(found: Comparison, width: int) -> Iterator[list[Column]]:
+def _fitting(comparison: Comparison, width: int) -> Iterator[list[Column]]:
     """The columns, cut into runs that fit the width beside the systems' names."""
-    names = [one.name for one in found.systems]
-    names += [line for row in found.published for line in (f"  {row.system}", f"published: {row.where}")]
+    names = [one.name for one in comparison.systems]
+    names += [line for row in comparison.published for line in (f"  {row.system}", f"published: {row.where}")]
     taken = first = max(map(len, names)) + 4
     chosen: list[Column] = []
-    for column in found.columns:
-        cells = [found.cell(one, column) for one in found.systems]
+    for column in comparison.columns:
+        cells = [comparison.cell(one, column) for one in comparison.systems]
         needed = max([len(str(column)), *(max(len(c.value) + 2, len(c.interval)) for c in cells if c)]) + 4
         if chosen and taken + needed > width:
             yield chosen
@@ -153,13 +159,13 @@ def _fitting(found: Comparison, width: int) -> Iterator[list[Column]]:
         yield chosen
 
 
-def _tests(found: Comparison) -> Any:
+def _tests(comparison: Comparison) -> Any:
     from rich.text import Text
 
     from listenwell.commands.display import table
     from listenwell.evaluation.compare import TESTED
 
-    made = table("", TESTED, (), right=TESTED[2:])
-    for row in found.tested_rows():
-        made.add_row(*map(Text, row))
-    return made
+    grid = table("", TESTED, (), right=TESTED[2:])
+    for row in comparison.tested_rows():
+        grid.add_row(*map(Text, row))
+    return grid

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from listenwell.decoding import Decoding
+from listenwell.systems.house.options import HouseDecoding
 
 
 def control(
@@ -14,20 +14,20 @@ def control(
     limit: int = 200,
     labeller: str | None = None,
     out: Path | None = None,
-    decoding: Decoding | None = None,
+    decoding: HouseDecoding | None = None,
     resamples: int = 1000,
     json: bool = False,
 ) -> None:
-    """Measure whether a system replies with the intent that it is asked for.
+    """Measure whether a system replies with the requested intent.
 
     Each context is answered once for each of the eight intents. A score is the share of replies in which the
-    classifier finds the intent that was asked for; the first two are the mean of all intents and the least.
+    classifier finds the requested intent; the first two are the mean of all intents and the lowest.
 
     Args:
         system: A trained system by name (`listenwell models`), or the folder of a run.
         data: A source by name (`listenwell data`) or a .jsonl file.
         split: Which split.
-        path: Where the source lies, if not in LISTENWELL_DATA.
+        path: Path of the source, if it is not in LISTENWELL_DATA.
         limit: How many contexts, taken evenly from the split; 0 for all.
         labeller: The classifier that recognises intents, by name or folder; the system's own if not given.
         out: Folder for scores.json and replies.jsonl; evaluation/control within a run's folder if that is the system.
@@ -49,9 +49,7 @@ def control(
         check_takes_intent(bot)  # before a classifier is asked for that would not help
         recogniser = bot.labeller if labeller is None else load_labeller(checkpoint.load(find(labeller)))
         if recogniser is None:
-            raise ValueError(
-                f"{system} has no classifier of its own that could recognise an intent; name one: --labeller"
-            )
+            raise ValueError(f"{system} has no classifier that recognises intents; name one with --labeller")
         return controlled(bot, items, recogniser, progress, resamples=resamples)
 
     study("control", measure, system, data, split, path, limit, out, decoding, json)

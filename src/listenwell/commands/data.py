@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from listenwell.data.sources.statistics import Statistics
 
-VERBS = ("list", "stats", "convert", "check", "label", "select", "clean")
+VERBS = ("list", "stats", "convert", "check", "label", "select", "clean", "unpaired")
 NO_REPLY = "no reply in it (a single turn)"
 
 
@@ -22,6 +22,7 @@ def data(
     using: str = "emotion-intent",
     overwrite: bool = False,
     most_emotional: int | None = None,
+    threshold: list[str] | None = None,
     json: bool = False,
 ) -> None:
     """List the corpora; describe, convert, check, label, clean or select from one.
@@ -33,19 +34,24 @@ def data(
     its split; those of a single turn, in which there is no reply, are left out. `data clean SOURCE --out FILE.jsonl`
     cleans talk from social media: names, links, hashtags, kaomoji, emoticons, repeats, adverts, duplicates.
 
+    `data unpaired --out FILE.jsonl --threshold 0.6` takes from open-domain talk the utterances whose emotion a trained
+    classifier is sure of, as contexts or responses without a partner: what dual-emp learns from beside pairs.
+
     Args:
-        verb: list, stats, convert, check, label, select or clean; a source's name alone means stats.
-        source: A source by name or a .jsonl file.
+        verb: list, stats, convert, check, label, select, clean or unpaired; a source's name alone means stats.
+        source: A source by name or a .jsonl file, several with + between; unpaired has a choice of its own.
         split: Only this split; all if not given.
-        path: Where it lies, if not in LISTENWELL_DATA.
+        path: Its path, if it is not in LISTENWELL_DATA.
         part: Only this part, of a source that has parts, such as edos's mturk.
-        out: For convert, label, select and clean: the file to write; .gz is compressed.
+        out: For convert, label, select, clean and unpaired: the file to write; .gz is compressed.
         plot: For stats: also draw the labels into this picture (PNG, PDF or SVG): the share of each where they are of
             the 41, else how often each is given.
         clean: Leave out junk turns and duplicates.
-        using: For label and select: a trained classifier by name (`listenwell models`), or the folder of a run.
+        using: For label, select and unpaired: a trained classifier by name (`listenwell models`), or a run's folder.
         overwrite: For label: give also those turns a label that have one by a person.
         most_emotional: For select: how many dialogues to keep, by the mean over their turns of p(any emotion).
+        threshold: For unpaired: the least probability among the 32 emotions, 0.6 if not given. Several, each with a
+            flag of its own, write a file each in one go: --out 'unpaired-{threshold}.jsonl'.
         json: Print JSON instead of tables.
     """
     from listenwell.commands.numbers import at_least
@@ -58,9 +64,13 @@ def data(
         raise ValueError(unknown_name("verb", verb, VERBS))
     if verb == "list":
         return _list()
+    options = {**({"part": part} if part else {}), **({"clean": True} if clean else {})}
+    if verb == "unpaired":
+        from listenwell.commands.unpaired_data import unpaired_data
+
+        return unpaired_data(source, split, path, out, options, using, threshold, json)
     if source is None:
         raise ValueError(f"data {verb} needs a source; `listenwell data` lists them")
-    options = {**({"part": part} if part else {}), **({"clean": True} if clean else {})}
     if verb == "convert":
         return _convert(source, split, path, out, options)
     if verb == "label":
@@ -107,36 +117,36 @@ def _stats(
     if plot is not None:
         check_picture(plot, "data", "--plot")
     report, console = Report(), Console()
-    found = describe(_read(source, path, split, options, report), report)
+    statistics = describe(_read(source, path, split, options, report), report)
     if plot is not None:
-        _draw(found, f"{source}, {split or 'all splits'}", plot)
+        _draw(statistics, f"{source}, {split or 'all splits'}", plot)
     if json:
-        print(encoder.dumps({**found.to_json(), "report": report.to_json()}))
+        print(encoder.dumps({**statistics.to_json(), "report": report.to_json()}))
         return
-    console.print(table(f"{source}, {split or 'all splits'}", ("", ""), found.table()))
+    console.print(table(f"{source}, {split or 'all splits'}", ("", ""), statistics.table()))
     _print_report(report, console)
     if plot is not None:
         console.print(f"drawn: {plot}", highlight=False)
 
 
-def _draw(found: Statistics, title: str, path: Path) -> None:
+def _draw(statistics: Statistics, title: str, path: Path) -> None:
     """The shares of the 41 labels, as MEED2's Figure 2 has them; of other labels how often each is given."""
     from listenwell.classifiers.label_cache import are_the_41
     from listenwell.data.sources.plots import draw
     from listenwell.evaluation.pictures import draw_distributions
 
-    if not are_the_41(found.labels):
-        return draw(found, title, path)
-    counts = {"turns": found.labels, **({"dialogues": found.emotions} if found.emotions else {})}
+    if not are_the_41(statistics.labels):
+        return draw(statistics, title, path)
+    counts = {"turns": statistics.labels, **({"dialogues": statistics.emotions} if statistics.emotions else {})}
     draw_distributions(counts, title, path, "data")
 
 
 def _print_report(report: Any, console: Any) -> None:
     from listenwell.commands.display import table
 
-    met = [(row.fate, row.reason, f"{row.number:,}", row.first_seen) for row in report.table()]
-    if met:
-        console.print(table("Met on the way", ("fate", "reason", "times", "first seen"), met, right=("times",)))
+    rows = [(row.fate, row.reason, f"{row.number:,}", row.first_seen) for row in report.table()]
+    if rows:
+        console.print(table("Found in the data", ("fate", "reason", "times", "first seen"), rows, right=("times",)))
     else:
         console.print("Nothing was dropped or dirty.")
 
@@ -184,15 +194,16 @@ def _label(
     labeller = cached_labeller(checkpoint.load(find(using)))
     # Read twice, the first time to know how much there is: a corpus need not fit in memory.
     turns = [has_gold(turn) for dialogue in _read(source, path, split, options, None) for turn in dialogue.turns]
-    kept = 0 if overwrite else sum(turns)
+    unchanged = 0 if overwrite else sum(turns)
     report = Report()
     with tracked() as progress:
         dialogues = _read(source, path, split, options, report)
         count = write(label_dialogues(dialogues, labeller, overwrite, progress("turns", len(turns))), out)
     console = Console()
     _print_report(report, console)
-    told = f"{len(turns) - kept:,} turns labelled by {labeller.checkpoint.name}, {kept:,} kept the label of a person"
-    console.print(f"{count:,} dialogues written to {out}: {told}", highlight=False)
+    by_model = f"{len(turns) - unchanged:,} turns labelled by {labeller.checkpoint.name}"
+    summary = f"{by_model}, {unchanged:,} kept the label of a person"
+    console.print(f"{count:,} dialogues written to {out}: {summary}", highlight=False)
 
 
 def _select(
@@ -222,7 +233,7 @@ def _select(
         if len(dialogue.turns) > 1:
             dialogues.append(dialogue)
         else:  # often one cry, which would crowd out what can be learned from
-            report.take_back(NO_REPLY, len(dialogue.turns))
+            report.drop_kept(NO_REPLY, len(dialogue.turns))
     turns = sum(len(dialogue.turns) for dialogue in dialogues)
     with tracked() as progress:
         count = write(most_emotional(dialogues, labeller, most, progress("turns", turns)), out)
@@ -241,16 +252,16 @@ def _check(source: str, path: Path | None, options: dict[str, Any], json: bool) 
     from listenwell.data.sources.leakage import LONG_REPLY, check
     from listenwell.data.sources.splits import SPLITS
 
-    found = check(SPLITS, lambda split: _read(source, path, split, options, None))
+    leakage = check(SPLITS, lambda split: _read(source, path, split, options, None))
     if json:
-        print(encoder.dumps(asdict(found)))
+        print(encoder.dumps(asdict(leakage)))
         return
     console = Console()
-    rows = [(name, f"{number:,}") for name, number in found.within.items()]
+    rows = [(name, f"{number:,}") for name, number in leakage.within.items()]
     console.print(table(f"{source}: duplicate dialogues within", ("split", "times"), rows, right=("times",)))
     across = [
         (f"{pair.second} in {pair.first}", f"{pair.dialogues:,}", f"{pair.replies:,} of {pair.replies_of:,}")
-        for pair in found.across
+        for pair in leakage.across
     ]
     columns = ("what of which", "dialogues", f"replies of {LONG_REPLY} words or more")
     console.print(table("across splits", columns, across, right=columns[1:]))

@@ -30,20 +30,20 @@ def tracked() -> Iterator[Callable[[str, int], Callable[[int], None]]]:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> Table:
-    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    result = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for column in columns:
-        made.add_column(column, justify="right" if column in right else "left")
+        result.add_column(column, justify="right" if column in right else "left")
     for row in rows:
-        made.add_row(*row)
-    return made
+        result.add_row(*row)
+    return result
 
 
 def grid(rows: Iterable[Sequence[str]]) -> Table:
     """Columns side by side, without a title or lines."""
-    made = Table.grid(padding=(0, 2))
+    result = Table.grid(padding=(0, 2))
     for row in rows:
-        made.add_row("", *row)
-    return made
+        result.add_row("", *row)
+    return result
 
 
 def scores_table(title: str, scores: Iterable[Score]) -> Table:

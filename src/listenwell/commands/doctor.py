@@ -7,9 +7,9 @@ if TYPE_CHECKING:
 
 
 def doctor(json: bool = False, imports: bool = False) -> None:
-    """Say what is installed, which classifiers are active, where folders lie, and how to mend what is missing.
+    """Show what is installed, which classifiers are active, where the folders are, and how to fix what is missing.
 
-    The exit code is 1 if something is missing that weakens Care, which answers signs of a crisis; else 0. Nothing is
+    The exit code is 1 if something is missing that weakens the response to signs of a crisis, else 0. Nothing is
     changed and nothing is downloaded.
 
     Args:
@@ -21,28 +21,33 @@ def doctor(json: bool = False, imports: bool = False) -> None:
 
     from listenwell.diagnosis import about, diagnose
 
-    found = diagnose(imports)
-    weaker = [one for one in found if one.weakens_care and one.state != "ok"]
+    findings = diagnose(imports)
+    weaker = [one for one in findings if one.weakens_safety and one.state != "ok"]
     if json:
-        report = {"about": about(), "care_is_whole": not weaker, "findings": [asdict(one) for one in found]}
+        complete = {"safety_is_complete": not weaker, "care_is_whole": not weaker}  # the second is its old name
+        report = {"about": about(), **complete, "findings": [asdict(one) for one in findings]}
         print(encoder.dumps(report, ensure_ascii=False, indent=1))
     else:
-        _show(about(), found, weaker)
+        _show(about(), findings, weaker)
     if weaker:
         raise SystemExit(1)
 
 
-def _show(versions: dict[str, str], found: list[Finding], weaker: list[Finding]) -> None:
-    """In plain lines: whoever needs this may have a broken library for tables, too."""
+def _show(versions: dict[str, str], findings: list[Finding], weaker: list[Finding]) -> None:
+    """In plain lines: the library for tables may be broken, too."""
     print("\n".join(f"{name}: {value}" for name, value in versions.items()))
-    width = max(len(one.name) for one in found)
-    for section in dict.fromkeys(one.section for one in found):
+    width = max(len(one.name) for one in findings)
+    for section in dict.fromkeys(one.section for one in findings):
         print(f"\n{section}")
-        for one in found:
+        for one in findings:
             if one.section == section:
                 print(f"  {one.state:<8} {one.name:<{width}}  {one.detail}")
-    remedies = dict.fromkeys(one.remedy for one in found if one.remedy and one.state not in ("ok", "note"))
+    remedies = dict.fromkeys(one.remedy for one in findings if one.remedy and one.state not in ("ok", "note"))
     if remedies:
-        print("\nto mend what is missing")
+        print("\nto fix what is missing")
         print("\n".join(f"  {remedy}" for remedy in remedies))
-    print("\ncare is whole" if not weaker else f"\ncare is weaker: {'; '.join(one.name for one in weaker)}")
+    print(
+        "\ncrisis safety is complete"
+        if not weaker
+        else f"\ncrisis safety is weaker: {'; '.join(one.name for one in weaker)}"
+    )

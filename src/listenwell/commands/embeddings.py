@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def embeddings(systems: list[str], out: Path | None = None, json: bool = False) -> None:
-    """Tell how far the positive and the negative emotions' embeddings of trained systems lie apart; draw them.
+    """Show how far apart the embeddings of positive and negative emotions are in trained systems; plot them.
 
     The silhouette of the two polarities is measured among all dimensions, by angle, and in the plane of the first two
     principal components, by distance. The picture shows these planes side by side, as Figure 3 of MIME does.
@@ -24,14 +24,14 @@ def embeddings(systems: list[str], out: Path | None = None, json: bool = False) 
 
     if out is not None:
         check_picture(out, "embeddings")
-    found = [read(system) for system in systems]
+    spaces = [read(system) for system in systems]
     if out is not None:
-        draw(found, out)
+        draw(spaces, out)
     if json:
-        print(encoder.dumps([{"system": one.name, **one.scores()} for one in found]))
+        print(encoder.dumps([{"system": one.name, **one.scores()} for one in spaces]))
         return
-    columns = tuple(found[0].scores())
-    rows = [(one.name, *(f"{value:.3f}" for value in one.scores().values())) for one in found]
+    columns = tuple(spaces[0].scores())
+    rows = [(one.name, *(f"{value:.3f}" for value in one.scores().values())) for one in spaces]
     console = Console()
     console.print(table("Positive and negative emotions", ("system", *columns), rows, right=columns))
     if out is not None:

@@ -12,7 +12,7 @@ UNFINISHED = re.compile(r"(?<=/)?\.([^/]+?)(?:\.[0-9a-f]+\.tmp|\.writing|\.old)(
 FILE_PROBLEMS: dict[int, str] = {
     errno.EACCES: "no permission to read or write there; change the permissions, or name another place",
     errno.EPERM: "not allowed there; change the permissions, or name another place",
-    errno.EROFS: "lies on a read-only file system; name another place",
+    errno.EROFS: "is on a read-only file system; name another place",
     errno.ENOSPC: "no space is left on the disk; free some, or name a place on another disk",
     errno.EDQUOT: "the disk quota is used up; free some space, or name a place on another disk",
     errno.EFBIG: "the file grows larger than the system allows; name a place on another disk",
@@ -38,14 +38,14 @@ def describe(problem: BaseException) -> str:
 
 
 def _of_file(problem: OSError) -> str:
-    said = FILE_PROBLEMS.get(problem.errno or 0, problem.strerror or "cannot be read or written")
+    message = FILE_PROBLEMS.get(problem.errno or 0, problem.strerror or "cannot be read or written")
     name = problem.filename if problem.filename2 is None else problem.filename2  # of a move, where to
     if name is None or isinstance(name, int):
-        return said
+        return message
     place = UNFINISHED.sub(r"\1", os.fsdecode(name))
     if problem.errno == errno.EEXIST and os.path.isfile(place):
-        said = "is a file, where a folder is expected; name another place"
-    return f"{place}: {said}"
+        message = "is a file, where a folder is expected; name another place"
+    return f"{place}: {message}"
 
 
 def _not_text(problem: UnicodeDecodeError) -> str:

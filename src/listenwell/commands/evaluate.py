@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from listenwell.decoding import Decoding
+from listenwell.systems.house.options import HouseDecoding
 
 if TYPE_CHECKING:
     from listenwell.checkpoint import Checkpoint
     from listenwell.data.dialogue import Dialogue, Example
     from listenwell.evaluation.evaluate import Evaluation
-    from listenwell.evaluation.partial import Kept
+    from listenwell.evaluation.partial import PartialResults
 
 
 def evaluate(
@@ -22,7 +22,7 @@ def evaluate(
     path: Path | None = None,
     part: str | None = None,
     out: Path | None = None,
-    decoding: Decoding | None = None,
+    decoding: HouseDecoding | None = None,
     limit: int = 0,
     items: int = 0,
     judge: str | None = None,
@@ -46,11 +46,11 @@ def evaluate(
 
     Args:
         system: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
-            server of that protocol. That one tells no likelihoods: it gets all scores but perplexity.
+            server of that protocol. Such a server gives no likelihoods: it gets all scores except perplexity.
         data: A source by name (`listenwell data`) or a .jsonl file; EmpatheticDialogues if not given, and for a
             classifier what it was trained on.
         split: Which split; all for all of them together.
-        path: Where the source lies, if not in LISTENWELL_DATA.
+        path: Path of the source, if it is not in LISTENWELL_DATA.
         part: Which part of a source that has parts, such as edos's mturk.
         out: Folder for scores.json and replies.jsonl. In the folder of a run it is evaluation/SPLIT if not given, and
             evaluation/DATA-SPLIT on other data than EmpatheticDialogues (a classifier: than its own). What is not done
@@ -68,7 +68,7 @@ def evaluate(
             not given.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
-        precision: bf16 computes the layers in half the bits, for machines that do that faster; scores say so.
+        precision: bf16 computes the layers in bfloat16, which is faster on some machines; scores record it.
         workers: So many processes share the replies out among them, 512 at a time (house: 128), and divide the cores.
             The numbers are the same; each process needs the memory of a system. Not for openai:NAME.
         metrics: Which scores, by name with commas between (docs/metrics.md), or all; the usual ones if not given. What
@@ -121,7 +121,7 @@ class Options:
     path: Path | None
     part: str | None
     out: Path | None
-    decoding: Decoding | None
+    decoding: HouseDecoding | None
     limit: int
     items: int
     judge: str | None
@@ -262,8 +262,8 @@ def evaluate_replies(options: Options, subject: Subject, corpus: Corpus) -> None
         decoding=None if way == own_way else way,
     )
     out = output_folder(options, name)
-    with partial_results(options, subject, bot, items, out) as kept:
-        evaluation = measure(options, bot, items, about, readers, kept)
+    with open_partial_results(options, subject, bot, items, out) as partial_results:
+        evaluation = measure(options, bot, items, about, readers, partial_results)
         if out is not None:
             out.parent.mkdir(parents=True, exist_ok=True)
             write(evaluation, out)
@@ -272,19 +272,19 @@ def evaluate_replies(options: Options, subject: Subject, corpus: Corpus) -> None
 
 def load_bot(options: Options, subject: Subject) -> tuple[Any, str]:
     """The system, set up as the options say, and the signature of its own way of decoding."""
-    from listenwell.loading import made_to_talk
+    from listenwell.loading import talking_system
     from listenwell.systems.bot import Bot
     from listenwell.systems.controls import lean
     from listenwell.systems.house.system import House
 
-    bot: Any = subject.remote if subject.checkpoint is None else made_to_talk(subject.checkpoint)
+    bot: Any = subject.remote if subject.checkpoint is None else talking_system(subject.checkpoint)
     own_way = bot.decoding.signature()
     if options.decoding is not None:
         bot.decoding = options.decoding.over(bot.decoding)
     lean(bot, options.positivity)
     if options.precision:
         if not isinstance(bot, Bot | House):
-            raise ValueError(f"{options.system} computes in a precision of its own; leave --precision out")
+            raise ValueError(f"{options.system} has a fixed precision; leave --precision out")
         bot.precision = options.precision
     return bot, own_way
 
@@ -311,20 +311,20 @@ def choose_items(options: Options, corpus: Corpus) -> tuple[list[Example], dict[
     from itertools import islice
 
     from listenwell.data.dialogue import examples
-    from listenwell.evaluation.evaluate import drawn
+    from listenwell.evaluation.evaluate import draw_items
 
     every = (item for dialogue in corpus.dialogues for item in examples(dialogue))
     chosen = list(islice(every, options.limit or None))
     if not options.items:
         return chosen, {}
     note = f"{min(options.items, len(chosen)):,} of {len(chosen):,}, seed 0"
-    return drawn(chosen, options.items), {"drawn": note}
+    return draw_items(chosen, options.items), {"drawn": note}
 
 
 @contextmanager
-def partial_results(
+def open_partial_results(
     options: Options, subject: Subject, bot: Any, items: list[Example], out: Path | None
-) -> Iterator[Kept | None]:
+) -> Iterator[PartialResults | None]:
     """What an interrupted evaluation of the same had done; removed once all is written, left if this one ends early.
 
     None without a folder to keep it beside; with several workers, a temporary one.
@@ -335,7 +335,7 @@ def partial_results(
     from listenwell import __version__
     from listenwell.classifiers.label_cache import fingerprint
     from listenwell.evaluation.evaluate import all_parts
-    from listenwell.evaluation.partial import Kept, mark
+    from listenwell.evaluation.partial import PartialResults, request_key
     from listenwell.outputs import resolved
 
     if out is None:
@@ -343,28 +343,33 @@ def partial_results(
             yield None
             return
         with TemporaryDirectory() as folder:
-            yield Kept(Path(folder) / "begun", "begun")
+            yield PartialResults(Path(folder) / "begun", "begun")
         return
     identity: list[Any] = [options.system, options.base_url]
     if subject.checkpoint is not None:
         checkpoints = (subject.checkpoint, *(part for _, part in all_parts(subject.checkpoint)))
         identity = [(fingerprint(one), one.model.config) for one in checkpoints]
     place = resolved(out)
-    key = mark(items, identity, bot.decoding, options.precision, __version__)
-    kept = Kept(place.with_name(f".{place.name}.begun"), key)
-    if len(kept):
-        print(f"going on: {len(kept):,} of {len(items):,} replies were written before", file=sys.stderr)
+    key = request_key(items, identity, bot.decoding, options.precision, __version__)
+    partial_results = PartialResults(place.with_name(f".{place.name}.begun"), key)
+    if len(partial_results):
+        print(f"resuming: {len(partial_results):,} of {len(items):,} replies were written before", file=sys.stderr)
     try:
-        yield kept
+        yield partial_results
     except BaseException:
-        if len(kept):
-            print(f"{len(kept):,} replies are kept; the same command goes on from there", file=sys.stderr)
+        if len(partial_results):
+            print(f"{len(partial_results):,} replies are saved; the same command resumes from there", file=sys.stderr)
         raise
-    kept.gone()
+    partial_results.delete()
 
 
 def measure(
-    options: Options, bot: Any, items: list[Example], about: dict[str, Any], readers: dict[str, Any], kept: Kept | None
+    options: Options,
+    bot: Any,
+    items: list[Example],
+    about: dict[str, Any],
+    readers: dict[str, Any],
+    partial_results: PartialResults | None,
 ) -> Evaluation:
     from functools import partial
 
@@ -373,12 +378,19 @@ def measure(
     from listenwell.evaluation.workers import compute, load_like
 
     with tracked() as progress:
-        if options.workers > 1 and kept is not None:
+        if options.workers > 1 and partial_results is not None:
             about = {**about, "workers": options.workers}
             load_other = partial(load_like, options.system, bot.decoding, options.precision)
-            compute(bot, load_other, items, options.workers, kept, progress)
+            compute(bot, load_other, items, options.workers, partial_results, progress)
         return score(
-            bot, items, about, progress, options.resamples, **readers, kept=kept, metrics=chosen_metrics(options)
+            bot,
+            items,
+            about,
+            progress,
+            options.resamples,
+            **readers,
+            partial_results=partial_results,
+            metrics=chosen_metrics(options),
         )
 
 
@@ -422,7 +434,7 @@ def reading(named: str | None, usual: str, labels: Any = "emotion-intent") -> An
 
 
 def _labels(
-    system: str, made: Any, dialogues: Any, about: dict, out: Path | None, limit: int, resamples: int, json: bool
+    system: str, ckpt: Any, dialogues: Any, about: dict, out: Path | None, limit: int, resamples: int, json: bool
 ) -> None:
     import json as encoder
     from dataclasses import asdict
@@ -433,20 +445,23 @@ def _labels(
 
     items = labelled_turns(dialogues)[: limit or None]
     with tracked() as progress:
-        found = evaluate_labels(Labeller(made, made.model.label_set), items, about, progress, resamples)
+        evaluation = evaluate_labels(Labeller(ckpt, ckpt.model.label_set), items, about, progress, resamples)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
-        write(found, out)
+        write(evaluation, out)
     if json:
-        scores = {"scores": [s.to_json() for s in found.scores], "classes": [asdict(one) for one in found.classes]}
-        print(encoder.dumps({"system": system, "about": found.about, **scores}))
+        scores = {
+            "scores": [s.to_json() for s in evaluation.scores],
+            "classes": [asdict(one) for one in evaluation.classes],
+        }
+        print(encoder.dumps({"system": system, "about": evaluation.about, **scores}))
         return
     console = report()
     title = f"{system} on {', '.join(str(about[key]) for key in ('data', 'part', 'split') if key in about)}"
-    console.print(scores_table(f"{title}: {found.about['items']:,} turns", found.scores))
+    console.print(scores_table(f"{title}: {evaluation.about['items']:,} turns", evaluation.scores))
     each = [
         (c.label, f"{c.gold:,}", f"{c.given:,}", f"{c.precision:.1f}", f"{c.recall:.1f}", f"{c.f1:.1f}")
-        for c in found.classes
+        for c in evaluation.classes
     ]
     heads = ("label", "gold", "given", "precision %", "recall %", "F1 %")
     console.print(table("Each label", heads, each, right=heads[1:]))

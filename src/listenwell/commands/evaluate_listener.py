@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def evaluate_listener(
     system: str,
-    made: Checkpoint,
+    ckpt: Checkpoint,
     dialogues: Iterable[Dialogue],
     about: dict[str, Any],
     out: Path | None,
@@ -21,7 +21,7 @@ def evaluate_listener(
     resamples: int,
     json: bool,
 ) -> None:
-    """Scores what is heard before every listener turn, writes it to `out`, and prints the scores."""
+    """Scores the predictions before every listener turn, writes them to `out`, and prints the scores."""
     import json as encoder
     from itertools import islice
 
@@ -32,15 +32,19 @@ def evaluate_listener(
 
     items = list(islice((item for dialogue in dialogues for item in examples(dialogue)), limit or None))
     with tracked() as progress:
-        found = evaluate_listening(ListenerClassifier(made), items, about, progress, resamples)
+        evaluation = evaluate_listening(ListenerClassifier(ckpt), items, about, progress, resamples)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
-        write(found, out)
+        write(evaluation, out)
     if json:
-        print(encoder.dumps({"system": system, "about": found.about, "scores": [s.to_json() for s in found.scores]}))
+        print(
+            encoder.dumps(
+                {"system": system, "about": evaluation.about, "scores": [s.to_json() for s in evaluation.scores]}
+            )
+        )
         return
     console = report()
     title = f"{system} on {', '.join(str(about[key]) for key in ('data', 'part', 'split') if key in about)}"
-    console.print(scores_table(f"{title}: {len(items):,} contexts", found.scores))
+    console.print(scores_table(f"{title}: {len(items):,} contexts", evaluation.scores))
     if out is not None:
         console.print(f"written to {out}: scores.json, heard.jsonl, confusion.png", highlight=False)

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from listenwell.data.dialogue import Example
-    from listenwell.decoding import Decoding
-    from listenwell.evaluation.experiment import Measured
+    from listenwell.evaluation.experiment import StudyResult
+    from listenwell.systems.house.options import HouseDecoding
 
 
 def study(
     name: str,
-    measure: Callable[[Any, list[Example], Any], Measured],
+    measure: Callable[[Any, list[Example], Any], StudyResult],
     system: str,
     data: str,
     split: str,
     path: Path | None,
     limit: int,
     out: Path | None,
-    decoding: Decoding | None,
+    decoding: HouseDecoding | None,
     json: bool,
 ) -> None:
-    """Measures a system, given with its items and a progress bar, on some of a split; tells what was found."""
+    """Measures a system, given with its items and a progress bar, on some of a split; shows the result."""
     from listenwell.commands.display import tracked
     from listenwell.loading import load
     from listenwell.outputs import STUDIES, check_folder
@@ -38,10 +38,10 @@ def study(
         bot.decoding = decoding.over(bot.decoding)
     items = some_items(data, split, path, limit)
     with tracked() as progress:
-        found = measure(bot, items, progress)
-    found.about = {"system": system, "data": data, "split": split, "items": len(items)}
-    found.about["decoding"] = bot.decoding.signature()
-    tell(name, found, out, json)
+        result = measure(bot, items, progress)
+    result.about = {"system": system, "data": data, "split": split, "items": len(items)}
+    result.about["decoding"] = bot.decoding.signature()
+    show_result(name, result, out, json)
 
 
 def some_items(data: str, split: str, path: Path | None, limit: int) -> list[Example]:
@@ -55,7 +55,7 @@ def some_items(data: str, split: str, path: Path | None, limit: int) -> list[Exa
     return [items[index * len(items) // limit] for index in range(limit)]
 
 
-def tell(study: str, found: Measured, out: Path | None, json: bool) -> None:
+def show_result(study: str, result: StudyResult, out: Path | None, json: bool) -> None:
     """Writes what was found to `out`, if it is given, and prints the scores."""
     import json as encoder
 
@@ -63,15 +63,15 @@ def tell(study: str, found: Measured, out: Path | None, json: bool) -> None:
     from listenwell.evaluation.experiment import write
     from listenwell.outputs import STUDIES
 
-    about: dict[str, Any] = found.about
+    about: dict[str, Any] = result.about
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
-        write(found, out, STUDIES[study])
+        write(result, out, STUDIES[study])
     if json:
-        print(encoder.dumps({"command": study, **found.to_json()}))
+        print(encoder.dumps({"command": study, **result.to_json()}))
         return
     title = "{system} on {items:,} contexts of {data}, {split}; {decoding}".format_map(about)
     console = report()
-    console.print(scores_table(title, found.scores))
+    console.print(scores_table(title, result.scores))
     if out is not None:
         console.print(f"written to {out}: scores.json, replies.jsonl", highlight=False)

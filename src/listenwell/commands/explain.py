@@ -1,4 +1,4 @@
-"""What `/why` shows of a reply: whatever the system tells, as tables."""
+"""What `/why` shows about a reply: what the system reports, as tables."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from listenwell.systems.reply import Reply
 
 SHOWN = 3
 """How many of the likeliest emotions."""
-TOLD_APART = ("care", "heard", "does", "probability", "likeliest")
-"""Reasons with a place of their own; all others stand in a table by their names."""
+SHOWN_SEPARATELY = ("care", "heard", "does", "probability", "likeliest")
+"""Reasons that are shown elsewhere; all others are in a table by name."""
 
 
 def why(exchange: Exchange, context: Sequence[str]) -> Iterator[RenderableType]:
@@ -24,33 +24,33 @@ def why(exchange: Exchange, context: Sequence[str]) -> Iterator[RenderableType]:
     reply = exchange.reply
     if exchange.is_care:
         reason = reply.reasons["care"]
-        heard = f"it cannot read this ({reason})" if reason.startswith("language: ") else ""
-        heard = heard or f"a sign of danger was heard ({reason})"
-        yield Text(f"{heard}: these words are fixed, no model wrote them.")
+        detected = f"it cannot read this ({reason})" if reason.startswith("language: ") else ""
+        detected = detected or f"a sign of danger was detected ({reason})"
+        yield Text(f"{detected}: these words are fixed, no model wrote them.")
         return
-    yield from _heard(reply, context)
+    yield from _predictions(reply, context)
     if exchange.label is not None:
-        yield Text(f"The emotion-intent classifier hears in your message: {exchange.label.name}.")
+        yield Text(f"The emotion-intent classifier labels your message: {exchange.label.name}.")
     yield from _chosen(reply)
-    others = [(escape(name), _shown(value)) for name, value in reply.reasons.items() if name not in TOLD_APART]
+    others = [(escape(name), _shown(value)) for name, value in reply.reasons.items() if name not in SHOWN_SEPARATELY]
     if others:
         yield table("reasons", ("reason", "value"), others)
     if len(reply.candidates) > 1:
         yield _considered(reply)
 
 
-def _heard(reply: Reply, context: Sequence[str]) -> Iterator[RenderableType]:
+def _predictions(reply: Reply, context: Sequence[str]) -> Iterator[RenderableType]:
     if reply.emotions:
         yield _likely("heard", "emotion", dict(list(reply.emotions.items())[:SHOWN]))
     elif reply.emotion is not None:
         yield Text(f"heard: {reply.emotion}")
     turns = reply.reasons.get("heard")
     if turns:
-        said = list(context)[-len(turns) :]
-        who = ["you" if (len(said) - index) % 2 else "I" for index in range(len(said))]
+        texts = list(context)[-len(turns) :]
+        who = ["you" if (len(texts) - index) % 2 else "I" for index in range(len(texts))]
         rows = [
-            (one, escape(_short(text)), escape(str(label or "nothing named")))
-            for one, text, label in zip(who, said, turns[-len(said) :], strict=True)
+            (one, escape(_short(text)), escape(str(emotion or "nothing named")))
+            for one, text, emotion in zip(who, texts, turns[-len(texts) :], strict=True)
         ]
         yield table("heard, turn by turn", ("who", "said", "heard as"), rows)
     elif reply.emotion is None:

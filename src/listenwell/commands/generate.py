@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from listenwell.decoding import Decoding
+from listenwell.systems.house.options import HouseDecoding
 
 
 def generate(
@@ -14,7 +14,7 @@ def generate(
     split: str = "test",
     path: Path | None = None,
     out: Path | None = None,
-    decoding: Decoding | None = None,
+    decoding: HouseDecoding | None = None,
     limit: int = 0,
     intent: str | None = None,
     positivity: float | None = None,
@@ -29,7 +29,7 @@ def generate(
         data: A source by name, a .jsonl file, or - for standard input: each line a text to reply to, or a JSON
             list of a dialogue's texts that ends with the speaker's.
         split: Which split of a source.
-        path: Where the source lies, if not in LISTENWELL_DATA.
+        path: Path of the source, if it is not in LISTENWELL_DATA.
         out: File to write; standard output if not given.
         decoding: How to write replies; the system's own way in all that is not given.
         limit: Only the first so many; 0 for all.
@@ -52,7 +52,7 @@ def generate(
     from listenwell.data.sources.jsonl import write_lines
     from listenwell.loading import load
     from listenwell.outputs import check_file
-    from listenwell.systems.controls import asked, check_direction
+    from listenwell.systems.controls import check_direction, controls_from_request
 
     at_least(0, limit=limit)
     if out is not None:
@@ -61,7 +61,7 @@ def generate(
     if decoding is not None:
         bot.decoding = decoding.over(bot.decoding)
     check_direction(bot, direction)
-    controls = asked(bot, intent, positivity)
+    controls = controls_from_request(bot, intent, positivity)
     records: list[dict] = []
     talks: list[Dialogue] = []
     if data == "-":
@@ -103,7 +103,9 @@ def _talk(line: str, number: int, direction: str):
     try:
         texts = json.loads(text)
     except ValueError as problem:
-        raise ValueError(f"standard input line {number}: starts like a JSON list but is none ({problem})") from problem
+        raise ValueError(
+            f"standard input line {number}: starts like a JSON list but is not valid JSON ({problem})"
+        ) from problem
     if not isinstance(texts, list) or not texts or not all(isinstance(item, str) for item in texts):
         raise ValueError(f"standard input line {number}: expected a JSON list of texts, found {text[:60]!r}")
     if direction == "backward" and len(texts) > 1:

@@ -10,7 +10,7 @@ from prompt_toolkit.history import InMemoryHistory
 
 from listenwell.paths import writable_state
 
-KEPT = 500
+MAX_MESSAGES = 500
 """Messages that come back in the next conversation."""
 
 LINE_BREAK = "\u2028"
@@ -55,10 +55,10 @@ class History(InMemoryHistory):
         except OSError:
             return []
         messages = [line.replace(LINE_BREAK, "\n") for line in lines if line]
-        if len(messages) > 2 * KEPT:
+        if len(messages) > 2 * MAX_MESSAGES:
             with suppress(OSError):
-                self._write(messages[-KEPT:], os.O_TRUNC)
-        return messages[-KEPT:]
+                self._write(messages[-MAX_MESSAGES:], os.O_TRUNC)
+        return messages[-MAX_MESSAGES:]
 
     def _write(self, messages: list[str], how: int) -> None:
         assert self.path is not None

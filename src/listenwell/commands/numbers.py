@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def at_least(least: int, **options: float | None) -> None:
-    """Refuses an option below `least`, and what is no number; one that is not given is fine."""
+    """Rejects an option below `least` and anything that is not a number; an option that is not given is fine."""
     for name, number in options.items():
         if number is not None and not number >= least:  # also of nan, which no comparison holds for
             raise ValueError(f"--{name.replace('_', '-')} is {number}, expected {least} or more")

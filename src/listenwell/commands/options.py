@@ -1,4 +1,4 @@
-"""What was typed behind a command, held against its function before the parser sees it: a slip is told in our words."""
+"""Checks the arguments of a command against its function before the parser sees them, for clearer messages."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def check_options(function: Callable[..., None], words: Sequence[str]) -> None:
 
 def _type_of(flag: str, hints: Mapping[str, Any]) -> Any:
     """The type of what a flag such as --limit or --decoding.method holds."""
-    known, before, found = hints, "--", None
+    known, before, field_type = hints, "--", None
     for part in flag[2:].split("."):
         name = part.rstrip("+").replace("-", "_")
-        if name == "help" and found is not None:
-            return found
+        if name == "help" and field_type is not None:
+            return field_type
         if name not in known:
             raise OptionError(_unknown(flag, part, before, known))
-        found, before = known[name], f"{before}{part}."
-        cls = next((one for one in _members(found) if dataclasses.is_dataclass(one)), None)
+        field_type, before = known[name], f"{before}{part}."
+        cls = next((one for one in _members(field_type) if dataclasses.is_dataclass(one)), None)
         known = {} if cls is None else get_type_hints(cls)
-    return found
+    return field_type
 
 
 def _members(hint: Any) -> list[Any]:
@@ -88,7 +88,7 @@ def _mistakes_in_record(flag: str, cls: Any, value: str) -> Iterator[str]:
     yield from mistakes(cls, record, flag)
 
 
-def told_by_parser(message: str, function: Callable[..., None]) -> str:
+def parser_message(message: str, function: Callable[..., None]) -> str:
     """What the parser itself found wrong, in our words."""
     if required := re.search(r"arguments are required: (.+)", message):
         return _missing(required[1].split(", ")[0], function)
@@ -103,5 +103,5 @@ def _missing(name: str, function: Callable[..., None]) -> str:
     from docstring_parser import parse
 
     about = {entry.arg_name: entry.description or "" for entry in parse(function.__doc__ or "").params}
-    said = " ".join(about.get(name, "").split()).split(". ")[0].rstrip(".")
-    return f"needs {name.upper()}" + (f": {said[:1].lower()}{said[1:]}" if said else "")
+    summary = " ".join(about.get(name, "").split()).split(". ")[0].rstrip(".")
+    return f"needs {name.upper()}" + (f": {summary[:1].lower()}{summary[1:]}" if summary else "")

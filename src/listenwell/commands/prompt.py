@@ -74,7 +74,7 @@ class Prompt:
 
 
 def recovered(text: str) -> str:
-    """The text, where a terminal or pipe said to be ASCII sent UTF-8; what is no UTF-8 becomes a replacement mark."""
+    """The text of a terminal or pipe that claimed ASCII but sent UTF-8; invalid bytes become replacement characters."""
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     except UnicodeEncodeError:  # half a surrogate pair, which no terminal sends

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from listenwell.decoding import Rerank
+from listenwell.systems.house.options import Rerank
 
 
 def rerank(
@@ -13,8 +13,8 @@ def rerank(
 ) -> None:
     """What each term is worth by which a system chooses among its candidates.
 
-    Takes the candidates that `listenwell evaluate` kept and chooses anew: by all terms, without each of them, by each
-    alone, and at random. Nothing is written anew, so that it takes moments; use it on the valid split to find weights
+    Takes the candidates that `listenwell evaluate` saved and chooses again: by all terms, without each of them, by each
+    alone, and at random. No reply is generated, so it takes only seconds; use it on the valid split to find weights
     for the recipe (decoding.rerank), and on the test split to say what they brought.
 
     Args:
@@ -37,22 +37,22 @@ def rerank(
     from listenwell.evaluation.rerank_ablation import reranked
     from listenwell.evaluation.store import read
 
-    evaluated = read(run, split)
+    evaluation = read(run, split)
     with tracked() as progress:
-        found = reranked(
-            evaluated, weights, progress, reading(judge, "judge", "polarity"), sentence_encoder() if ses else None
+        choices = reranked(
+            evaluation, weights, progress, reading(judge, "judge", "polarity"), sentence_encoder() if ses else None
         )
     if json:
-        told = [
+        report = [
             {
                 "choice": one.name,
                 "weights": None if one.weights is None else asdict(one.weights),
                 "changed": one.changed,
                 "scores": {name: score.value for name, score in one.scores.items()},
             }
-            for one in found
+            for one in choices
         ]
-        print(encoder.dumps(told))
+        print(encoder.dumps(report))
         return
     shown = {
         "bleu-4": ("BLEU", 2),
@@ -66,18 +66,18 @@ def rerank(
         "vader": ("VADER", 3),
         "ses": ("SES", 3),
     }
-    names = [name for name in shown if name in found[0].scores]
+    names = [name for name in shown if name in choices[0].scores]
     rows = [
         (
             one.name,
             f"{one.changed:.0f} %",
             *(f"{one.scores[name].value:,.{shown[name][1]}f}" for name in names),
         )
-        for one in found
+        for one in choices
     ]
     columns = ("chosen by", "changed", *(shown[name][0] for name in names))
-    by = found[0].weights
-    told_split = evaluated.about.get("split") or split  # a folder that is named itself may hold another one
-    title = f"{evaluated.name}, {told_split}: {len(evaluated.records):,} items; all: {by.signature() if by else ''}"
+    by = choices[0].weights
+    run_split = evaluation.about.get("split") or split  # a folder that is named itself may hold another one
+    title = f"{evaluation.name}, {run_split}: {len(evaluation.records):,} items; all: {by.signature() if by else ''}"
     console = Console(width=None if Console().is_terminal else 160)
     console.print(table(title, columns, rows, right=columns[1:]))

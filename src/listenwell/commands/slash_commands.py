@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from rich.markup import escape
 from rich.padding import Padding
 
-from listenwell.commands.chat_session import PROBLEMS, Leave, Session
+from listenwell.commands.chat_session import PROBLEMS, LeaveChat, Session
 from listenwell.commands.display import grid
 from listenwell.labels.taxonomy import EMOTIONS, INTENT_MEANINGS, LABELS, NEUTRAL
 from listenwell.loading import talking
@@ -105,7 +105,7 @@ def _list_intents(session: Session) -> None:
     session.console.print("or a feeling that the reply expresses:")
     session.console.print(Padding(", ".join((*EMOTIONS, NEUTRAL)), (0, 2)))
     if not getattr(session.conversation.system, "takes_label", False):
-        session.note(f"{session.conversation.system.name} cannot be asked for one; house and meed2 can")
+        session.note(f"{session.conversation.system.name} does not take an intent; house and meed2 do")
     else:
         session.note(f"now: {present}; /intent off ends it" if present else "now: the system chooses")
 
@@ -184,7 +184,7 @@ def _help(session: Session, _: str) -> None:
 
 
 def _quit(session: Session, _: str) -> None:
-    raise Leave
+    raise LeaveChat
 
 
 def _mark(name: str, present: str | None) -> str:

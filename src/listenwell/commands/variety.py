@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from listenwell.decoding import Decoding
+from listenwell.systems.house.options import HouseDecoding
 
 
 def variety(
@@ -14,7 +14,7 @@ def variety(
     draws: int = 5,
     limit: int = 200,
     out: Path | None = None,
-    decoding: Decoding | None = None,
+    decoding: HouseDecoding | None = None,
     resamples: int = 1000,
     json: bool = False,
 ) -> None:
@@ -28,7 +28,7 @@ def variety(
         system: A trained system by name (`listenwell models`), or the folder of a run.
         data: A source by name (`listenwell data`) or a .jsonl file.
         split: Which split.
-        path: Where the source lies, if not in LISTENWELL_DATA.
+        path: Path of the source, if it is not in LISTENWELL_DATA.
         draws: How many replies to each context.
         limit: How many contexts, taken evenly from the split; 0 for all.
         out: Folder for scores.json and replies.jsonl; evaluation/variety within a run's folder if that is the system.

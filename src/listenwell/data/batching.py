@@ -31,6 +31,8 @@ class EncodingConfig:
     """Tokens of a reply kept in training; evaluation never cuts a reply."""
     separators: bool = False
     """Put <s> and </s> around every utterance of the context (MEED2) instead of one <ctx> in front."""
+    max_turns: int = 0
+    """Turns of context that are read, the newest; 0 for all. A single-turn system reads 1."""
     turns: Literal["plain", "chatml"] = "plain"
     """chatml: write every turn of the context as a chat model reads it, with a header that says whose it is; turns that
     are too much are left out whole, the oldest first."""
@@ -40,6 +42,8 @@ class EncodingConfig:
             raise ValueError(f"max_context is {self.max_context}, expected at least 2: a token of context behind <ctx>")
         if self.max_reply < 1:
             raise ValueError(f"max_reply is {self.max_reply}, expected at least 1")
+        if self.max_turns < 0:
+            raise ValueError(f"max_turns is {self.max_turns}, expected 0 (all) or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,7 @@ def encode(
         return known[turn.text]
 
     def context(turns: tuple[Turn, ...]) -> Side:
+        turns = turns[-config.max_turns :]
         return _context(turns, ids, tokenizer, config) if headers is None else _chat(turns, ids, headers, config)
 
     headers = _Headers(tokenizer) if config.turns == "chatml" else None
@@ -168,21 +173,21 @@ class _Headers:
 
 def _chat(turns: tuple[Turn, ...], ids, headers: _Headers, config: EncodingConfig) -> Side:
     """The newest turns that have room, whole; of a last turn that is too long by itself, its end."""
-    kept: list[tuple[Turn, list[int]]] = []
+    kept_turns: list[tuple[Turn, list[int]]] = []
     room = config.max_context
     for turn in reversed(turns):
         text, around = ids(turn), len(headers.before[turn.speaker]) + len(headers.behind)
         if around + len(text) > room:
-            if kept:
+            if kept_turns:
                 break
             text = text[-max(room - around, 1) :]
         room -= around + len(text)
-        kept.insert(0, (turn, [*headers.before[turn.speaker], *text, *headers.behind]))
+        kept_turns.insert(0, (turn, [*headers.before[turn.speaker], *text, *headers.behind]))
     columns = [
-        np.concatenate([np.full(len(piece), value(turn), np.int64) for turn, piece in kept])
+        np.concatenate([np.full(len(piece), value(turn), np.int64) for turn, piece in kept_turns])
         for value in (lambda turn: ROLES.index(turn.speaker), _label)
     ]
-    return Side(np.concatenate([np.array(piece, np.int64) for _, piece in kept]), *columns)
+    return Side(np.concatenate([np.array(piece, np.int64) for _, piece in kept_turns]), *columns)
 
 
 def _utterance(turn: Turn | None, ids, tokenizer: Tokenizer, most: int | None) -> Side | None:

@@ -64,7 +64,7 @@ def readable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance. The speaker tells of a feeling; the listener answers."""
+    """One utterance. The speaker talks about a feeling; the listener replies."""
 
     speaker: Role
     text: str
@@ -156,17 +156,17 @@ class Dialogue:
             return cls.from_texts([talk])
         if isinstance(talk, bytes | bytearray | Mapping | Turn) or not isinstance(talk, Iterable):
             raise TypeError(f"a conversation is {TALK}; found {_named(talk)}")
-        said = list(talk)
-        for number, turn in enumerate(said, 1):
+        turns = list(talk)
+        for number, turn in enumerate(turns, 1):
             if not isinstance(turn, str | Mapping | Turn):
-                raise TypeError(f"turn {number} of {len(said)} is {_named(turn)}, expected {TURN}")
-        texts = [turn for turn in said if isinstance(turn, str)]
-        if len(texts) == len(said):
+                raise TypeError(f"turn {number} of {len(turns)} is {_named(turn)}, expected {TURN}")
+        texts = [turn for turn in turns if isinstance(turn, str)]
+        if len(texts) == len(turns):
             return cls.from_texts(texts)
         if texts:
-            number = next(number for number, turn in enumerate(said, 1) if isinstance(turn, str))
-            raise TypeError(f"turn {number} of {len(said)} is a text among turns with roles; give all of them alike")
-        return cls("chat", tuple(_with_role(turn, f"turn {n} of {len(said)}") for n, turn in enumerate(said, 1)))
+            number = next(number for number, turn in enumerate(turns, 1) if isinstance(turn, str))
+            raise TypeError(f"turn {number} of {len(turns)} is a text among turns with roles; give all of them alike")
+        return cls("chat", tuple(_with_role(turn, f"turn {n} of {len(turns)}") for n, turn in enumerate(turns, 1)))
 
 
 Talk = Dialogue | Iterable[str | Mapping[str, Any] | Turn] | str
@@ -224,8 +224,8 @@ class Example:
         return None if turn is None else turn.label
 
 
-def as_heard(item: Example) -> Example:
-    """The item as a system hears it in use: texts alone, no emotion, no label, no situation."""
+def without_annotations(item: Example) -> Example:
+    """The item as a system sees it in use: only texts, no emotion, no label, no situation."""
     context = tuple(replace(turn, label=None) for turn in item.context)
     reply = None if item.reply is None else replace(item.reply, label=None)
     return Example(item.id, context, reply, language=item.language)
@@ -265,8 +265,8 @@ def examples(
                 yield _example(dialogue, index, turns[: index + 1], None, None)
             continue
         after = turns[index + 1] if index + 1 < len(turns) else None
-        lacking = ("context" in needed and not index) or ("following" in needed and after is None)
-        if turn.speaker in speakers and not lacking:
+        incomplete = ("context" in needed and not index) or ("following" in needed and after is None)
+        if turn.speaker in speakers and not incomplete:
             yield _example(dialogue, index, turns[:index] if "context" in needed else (), turn, after)
 
 

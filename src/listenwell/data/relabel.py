@@ -1,7 +1,8 @@
-"""Dialogues with the labels of their turns mapped onto another set."""
+"""Dialogues with the labels of their turns mapped onto another set, or without the emoticons that give labels away."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from listenwell.data.dialogue import Dialogue, Turn
@@ -18,3 +19,23 @@ def _polarised(turn: Turn, source: str) -> Turn:
         return turn
     name = one_polarity(source, [turn.label.name])
     return replace(turn, label=None if name is None else replace(turn.label, name=name))
+
+
+def renamed(dialogue: Dialogue, names: Mapping[str, str]) -> Dialogue:
+    """The dialogue with other names for the labels of its turns, where `names` has one."""
+    labels = [
+        turn.label and replace(turn.label, name=names.get(turn.label.name, turn.label.name)) for turn in dialogue.turns
+    ]
+    return replace(
+        dialogue, turns=tuple(replace(turn, label=label) for turn, label in zip(dialogue.turns, labels, strict=True))
+    )
+
+
+def without_emoticons(dialogues: Iterable[Dialogue]) -> Iterator[Dialogue]:
+    """The dialogues without [哈哈] and the like; one that has a turn of nothing else is left out."""
+    from listenwell.data.sources.cleaning.steps import strip_emoticons  # sources import this module
+
+    for dialogue in dialogues:
+        turns = tuple(replace(turn, text=strip_emoticons(turn.text).strip()) for turn in dialogue.turns)
+        if all(turn.text for turn in turns):
+            yield replace(dialogue, turns=turns)

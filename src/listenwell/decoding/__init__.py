@@ -3,15 +3,14 @@
 from listenwell.decoding.decode import decode, stream
 from listenwell.decoding.guidance import Guided, paired
 from listenwell.decoding.hypotheses import Hypothesis
-from listenwell.decoding.options import Changes, Decoding, Lean, Rerank
+from listenwell.decoding.options import Changes, Decoding, changed
 
 __all__ = [
     "Changes",
     "Decoding",
     "Guided",
     "Hypothesis",
-    "Lean",
-    "Rerank",
+    "changed",
     "decode",
     "paired",
     "stream",

@@ -3,78 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from math import isfinite
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
+
+from listenwell.labels.taxonomy import unknown_name
 
 Method = Literal["greedy", "sample", "beam"]
-
-
-@dataclass(frozen=True)
-class Rerank:
-    """How much each term counts in choosing among candidates; with all at 0 the decoder's own order stays.
-
-    What the terms are: listenwell.systems.house.reranking.
-    """
-
-    likelihood: float = 0.0
-    """Of the reply, by the model that wrote it."""
-    plan: float = 0.0
-    """Does the reply do what was planned?"""
-    consensus: float = 0.0
-    """Would the reply call forth what was said?"""
-    positivity: float = 0.0
-    """Does it lift the mood?"""
-    fresh: float = 0.0
-    """Against stock phrases."""
-    new: float = 0.0
-    """Against saying again what was said."""
-
-    def __post_init__(self) -> None:
-        for name, weight in asdict(self).items():
-            if not _is_number(weight):
-                raise ValueError(f"Rerank.{name} is {weight!r}, expected a finite number")
-
-    def __bool__(self) -> bool:
-        return any(asdict(self).values())
-
-    def total(self, terms: Mapping[str, float]) -> float:
-        """The score of a candidate; what an endpoint does not tell, such as its likelihood, is left out."""
-        return sum(weight * terms[name] for name, weight in asdict(self).items() if weight and name in terms)
-
-    def signature(self) -> str:
-        return ",".join(f"{name}{_short(weight)}" for name, weight in asdict(self).items() if weight)
-
-
-@dataclass(frozen=True)
-class Lean:
-    """How far a system that plans its replies leans towards what lifts the mood; without it, it does as people do.
-
-    What is leaned to, and when: listenwell.systems.house.planner.
-    """
-
-    positivity: float = 0.0
-    """From 0, what people do, to 1, where nothing else is asked for."""
-    strength: float = 2.0
-    """How far a positivity of 1 goes: what lifts fully gains a factor of exp(strength) on what does nothing."""
-
-    def __post_init__(self) -> None:
-        check_positivity(self.positivity)
-        if not _is_number(self.strength) or self.strength < 0:
-            raise ValueError(f"the strength of a lean is a number from 0 on, found {self.strength}")
-
-    def __bool__(self) -> bool:
-        return self.positivity > 0
-
-    def signature(self) -> str:
-        return f"lean{_short(self.positivity)}x{_short(self.strength)}"
-
-
-def check_positivity(value: float) -> float:
-    """The value itself, if it is a share."""
-    if not _is_number(value) or not 0 <= value <= 1:
-        raise ValueError(f"positivity is a number from 0 to 1, found {value!r}")
-    return value
 
 
 @dataclass(frozen=True)  # no slots: jsonargparse reads the __dict__ of an instance that is a default
@@ -107,10 +42,6 @@ class Decoding:
     been otherwise; 0 for not at all. See listenwell.decoding.guidance."""
     candidates: int = 1
     """How many replies to return for each context: samples, or the best of the beams."""
-    rerank: Rerank = field(default_factory=Rerank)
-    """How the house system chooses among its candidates."""
-    lean: Lean = field(default_factory=Lean)
-    """How far the house system's plans lean."""
     seed: int = 0
     """Of all that is drawn, words or a model's latents: the same seed gives the same replies."""
 
@@ -124,14 +55,14 @@ class Decoding:
             raise self._wrong("early", "true or false")
         if not _is_integer(self.seed):
             raise self._wrong("seed", "an integer")
-        if not _is_number(self.temperature) or self.temperature <= 0:
+        if not is_number(self.temperature) or self.temperature <= 0:
             raise self._wrong("temperature", "a finite number above 0 (for no randomness: method greedy)")
-        if not _is_number(self.top_p) or not 0 < self.top_p <= 1:
+        if not is_number(self.top_p) or not 0 < self.top_p <= 1:
             raise self._wrong("top_p", "a number above 0 and at most 1")
         # Beyond this, length ** penalty leaves the range of a float and all scores become equal.
-        if not _is_number(self.length_penalty) or abs(self.length_penalty) > 10:
+        if not is_number(self.length_penalty) or abs(self.length_penalty) > 10:
             raise self._wrong("length_penalty", "a number from -10 to 10")
-        if not _is_number(self.guidance) or self.guidance < 0:
+        if not is_number(self.guidance) or self.guidance < 0:
             raise self._wrong("guidance", "a number from 0 on")
         if self.min_length > self.max_length:
             raise self._wrong("min_length", f"at most max_length, which is {self.max_length}")
@@ -145,13 +76,13 @@ class Decoding:
 
         Guidance is not in it: it is for replies that were asked for a label, and what measures those names it.
         """
-        penalty = f"lp{_short(self.length_penalty)}"
+        penalty = f"lp{short(self.length_penalty)}"
         if self.method == "beam":
             parts = [f"beam{self.beams}", penalty, *(["early"] if self.early else [])]
         elif self.method == "sample":
-            parts = ["sample", f"t{_short(self.temperature)}"]
+            parts = ["sample", f"t{short(self.temperature)}"]
             parts += [f"k{self.top_k}"] if self.top_k else []
-            parts += [f"p{_short(self.top_p)}"] if self.top_p < 1 else []
+            parts += [f"p{short(self.top_p)}"] if self.top_p < 1 else []
             parts += [f"seed{self.seed}"]
             parts += [penalty] if self.candidates > 1 else []  # it decides which sample is the best
         else:
@@ -162,14 +93,12 @@ class Decoding:
         parts += [f"min{self.min_length}"] if self.min_length != 1 else []
         parts += [f"max{self.max_length}"]
         parts += [f"of{self.candidates}"] if self.candidates > 1 else []
-        parts += [f"rerank({self.rerank.signature()})"] if self.rerank else []
-        parts += [self.lean.signature()] if self.lean else []
         return "+".join(parts)
 
     def streamed(self) -> Decoding:
         """For one reply that is shown as it grows: a beam, or the best of several, is known only at its end."""
         method = "greedy" if self.method == "beam" else self.method
-        return replace(self, method=method, candidates=1, rerank=Rerank())
+        return replace(self, method=method, candidates=1)
 
     def over(self, own: Decoding) -> Decoding:
         """What a system is to do that has a way of its own: these options instead."""
@@ -186,11 +115,29 @@ class Changes(Decoding):
         object.__setattr__(self, "changes", dict(changes))
 
     def over(self, own: Decoding) -> Decoding:
-        changes: dict[str, Any] = dict(self.__dict__["changes"])
-        for name in ("rerank", "lean"):
-            if name in changes:
-                changes[name] = replace(getattr(own, name), **changes[name])
-        return replace(own, **changes)
+        return changed(own, self.__dict__["changes"])
+
+
+D = TypeVar("D", bound=Decoding)
+
+
+def changed(own: D, changes: Mapping[str, Any]) -> D:
+    """The options with some of them changed; those of a record inside them may be given one by one."""
+    known = [f.name for f in fields(own)]
+    if unknown := [name for name in changes if name not in known]:
+        raise ValueError(f"this system's decoding has no {', '.join(unknown)}; its options are {', '.join(known)}")
+    return replace(own, **{name: _changed_option(own, name, value) for name, value in changes.items()})
+
+
+def _changed_option(own: Decoding, name: str, value: Any) -> Any:
+    before = getattr(own, name)
+    if not is_dataclass(before) or not isinstance(value, Mapping):
+        return value
+    known = [f.name for f in fields(before)]
+    for key in value:
+        if key not in known:
+            raise TypeError(unknown_name(f"option of {name}", key, known))
+    return replace(before, **value)  # type: ignore[type-var]
 
 
 _LEAST = {"max_length": 1, "min_length": 0, "top_k": 0, "beams": 1, "block_ngrams": 0, "candidates": 1}
@@ -200,10 +147,10 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """1.0 as "1", 0.95 as "0.95": all digits kept, so that two options never share a signature."""
     return repr(float(value)).removesuffix(".0")

@@ -63,9 +63,9 @@ def evaluate_labels(
     ids = {name: index for index, name in enumerate(names)}
     chosen = [item for item in items if item.reply and item.reply.label and item.reply.label.name in ids]
     if not chosen or (names is LABELS and not labelled_as_here(item.reply for item in items)):
-        met = Counter(item.reply.label.name for item in items if item.reply and item.reply.label)
-        told = ", ".join(name for name, _ in met.most_common(5)) or "none"
-        raise ValueError(f"there is nothing to score: the labels of the turns are not the {len(names)} ({told})")
+        label_counts = Counter(item.reply.label.name for item in items if item.reply and item.reply.label)
+        listed = ", ".join(name for name, _ in label_counts.most_common(5)) or "none"
+        raise ValueError(f"there is nothing to score: the labels of the turns are not the {len(names)} ({listed})")
     turns = [item.reply for item in chosen if item.reply is not None]
     gold = np.array([ids[turn.label.name] for turn in turns if turn.label is not None])
     chances = labeller.distribution([turn.text for turn in turns], progress("labels", len(turns)))
@@ -124,15 +124,17 @@ def class_scores(confusion: np.ndarray, names: Sequence[str] = LABELS) -> list[C
     ]
 
 
-def write(found: LabelEvaluation, folder: Path) -> None:
-    """scores.json, labels.jsonl with a record an item, and confusion.png."""
+def write(evaluation: LabelEvaluation, folder: Path) -> None:
+    """scores.json, labels.jsonl with one record per item, and confusion.png."""
 
     def fill(place: Path) -> None:
-        write_lines(found.records, place / "labels.jsonl")
-        summary: dict[str, Any] = {"command": EVALUATE.command, "system": found.system, "about": found.about}
-        summary["scores"] = [s.to_json() for s in found.scores]
-        write_json(place / "scores.json", {**summary, "classes": [asdict(one) for one in found.classes]})
-        told = f"{found.about.get('data', '')}, {found.about.get('split', '')}".strip(", ")
-        draw_confusion(found.confusion, found.names, f"{found.system} on {told}", place / "confusion.png")
+        write_lines(evaluation.records, place / "labels.jsonl")
+        summary: dict[str, Any] = {"command": EVALUATE.command, "system": evaluation.system, "about": evaluation.about}
+        summary["scores"] = [s.to_json() for s in evaluation.scores]
+        write_json(place / "scores.json", {**summary, "classes": [asdict(one) for one in evaluation.classes]})
+        corpus = f"{evaluation.about.get('data', '')}, {evaluation.about.get('split', '')}".strip(", ")
+        draw_confusion(
+            evaluation.confusion, evaluation.names, f"{evaluation.system} on {corpus}", place / "confusion.png"
+        )
 
     write_folder(folder, fill, EVALUATE)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from listenwell.evaluation.published import DATASETS, NOTES, Row, named
-from listenwell.evaluation.store import ABOUT, Evaluated, check_same_items, item_number
+from listenwell.evaluation.published import DATASETS, NOTES, Row, rows_at
+from listenwell.evaluation.store import ABOUT, StoredEvaluation, check_same_items, item_number
 from listenwell.labels.taxonomy import unknown_name
 from listenwell.metrics import Comparison as Paired
 from listenwell.metrics import Score, paired_bootstrap, paired_t_test
@@ -68,7 +68,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class BaselineTest:
     """A system against the baseline on one score. Holm's correction counts the systems of the column."""
 
     bootstrap: Paired
@@ -86,7 +86,7 @@ class Against:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TableCell:
     """A cell of the table, ready to be written in any form."""
 
     value: str
@@ -101,11 +101,11 @@ class Shown:
 class Comparison:
     """Rows are systems, columns are scores. `compare` makes it; `markdown`, `page` and the command write it."""
 
-    systems: list[Evaluated]
+    systems: list[StoredEvaluation]
     columns: list[Column]
     baseline: str | None
     """The system that the others are tested against; None where no test can be made."""
-    tests: dict[tuple[str, str], Against] = field(default_factory=dict)
+    tests: dict[tuple[str, str], BaselineTest] = field(default_factory=dict)
     """By system and column."""
     published: list[Row] = field(default_factory=list)
     footnotes: list[str] = field(default_factory=list)
@@ -133,7 +133,7 @@ class Comparison:
             )
         return " ".join(parts)
 
-    def cell(self, system: Evaluated, column: Column) -> Shown | None:
+    def cell(self, system: StoredEvaluation, column: Column) -> TableCell | None:
         """None where the system has no such score."""
         score = system.scores.get(column.name)
         if score is None:
@@ -142,11 +142,11 @@ class Comparison:
         interval = "" if score.low is None else f"[{score.low:{spec}}, {score.high:{spec}}]"
         test = self.tests.get((system.name, column.name))
         verdict = test.verdict() if test and column.judged else None
-        return Shown(f"{score.value:{spec}}", interval, self.is_best(score, column), verdict)
+        return TableCell(f"{score.value:{spec}}", interval, self.is_best(score, column), verdict)
 
-    def published_cell(self, row: Row, column: Column) -> Shown | None:
+    def published_cell(self, row: Row, column: Column) -> TableCell | None:
         cell = row.cells().get(column.name)
-        return None if cell is None else Shown(str(cell), note=self.footnotes.index(cell.note) + 1)
+        return None if cell is None else TableCell(str(cell), note=self.footnotes.index(cell.note) + 1)
 
     def is_best(self, score: Score, column: Column) -> bool:
         """The best measured value of its column; there is none where all are equal."""
@@ -157,7 +157,7 @@ class Comparison:
 
     def facts(self) -> tuple[list[str], list[list[str]]]:
         """What is known of the systems beside their scores: a head, and a row each."""
-        told = {
+        formats = {
             "decoding": lambda value: str(value),
             "precision": lambda value: str(value),
             "parameters": lambda value: f"{value:,}",
@@ -167,14 +167,14 @@ class Comparison:
             "commit": lambda value: str(value)[:12],
         }
         heads = {"examples": "examples seen", "seconds": "training"}
-        known = [key for key in told if any(one.about.get(key) is not None for one in self.systems)]
+        known = [key for key in formats if any(one.about.get(key) is not None for one in self.systems)]
         rows = []
         for one in self.systems:
             values = ((key, one.about.get(key)) for key in known)
-            rows.append([one.name, *(ABSENT if v is None else told[key](v) for key, v in values), _near(one.place)])
+            rows.append([one.name, *(ABSENT if v is None else formats[key](v) for key, v in values), _near(one.place)])
         return ["system", *(heads.get(key, key) for key in known), "place"], rows
 
-    def tested(self) -> Iterator[tuple[str, Column, Against]]:
+    def tested(self) -> Iterator[tuple[str, Column, BaselineTest]]:
         """Every test, column by column."""
         for column in self.columns:
             for system in self.systems:
@@ -194,14 +194,14 @@ class Comparison:
 
     def signatures(self) -> list[tuple[str, list[tuple[str, list[str]]]]]:
         """For each column the different signatures of its values, each with the systems that have it."""
-        found = []
+        rows = []
         for column in self.columns:
             by: dict[str, list[str]] = {}
             for one in self.systems:
                 if column.name in one.scores:
                     by.setdefault(str(one.scores[column.name].signature), []).append(one.name)
-            found.append((column.name, list(by.items())))
-        return found
+            rows.append((column.name, list(by.items())))
+        return rows
 
     def to_json(self) -> dict[str, Any]:
         columns = [{"name": c.name, "unit": c.unit, "better": c.better, "judged": c.judged} for c in self.columns]
@@ -216,7 +216,7 @@ class Comparison:
             "remarks": self.remarks,
         }
 
-    def _system_json(self, one: Evaluated) -> dict[str, Any]:
+    def _system_json(self, one: StoredEvaluation) -> dict[str, Any]:
         scores: dict[str, Any] = {}
         for column in self.columns:
             if (score := one.scores.get(column.name)) is None:
@@ -233,7 +233,7 @@ class Comparison:
 
 
 def compare(
-    systems: Sequence[Evaluated],
+    systems: Sequence[StoredEvaluation],
     *,
     papers: Sequence[str] = (),
     baseline: str | None = None,
@@ -272,7 +272,7 @@ def holm(p: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _columns(systems: Sequence[Evaluated], wanted: Sequence[str]) -> tuple[list[Column], list[str]]:
+def _columns(systems: Sequence[StoredEvaluation], wanted: Sequence[str]) -> tuple[list[Column], list[str]]:
     """The union of all scores, each after the one that it follows in its own system's list."""
     order: list[str] = []
     for one in systems:
@@ -286,20 +286,20 @@ def _columns(systems: Sequence[Evaluated], wanted: Sequence[str]) -> tuple[list[
             raise ValueError(unknown_name("score", name, order))
     columns, remarks = [], []
     for name in wanted or order:
-        found = {one.name: one.scores[name] for one in systems if name in one.scores}
-        ways = _ways(found)
+        scores = {one.name: one.scores[name] for one in systems if name in one.scores}
+        ways = _ways(scores)
         if len(ways) > 1:
-            told = "; ".join(f"{', '.join(names)}: {way}" for way, names in ways.items())
-            remarks.append(f"{name} was not computed alike, so its values do not compare ({told}).")
-        first = next(iter(found.values()))
-        columns.append(Column(name, first.unit, first.better, digits(list(found.values())), len(ways) == 1))
+            listed = "; ".join(f"{', '.join(names)}: {way}" for way, names in ways.items())
+            remarks.append(f"{name} was computed in different ways, so its values cannot be compared ({listed}).")
+        first = next(iter(scores.values()))
+        columns.append(Column(name, first.unit, first.better, digits(list(scores.values())), len(ways) == 1))
     return columns, remarks
 
 
-def _ways(found: dict[str, Score]) -> dict[str, list[str]]:
+def _ways(scores: dict[str, Score]) -> dict[str, list[str]]:
     """What matters of the signatures, and who has which."""
     ways: dict[str, list[str]] = {}
-    for system, score in found.items():
+    for system, score in scores.items():
         fields = (f"{key}:{value}" for key, value in score.signature if key not in INCIDENTAL)
         ways.setdefault("|".join([score.signature.metric, *fields]), []).append(system)
     return ways
@@ -314,7 +314,7 @@ def digits(scores: Sequence[Score]) -> int:
     return 1 if max(abs(score.value) for score in scores) >= 100 else 2
 
 
-def _baseline(systems: Sequence[Evaluated], name: str | None) -> Evaluated | None:
+def _baseline(systems: Sequence[StoredEvaluation], name: str | None) -> StoredEvaluation | None:
     if name is None:
         return next((one for one in systems if not one.from_card), None)
     for one in systems:
@@ -326,14 +326,14 @@ def _baseline(systems: Sequence[Evaluated], name: str | None) -> Evaluated | Non
 
 
 def _tests(
-    systems: Sequence[Evaluated],
-    base: Evaluated,
+    systems: Sequence[StoredEvaluation],
+    base: StoredEvaluation,
     columns: Sequence[Column],
     resamples: int,
     progress: Progress | None,
-) -> dict[tuple[str, str], Against]:
+) -> dict[tuple[str, str], BaselineTest]:
     """Every other system against the baseline, where both have items and were scored alike."""
-    pairs: dict[str, list[Evaluated]] = {}
+    pairs: dict[str, list[StoredEvaluation]] = {}
     for column in columns:
         ground = base.scores.get(column.name)
         if ground is None or not _has_items(ground) or not column.alike:
@@ -341,7 +341,7 @@ def _tests(
         having = (one for one in systems if one is not base and column.name in one.scores)
         pairs[column.name] = [one for one in having if _has_items(one.scores[column.name])]
     done = progress("paired tests", sum(map(len, pairs.values()))) if progress else lambda more: None
-    found: dict[tuple[str, str], Against] = {}
+    results: dict[tuple[str, str], BaselineTest] = {}
     for name, others in pairs.items():
         boots, ts = [], []
         for one in others:
@@ -349,8 +349,8 @@ def _tests(
             ts.append(paired_t_test(one.scores[name], base.scores[name]))
             done(1)
         corrected = zip(boots, holm([b.p for b in boots]), ts, holm([t.p for t in ts]), strict=True)
-        found |= {(one.name, name): Against(*parts) for one, parts in zip(others, corrected, strict=True)}
-    return found
+        results |= {(one.name, name): BaselineTest(*parts) for one, parts in zip(others, corrected, strict=True)}
+    return results
 
 
 def _near(place: Path) -> str:
@@ -363,26 +363,29 @@ def _has_items(score: Score) -> bool:
 
 
 def _published_rows(
-    systems: Sequence[Evaluated], papers: Sequence[str], columns: Sequence[Column]
+    systems: Sequence[StoredEvaluation], papers: Sequence[str], columns: Sequence[Column]
 ) -> tuple[list[Row], list[str]]:
     """The rows with a number for one of the columns, and what must be said of those without, and of other data."""
     names = {column.name for column in columns}
     data = next((one.about["data"] for one in systems if one.about.get("data")), None)
-    kept: list[Row] = []
+    published: list[Row] = []
     left_out: list[str] = []
     for place in papers:
-        rows = named(place, data)
+        rows = rows_at(place, data)
         fitting = [row for row in rows if names & row.cells().keys()]
-        kept += [row for row in fitting if row not in kept]
+        published += [row for row in fitting if row not in published]
         left = dict.fromkeys(metric for row in rows for metric in row.left_out())
         left |= dict.fromkeys(c.metric for row in rows for name, c in row.cells().items() if name not in names)
         if left:
             none = "" if fitting else ", so no row of it stands here"
             left_out.append(f"Published in {place}, but not measured here: {', '.join(left)}{none}.")
-    others = dict.fromkeys(row.dataset for row in kept if row.dataset != DATASETS.get(data or ""))
+    others = dict.fromkeys(row.dataset for row in published if row.dataset != DATASETS.get(data or ""))
     if others and data is not None:
-        return kept, [f"Published on {', '.join(others)}, measured on {data}: these do not compare.", *left_out]
-    return kept, left_out
+        return published, [
+            f"Published on {', '.join(others)}, measured on {data}: these cannot be compared.",
+            *left_out,
+        ]
+    return published, left_out
 
 
 def _paired_json(result: Paired, corrected: float) -> dict[str, Any]:

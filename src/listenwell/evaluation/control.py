@@ -12,13 +12,14 @@ from listenwell.contract import Controls
 from listenwell.data.dialogue import Example
 from listenwell.decoding import Decoding
 from listenwell.evaluation.evaluate import Progress
-from listenwell.evaluation.experiment import Measured, contexts_of
-from listenwell.evaluation.material import told
+from listenwell.evaluation.experiment import StudyResult, contexts_of
+from listenwell.evaluation.material import labeller_fields
 from listenwell.labels.taxonomy import INTENTS, label_id
 from listenwell.metrics import Score, Signature
-from listenwell.metrics.bootstrap import measured
+from listenwell.metrics.bootstrap import score_with_interval
 from listenwell.metrics.sums import Statistics
-from listenwell.systems.bot import System
+from listenwell.systems.base import System
+from listenwell.systems.house.options import HouseDecoding
 
 
 def control(
@@ -28,7 +29,7 @@ def control(
     progress: Progress,
     intents: Sequence[str] = INTENTS,
     resamples: int = 1000,
-) -> Measured:
+) -> StudyResult:
     """Every context is answered once for each intent.
 
     Nothing is chosen here by what the classifier says. A system that itself chooses among candidates may ask the same
@@ -42,17 +43,17 @@ def control(
     hits = np.zeros((len(items), len(intents)))
     for column, intent in enumerate(intents):
         replies = system.replies(contexts, Controls(label=intent), progress(intent, len(items)))
-        found = labeller.label([reply.text for reply in replies])
-        hits[:, column] = [label.name == intent for label in found]
+        labels = labeller.label([reply.text for reply in replies])
+        hits[:, column] = [label.name == intent for label in labels]
         records += [
             {"id": context.id, "asked": intent, "reply": reply.text, "recognised": label.name}
-            for context, reply, label in zip(contexts, replies, found, strict=True)
+            for context, reply, label in zip(contexts, replies, labels, strict=True)
         ]
-    decoding = getattr(system, "decoding", None) or Decoding()  # an endpoint's is its own
-    how = {"intents": len(intents), "items": len(items), **told(labeller)}
+    decoding = HouseDecoding.extend(getattr(system, "decoding", None) or Decoding())  # an endpoint's is its own
+    how = {"intents": len(intents), "items": len(items), **labeller_fields(labeller)}
     how |= {"guidance": f"{decoding.guidance:g}"} if decoding.guidance else {}
     signature = Signature.of("control", **how, reranked=decoding.rerank.signature() or "no")
-    return Measured(control_scores(hits, intents, signature, resamples), records)
+    return StudyResult(control_scores(hits, intents, signature, resamples), records)
 
 
 def check_takes_intent(system: System) -> None:
@@ -69,7 +70,7 @@ def control_scores(hits: np.ndarray, intents: Sequence[str], signature: Signatur
     scores = []
     for name, share in shares.items():
         statistics = Statistics(np.stack([100 * share, np.ones(len(hits))], axis=1), "ratio")
-        scores.append(measured(f"control-{name}", statistics, signature, "higher", "%", resamples=resamples))
+        scores.append(score_with_interval(f"control-{name}", statistics, signature, "higher", "%", resamples=resamples))
     mean, *each = scores
     least = min(score.value for score in each)
     return [mean, Score("control-least", least, signature=signature.plus(ci="none"), unit="%"), *each]

@@ -76,11 +76,11 @@ def silhouette(apart: np.ndarray, groups: np.ndarray) -> float:
     return float(((other - own) / np.maximum(own, other)).mean())
 
 
-def draw(found: Sequence[Embeddings], path: Path) -> None:
+def draw(spaces: Sequence[Embeddings], path: Path) -> None:
     """The planes side by side, coloured by polarity, with the emotions' names."""
-    figure = need("matplotlib.figure", "a picture").Figure(figsize=(6.2 * len(found), 6), layout="constrained")
-    for index, one in enumerate(found):
-        _draw_plane(figure.add_subplot(1, len(found), index + 1), one)
+    figure = need("matplotlib.figure", "a picture").Figure(figsize=(6.2 * len(spaces), 6), layout="constrained")
+    for index, one in enumerate(spaces):
+        _draw_plane(figure.add_subplot(1, len(spaces), index + 1), one)
     figure.axes[0].legend(loc="best", fontsize=9, frameon=False)
     save_picture(figure, path, "embeddings", dpi=130)
 
@@ -93,8 +93,8 @@ def _draw_plane(axes: Any, one: Embeddings) -> None:
         for name, point in zip(np.array(EMOTIONS)[chosen], points[chosen], strict=True):
             axes.annotate(name, point, (3, 3), textcoords="offset points", fontsize=8, color=colour)
     scores = one.scores()
-    told = f"silhouette {scores['silhouette']:.2f}, in this plane {scores['silhouette in the plane']:.2f}"
-    axes.set_title(f"{one.name}\n{told}, which has {share:.0%} of the variance", fontsize=10)
+    subtitle = f"silhouette {scores['silhouette']:.2f}, in this plane {scores['silhouette in the plane']:.2f}"
+    axes.set_title(f"{one.name}\n{subtitle}, which has {share:.0%} of the variance", fontsize=10)
     axes.set_xlabel("first principal component", fontsize=9)
     axes.set_ylabel("second principal component", fontsize=9)
     axes.margins(0.12)

@@ -15,15 +15,16 @@ import numpy as np
 from listenwell.checkpoint import Checkpoint, same_training, write_json
 from listenwell.classifiers.label_cache import fingerprint
 from listenwell.classifiers.labeller import Labeller
-from listenwell.data.dialogue import Dialogue, Example, as_heard
-from listenwell.evaluation.material import collected
-from listenwell.evaluation.partial import Kept
+from listenwell.data.dialogue import Dialogue, Example, without_annotations
+from listenwell.evaluation.material import collect_material
+from listenwell.evaluation.partial import PartialResults
 from listenwell.evaluation.pictures import draw_distributions
 from listenwell.evaluation.split_tables import Tables, split_tables, tables_json
 from listenwell.metrics import Score, registry
 from listenwell.metrics.material import Material, Progress, UnavailableError
 from listenwell.outputs import EVALUATE, write_folder
-from listenwell.systems.bot import System
+from listenwell.systems.base import System
+from listenwell.systems.house.options import HouseDecoding
 from listenwell.systems.reply import Reply
 
 CHUNK = 512
@@ -66,7 +67,7 @@ def evaluate(
     resamples: int = 1000,
     labeller: Labeller | None = None,
     judge: Labeller | None = None,
-    kept: Kept | None = None,
+    partial_results: PartialResults | None = None,
     metrics: str | Sequence[str] | None = None,
     classifiers: Mapping[str, Labeller] | None = None,
 ) -> Evaluation:
@@ -84,12 +85,14 @@ def evaluate(
     language = one_language(items)
     wanted = registry.chosen(metrics, Material([""] * len(items), items).languages)  # a wrong name is told at once
     readers = {"emotion-intent": labeller, "polarity": judge, **(classifiers or {})}
-    replies, seconds = written(system, [as_heard(item) for item in items], progress("replies", len(items)), kept)
-    material = collected(replies, items, progress, resamples, system, readers, kept)
+    replies, seconds = generate_replies(
+        system, [without_annotations(item) for item in items], progress("replies", len(items)), partial_results
+    )
+    material = collect_material(replies, items, progress, resamples, system, readers, partial_results)
     scored = registry.run(wanted, material)
     labels = chosen_labels(replies)
     if labeller is not None and any("classifier emotion-intent" in one.needs for one in wanted):
-        labels |= found_labels(material)
+        labels |= classified_labels(material)
     decoding = getattr(system, "decoding", None)
     precision = getattr(system, "precision", "")
     scores = scored.scores
@@ -102,17 +105,19 @@ def evaluate(
         "language": language,
         "seconds generating": round(seconds, 1),
         "decoding": decoding.signature() if decoding else None,
-        **({"rerank": asdict(decoding.rerank)} if decoding and decoding.rerank else {}),
+        **({"rerank": asdict(decoding.rerank)} if isinstance(decoding, HouseDecoding) and decoding.rerank else {}),
         **({"left out": scored.left_out} if scored.left_out else {}),
     }
     return Evaluation(system.name, scores, items, replies, about, labels, split_tables(scores, items, resamples))
 
 
-def written(
-    system: System, items: Sequence[Example], done: Callable[[int], None], kept: Kept | None
+def generate_replies(
+    system: System, items: Sequence[Example], done: Callable[[int], None], partial_results: PartialResults | None
 ) -> tuple[list[Reply], float]:
     """The replies, and how long they took; some at a time, so that a stop loses little."""
-    replies, seconds = ([], 0.0) if kept is None else (list(kept.replies), kept.seconds)
+    replies, seconds = (
+        ([], 0.0) if partial_results is None else (list(partial_results.replies), partial_results.seconds)
+    )
     if replies:
         done(len(replies))
     while len(replies) < len(items):
@@ -123,8 +128,8 @@ def written(
         begun = time.monotonic()
         more = system.replies(contexts, done=done, first=len(replies))
         took = time.monotonic() - begun
-        if kept is not None:
-            kept.add(more, took, first=len(replies))
+        if partial_results is not None:
+            partial_results.add(more, took, first=len(replies))
         replies, seconds = [*replies, *more], seconds + took
     return replies, seconds
 
@@ -133,12 +138,12 @@ def one_language(items: Sequence[Example]) -> str:
     """The language of all items: scores of several languages together would mean nothing."""
     languages = Counter(item.language for item in items)
     if len(languages) > 1:
-        met = ", ".join(f"{number:,} in {name}" for name, number in languages.most_common())
-        raise ValueError(f"the items are in several languages ({met}); evaluate each language by itself")
+        counts = ", ".join(f"{number:,} in {name}" for name, number in languages.most_common())
+        raise ValueError(f"the items are in several languages ({counts}); evaluate each language by itself")
     return next(iter(languages))
 
 
-def drawn(items: Sequence[Example], number: int, seed: int = 0) -> list[Example]:
+def draw_items(items: Sequence[Example], number: int, seed: int = 0) -> list[Example]:
     """So many of the items, or all, in their order, chosen by the seed alone: the same for every system.
 
     The first so many would be of few kinds where a corpus is sorted.
@@ -166,16 +171,16 @@ def reply_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: 
 
 
 def _scores(names: Sequence[str], replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
-    return registry.run(registry.chosen(names), collected(replies, items, resamples=resamples)).scores
+    return registry.run(registry.chosen(names), collect_material(replies, items, resamples=resamples)).scores
 
 
 def chosen_labels(replies: Sequence[Reply]) -> dict[str, Counter[str]]:
     """How often each label was chosen to reply with; nothing of a system that does not choose."""
-    found = Counter(reply.label for reply in replies if reply.label is not None)
-    return {"chosen": found} if found else {}
+    counts = Counter(reply.label for reply in replies if reply.label is not None)
+    return {"chosen": counts} if counts else {}
 
 
-def found_labels(material: Material) -> dict[str, Counter[str]]:
+def classified_labels(material: Material) -> dict[str, Counter[str]]:
     """How often a classifier finds each label in the replies and in the references."""
     try:
         read = material.get("classifier emotion-intent")
@@ -224,7 +229,7 @@ def write(evaluation: Evaluation, folder: Path) -> None:
                 lines.write(json.dumps(record, ensure_ascii=False) + "\n")
         summary = {"command": EVALUATE.command, "system": evaluation.system, "about": evaluation.about}
         if evaluation.labels:
-            summary["labels"] = {side: dict(found.most_common()) for side, found in evaluation.labels.items()}
+            summary["labels"] = {side: dict(counts.most_common()) for side, counts in evaluation.labels.items()}
             title = f"{evaluation.system} on {evaluation.about.get('data', '')}, {evaluation.about.get('split', '')}"
             draw_distributions(evaluation.labels, f"{title.rstrip(', ')}: labels of replies", place / "labels.png")
         write_json(place / "scores.json", {**summary, "scores": [s.to_json() for s in evaluation.scores]})

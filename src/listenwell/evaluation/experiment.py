@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from listenwell.checkpoint import write_json
-from listenwell.data.dialogue import Dialogue, Example, as_heard
+from listenwell.data.dialogue import Dialogue, Example, without_annotations
 from listenwell.data.sources.jsonl import write_lines
 from listenwell.metrics import Score
 from listenwell.outputs import Owner, write_folder
 
 
 @dataclass
-class Measured:
+class StudyResult:
     """The scores, a record for each reply, and what was measured how."""
 
     scores: list[Score]
@@ -30,14 +30,14 @@ def contexts_of(items: Sequence[Example]) -> list[Dialogue]:
     """The contexts alone, without anything that only the corpus knows."""
     if not items:
         raise ValueError("there is nothing to reply to: no reply with a context in the data")
-    return [Dialogue(item.id, as_heard(item).context) for item in items]
+    return [Dialogue(item.id, without_annotations(item).context) for item in items]
 
 
-def write(found: Measured, folder: Path, study: Owner) -> None:
+def write(result: StudyResult, folder: Path, study: Owner) -> None:
     """scores.json and replies.jsonl: the numbers, and a record for each reply."""
 
     def fill(place: Path) -> None:
-        write_lines(found.records, place / "replies.jsonl")
-        write_json(place / "scores.json", {"command": study.command, **found.to_json()})
+        write_lines(result.records, place / "replies.jsonl")
+        write_json(place / "scores.json", {"command": study.command, **result.to_json()})
 
     write_folder(folder, fill, study)

@@ -20,7 +20,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from listenwell.evaluation import published
-from listenwell.evaluation.compare import ABSENT, HOW_TESTED, MARKS, TESTED, Comparison, Shown
+from listenwell.evaluation.compare import ABSENT, HOW_TESTED, MARKS, TESTED, Comparison, TableCell
 
 SEED = 12345
 
@@ -48,10 +48,10 @@ def page(comparison: Comparison, samples: int = 300, seed: int = SEED) -> str:
     )
 
 
-def _published(comparison: Comparison) -> list[tuple[str, list[tuple[str, list[Shown | None]]]]]:
+def _published(comparison: Comparison) -> list[tuple[str, list[tuple[str, list[TableCell | None]]]]]:
     """The published rows, by where they were published."""
 
-    def cells(row: Any) -> list[Shown | None]:
+    def cells(row: Any) -> list[TableCell | None]:
         return [comparison.published_cell(row, column) for column in comparison.columns]
 
     groups = groupby(comparison.published, key=lambda row: row.where)

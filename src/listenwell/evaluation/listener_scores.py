@@ -1,4 +1,4 @@
-"""A listener on dialogues: is the emotion heard the right one, and the label of the reply what people replied with?
+"""A listener on dialogues: is the predicted emotion right, and does the predicted label match people's replies?
 
 The numbers are those of any system that replies (`evaluate.emotion_scores`, `evaluate.label_scores`), on the same
 items, so that they stand in one table; and how far the confidence of each head is from the share it gets right.
@@ -28,7 +28,7 @@ from listenwell.metrics.emotion import ABSENT
 from listenwell.outputs import EVALUATE, write_folder
 from listenwell.systems.reply import Reply
 
-KEPT = 5
+TOP_CLASSES = 5
 """So many of the likeliest emotions and labels are kept of each item."""
 
 
@@ -39,7 +39,7 @@ class ListeningEvaluation:
     system: str
     scores: list[Score]
     confusion: np.ndarray
-    """(32, 32) how often the gold emotion of the row was heard as that of the column."""
+    """(32, 32) how often the gold emotion of the row was predicted as that of the column."""
     records: list[dict[str, Any]]
     about: dict[str, Any] = field(default_factory=dict)
 
@@ -56,21 +56,21 @@ def evaluate_listening(
     emotions = np.array([gold_emotion(item) for item in items], dtype=np.int64)
     if not (emotions != ABSENT).any():
         raise ValueError("there is nothing to score: no dialogue in the data has one of the 32 emotions")
-    heard = listening.hear([item.context for item in items], progress("listening", len(items)))
-    chances = _table([one.emotions for one in heard], EMOTIONS)
-    said = [Reply("", one.emotion, one.emotions, next(iter(one.labels))) for one in heard]
+    readings = listening.hear([item.context for item in items], progress("listening", len(items)))
+    chances = _table([one.emotions for one in readings], EMOTIONS)
+    predictions = [Reply("", one.emotion, one.emotions, next(iter(one.labels))) for one in readings]
     scores = [
-        *emotion_scores(said, items, resamples),
+        *emotion_scores(predictions, items, resamples),
         metrics.calibration_error(chances, emotions, resamples=resamples),
     ]
-    if labelled := label_scores(said, items, resamples):
-        by_label = _table([one.labels for one in heard], LABELS)
+    if labelled := label_scores(predictions, items, resamples):
+        by_label = _table([one.labels for one in readings], LABELS)
         labels = np.array([gold_label(item) for item in items], dtype=np.int64)
         ece = metrics.calibration_error(by_label, labels, resamples=resamples)
         scores += [*labelled, replace(ece, name="label-ece")]
     about = {**about, "items": len(items)}
-    told = labelled_as_here(item.reply for item in items)
-    records = [_record(item, one, told) for item, one in zip(items, heard, strict=True)]
+    with_labels = labelled_as_here(item.reply for item in items)
+    records = [_record(item, one, with_labels) for item, one in zip(items, readings, strict=True)]
     return ListeningEvaluation(listening.name, scores, metrics.confusion(chances, emotions), records, about)
 
 
@@ -78,26 +78,26 @@ def _table(rows: Sequence[dict[str, float]], names: Sequence[str]) -> np.ndarray
     return np.array([[row[name] for name in names] for row in rows])
 
 
-def _record(item: Example, heard: Heard, told: bool) -> dict[str, Any]:
+def _record(item: Example, reading: Heard, with_labels: bool) -> dict[str, Any]:
     return {
         "id": item.id,
         "context": [turn.text for turn in item.context],
         "gold emotion": item.emotion.name if item.emotion else None,
-        "gold label": item.reply.label.name if told and item.reply and item.reply.label else None,
-        "emotions": {name: round(chance, 4) for name, chance in list(heard.emotions.items())[:KEPT]},
-        "labels": {name: round(chance, 4) for name, chance in list(heard.labels.items())[:KEPT]},
+        "gold label": item.reply.label.name if with_labels and item.reply and item.reply.label else None,
+        "emotions": {name: round(chance, 4) for name, chance in list(reading.emotions.items())[:TOP_CLASSES]},
+        "labels": {name: round(chance, 4) for name, chance in list(reading.labels.items())[:TOP_CLASSES]},
     }
 
 
-def write(found: ListeningEvaluation, folder: Path) -> None:
-    """scores.json, heard.jsonl with a record an item, and confusion.png of the emotions."""
+def write(evaluation: ListeningEvaluation, folder: Path) -> None:
+    """scores.json, heard.jsonl with one record per item, and confusion.png of the emotions."""
 
     def fill(place: Path) -> None:
-        write_lines(found.records, place / "heard.jsonl")
-        summary: dict[str, Any] = {"command": EVALUATE.command, "system": found.system, "about": found.about}
-        summary["scores"] = [s.to_json() for s in found.scores]
+        write_lines(evaluation.records, place / "heard.jsonl")
+        summary: dict[str, Any] = {"command": EVALUATE.command, "system": evaluation.system, "about": evaluation.about}
+        summary["scores"] = [s.to_json() for s in evaluation.scores]
         write_json(place / "scores.json", summary)
-        told = f"{found.about.get('data', '')}, {found.about.get('split', '')}".strip(", ")
-        draw_confusion(found.confusion, EMOTIONS, f"{found.system} on {told}", place / "confusion.png")
+        corpus = f"{evaluation.about.get('data', '')}, {evaluation.about.get('split', '')}".strip(", ")
+        draw_confusion(evaluation.confusion, EMOTIONS, f"{evaluation.system} on {corpus}", place / "confusion.png")
 
     write_folder(folder, fill, EVALUATE)

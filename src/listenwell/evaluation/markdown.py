@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from listenwell.evaluation import published
-from listenwell.evaluation.compare import ABSENT, HOW_TESTED, MARKS, TESTED, Comparison, Shown
+from listenwell.evaluation.compare import ABSENT, HOW_TESTED, MARKS, TESTED, Comparison, TableCell
 
 
 def markdown(comparison: Comparison) -> str:
@@ -40,7 +40,7 @@ def _scores(comparison: Comparison) -> str:
     return _table([head, *(escaped(str(column)) for column in columns)], rows, right=True)
 
 
-def _cell(shown: Shown | None) -> str:
+def _cell(shown: TableCell | None) -> str:
     if shown is None:
         return ABSENT
     value = f"**{shown.value}**" if shown.best else shown.value

@@ -14,39 +14,47 @@ from listenwell.classifiers.label_cache import Labels, fingerprint, is_labelled,
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.sentence_encoder import sentence_encoder
 from listenwell.data.batching import label_id_in
-from listenwell.data.dialogue import Example, LabelPlace, as_heard
-from listenwell.evaluation.partial import Kept
+from listenwell.data.dialogue import Example, LabelPlace, without_annotations
+from listenwell.evaluation.partial import PartialResults
 from listenwell.labels.sets import EMOTION, LabelSet
 from listenwell.labels.taxonomy import LABEL_ID
-from listenwell.metrics.material import CLASSIFIER, Material, Progress, Read, UnavailableError, quiet, unavailable
+from listenwell.metrics.material import (
+    CLASSIFIER,
+    ClassifierOutput,
+    Material,
+    Progress,
+    UnavailableError,
+    quiet,
+    unavailable,
+)
 from listenwell.metrics.registry import languages
 from listenwell.metrics.vector_similarity import load_word_vectors
-from listenwell.systems.bot import Likelihoods, System
+from listenwell.systems.base import Likelihoods, System
 from listenwell.systems.reply import Reply
 
 SIDES = {"polarity": ("replies", "contexts")}
 """Which texts a classifier of a label set reads; the replies and the references where nothing else is said."""
 
 
-def collected(
+def collect_material(
     replies: Sequence[Reply],
     items: Sequence[Example],
     progress: Progress = quiet,
     resamples: int = 1000,
     system: System | None = None,
     readers: Mapping[str, Labeller | None] | None = None,
-    kept: Kept | None = None,
+    partial_results: PartialResults | None = None,
 ) -> Material:
-    """Replies with all that is needed to score them; without a system, what replies alone tell."""
+    """Replies with all that is needed to score them; without a system, only what the replies give."""
     providers: dict[str, Callable[[], Any]] = {
-        "heard emotions": partial(_heard_emotions, replies, getattr(system, "emotions", EMOTION)),
+        "predicted emotions": partial(_predicted_emotions, replies, getattr(system, "emotions", EMOTION)),
         "true emotions": partial(_true_emotions, items, system),
         "chosen labels": partial(_chosen_labels, replies),
         "reference labels": partial(_reference_labels, items),
     }
     material = Material([reply.text for reply in replies], items, providers, resamples, progress=progress)
     if system is not None:
-        providers["likelihoods"] = partial(_likelihoods, system, items, progress, kept)
+        providers["likelihoods"] = partial(_likelihoods, system, items, progress, partial_results)
         providers["oracle likelihoods"] = partial(_oracle, system, items, progress)
         providers["labelled likelihoods"] = partial(_labelled, material)
         providers["sentence vectors"] = partial(_sentence_vectors, material)
@@ -56,9 +64,9 @@ def collected(
     return material
 
 
-def _heard_emotions(replies: Sequence[Reply], emotions: LabelSet) -> np.ndarray:
+def _predicted_emotions(replies: Sequence[Reply], emotions: LabelSet) -> np.ndarray:
     if not all(reply.emotions for reply in replies):
-        raise UnavailableError("the system does not say which emotion it hears")
+        raise UnavailableError("the system does not predict an emotion")
     return np.array([[reply.emotions[name] for name in emotions] for reply in replies])
 
 
@@ -84,17 +92,19 @@ def _reference_labels(items: Sequence[Example]) -> np.ndarray:
     return np.array([LABEL_ID.get(i.reply.label.name, -100) if i.reply and i.reply.label else -100 for i in items])
 
 
-def _likelihoods(system: System, items: Sequence[Example], progress: Progress, kept: Kept | None) -> Likelihoods:
-    found = None if kept is None else kept.likelihoods()
-    if found is not None:
-        return found
-    heard = [as_heard(item) for item in items]
-    found = system.likelihoods(heard, done=progress("likelihoods", len(items)))
-    if found is None:
+def _likelihoods(
+    system: System, items: Sequence[Example], progress: Progress, partial_results: PartialResults | None
+) -> Likelihoods:
+    likelihoods = None if partial_results is None else partial_results.likelihoods()
+    if likelihoods is not None:
+        return likelihoods
+    inputs = [without_annotations(item) for item in items]
+    likelihoods = system.likelihoods(inputs, done=progress("likelihoods", len(items)))
+    if likelihoods is None:
         raise UnavailableError("the system gives no likelihoods")
-    if kept is not None:
-        kept.keep(found)
-    return found
+    if partial_results is not None:
+        partial_results.save_likelihoods(likelihoods)
+    return likelihoods
 
 
 def _labelled_rows(items: Sequence[Example]) -> list[int]:
@@ -110,9 +120,9 @@ def _oracle(system: System, items: Sequence[Example], progress: Progress) -> Lik
     rows = _labelled_rows(items)
     if not rows:
         raise UnavailableError("the replies in the data have no labels, or others than the 41")
-    knowing = [replace(as_heard(items[row]), reply=items[row].reply) for row in rows]
-    found = measure(knowing, done=progress("likelihoods with the true label", len(rows)))
-    return unavailable("the system takes no label to reply with") if found is None else found
+    knowing = [replace(without_annotations(items[row]), reply=items[row].reply) for row in rows]
+    likelihoods = measure(knowing, done=progress("likelihoods with the true label", len(rows)))
+    return unavailable("the system takes no label to reply with") if likelihoods is None else likelihoods
 
 
 def _labelled(material: Material) -> Likelihoods:
@@ -122,9 +132,9 @@ def _labelled(material: Material) -> Likelihoods:
     rows = _labelled_rows(material.items)
     if len(rows) == len(material.items):
         raise UnavailableError("all references have a label: the score of all is the one to compare with")
-    found = material.get("likelihoods")
-    parts = {name: getattr(found, name)[rows] for name in ("nll", "tokens", "words", "unknown")}
-    return replace(found, **parts, unseen_types=oracle.unseen_types)
+    likelihoods = material.get("likelihoods")
+    parts = {name: getattr(likelihoods, name)[rows] for name in ("nll", "tokens", "words", "unknown")}
+    return replace(likelihoods, **parts, unseen_types=oracle.unseen_types)
 
 
 def _sentence_vectors(material: Material) -> tuple[str, np.ndarray, np.ndarray]:
@@ -135,11 +145,11 @@ def _sentence_vectors(material: Material) -> tuple[str, np.ndarray, np.ndarray]:
         print(f"ses, the similarity of sentence embeddings, is left out: {problem}", file=sys.stderr)
         raise UnavailableError(str(problem)) from problem
     texts = [*material.replies, *material.get("references")]
-    said, references = np.split(encoder.embed(texts, material.progress("sentence embeddings", len(texts))), 2)
-    return encoder.name, said, references
+    replies, references = np.split(encoder.embed(texts, material.progress("sentence embeddings", len(texts))), 2)
+    return encoder.name, replies, references
 
 
-def _classified(material: Material, labels: str, reader: Labeller | None) -> Read:
+def _classified(material: Material, labels: str, reader: Labeller | None) -> ClassifierOutput:
     """What a classifier says of the replies and of another side, read together."""
     if reader is None:
         raise UnavailableError(f"no classifier of {labels} was given")
@@ -151,10 +161,12 @@ def _classified(material: Material, labels: str, reader: Labeller | None) -> Rea
     every = [text for side in texts for text in side]
     shown = {"polarity": "positivity", "emotion-intent": "labels of replies"}.get(labels, f"{labels} of replies")
     chances = reader.distribution(every, material.progress(shown, len(every)))
-    return Read(told(reader), reader.names, dict(zip(sides, np.split(chances, len(sides)), strict=True)))
+    return ClassifierOutput(
+        labeller_fields(reader), reader.names, dict(zip(sides, np.split(chances, len(sides)), strict=True))
+    )
 
 
-def told(labeller: Labels) -> dict[str, str]:
+def labeller_fields(labeller: Labels) -> dict[str, str]:
     """Which classifier it is, for a signature: two trainings of one recipe are two."""
-    made = labeller.checkpoint
-    return {"by": made.meta.get("recipe", {}).get("name", made.name), "weights": fingerprint(made)[:8]}
+    ckpt = labeller.checkpoint
+    return {"by": ckpt.meta.get("recipe", {}).get("name", ckpt.name), "weights": fingerprint(ckpt)[:8]}

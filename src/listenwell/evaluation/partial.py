@@ -1,4 +1,4 @@
-"""What an evaluation has so far, kept beside where it will stand: one that is cut off goes on from there."""
+"""Partial results of an evaluation, saved next to its folder: one that is interrupted resumes from there."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import numpy as np
 
 from listenwell.data.dialogue import Example
 from listenwell.outputs import OutputError, discard
-from listenwell.systems.bot import Likelihoods
+from listenwell.systems.base import Likelihoods
 from listenwell.systems.reply import Candidate, Reply
 
 REPLIES, LIKELIHOODS = "replies.jsonl", "likelihoods.npz"
 
 
-def mark(items: Sequence[Example], *rest: object) -> str:
-    """Of what is asked: the items with their turns, and whatever else the replies depend on."""
+def request_key(items: Sequence[Example], *rest: object) -> str:
+    """A hash of the request: the items with their turns, and whatever else the replies depend on."""
     digest = hashlib.sha256(repr(rest).encode("utf-8", "replace"))
     for item in items:
         turns = [*(turn.text for turn in item.context), item.reply.text if item.reply else ""]
@@ -29,55 +29,55 @@ def mark(items: Sequence[Example], *rest: object) -> str:
     return digest.hexdigest()[:16]
 
 
-class Kept:
+class PartialResults:
     """A folder with the replies so far, one line per chunk, and the likelihoods once they are there."""
 
-    def __init__(self, folder: Path, asked: str) -> None:
-        """`asked` marks the evaluation: what was kept of another one in this place goes."""
+    def __init__(self, folder: Path, key: str) -> None:
+        """`key` identifies the evaluation: partial results of another one in this folder are deleted."""
         self.folder = folder
         self.chunks: dict[int, tuple[list[Reply], float]] = {}
-        """By the place of the first reply: the replies, and the seconds that they took. Several processes finish them
+        """By the index of the first reply: the replies, and the seconds that they took. Several processes finish them
         in any order."""
-        if (folder / asked).is_file():
+        if (folder / key).is_file():
             self._read()
         else:
             if not discard(folder, self._own_names()):
                 raise OutputError(f"{folder} holds what no evaluation wrote, and nothing was done; move it away")
             folder.mkdir(parents=True)
-            (folder / asked).touch()
+            (folder / key).touch()
 
     @property
     def replies(self) -> list[Reply]:
-        """From the first one on, as far as none is missing."""
+        """The replies from the first one up to the first gap."""
         return [reply for replies, _ in self._unbroken() for reply in replies]
 
     @property
     def seconds(self) -> float:
-        """Spent on them."""
+        """The seconds spent on these replies."""
         return sum(seconds for _, seconds in self._unbroken())
 
     def __len__(self) -> int:
-        """How many replies are kept, also those that come after a gap."""
+        """How many replies are saved, including those after a gap."""
         return len({first + row for first, (replies, _) in self.chunks.items() for row in range(len(replies))})
 
     def add(self, replies: Sequence[Reply], seconds: float, first: int | None = None) -> None:
-        """A chunk of replies that took so long; without `first`, the place of its first one, it follows the others."""
+        """Saves a chunk of replies; without `first`, the index of its first reply, it follows the others."""
         first = len(self.replies) if first is None else first
         with (self.folder / REPLIES).open("a", encoding="utf-8") as lines:
             lines.write(json.dumps([seconds, [asdict(reply) for reply in replies], first]) + "\n")
         self.chunks[first] = list(replies), seconds
 
     def likelihoods(self) -> Likelihoods | None:
-        with suppress(OSError, ValueError, KeyError, EOFError), np.load(self.folder / LIKELIHOODS) as found:
-            arrays = {name: found[name] for name in found.files}
+        with suppress(OSError, ValueError, KeyError, EOFError), np.load(self.folder / LIKELIHOODS) as file:
+            arrays = {name: file[name] for name in file.files}
             return Likelihoods(unseen_types=int(arrays.pop("unseen_types")), **arrays)
         return None
 
-    def keep(self, likelihoods: Likelihoods) -> None:
+    def save_likelihoods(self, likelihoods: Likelihoods) -> None:
         np.savez(self.folder / LIKELIHOODS, **asdict(likelihoods))
 
-    def gone(self) -> None:
-        """All is written where it belongs."""
+    def delete(self) -> None:
+        """For when the evaluation itself is written."""
         discard(self.folder, self._own_names())
 
     def _unbroken(self) -> Iterator[tuple[list[Reply], float]]:

@@ -12,7 +12,7 @@ from listenwell.metrics.extras import need
 from listenwell.outputs import save_picture
 
 COLOURS = ("#4878a8", "#c8773a", "#5b9a62", "#9a6fb0", "#7f7f7f")
-TOLD = 10
+LABELLED_FROM = 10
 """Percent from which on a cell of a confusion has its number written in it."""
 
 
@@ -24,12 +24,12 @@ def draw_confusion(table: np.ndarray, names: Sequence[str], title: str, path: Pa
     """
     rows, columns = (np.flatnonzero(table.sum(axis=axis)).tolist() for axis in (1, 0))
     if not rows:
-        raise ValueError("there is no item to draw a confusion of")
+        raise ValueError("there are no items to draw a confusion matrix of")
     shares = 100 * table[np.ix_(rows, columns)] / table[rows].sum(axis=1, keepdims=True)
     size = (3.2 + 0.27 * len(columns), 2.4 + 0.25 * len(rows))
     axes = need("matplotlib.figure", "a picture").Figure(figsize=size, layout="constrained").add_subplot()
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=100, aspect="auto")
-    for row, column in zip(*np.nonzero(shares >= TOLD), strict=True):
+    for row, column in zip(*np.nonzero(shares >= LABELLED_FROM), strict=True):
         light = "white" if shares[row, column] > 55 else "black"
         axes.text(column, row, f"{shares[row, column]:.0f}", ha="center", va="center", fontsize=6, color=light)
     axes.set_xticks(range(len(columns)), [names[i] for i in columns], rotation=90, fontsize=7)
@@ -50,15 +50,15 @@ def draw_distributions(
     `counts`: what each bar's colour stands for, and how often it has each label; others than the 41 do not count. The
     emotions, the intents and neutral stand in three groups, in the order of the taxonomy. The file tells the `command`.
     """
-    counts = {name: {label: found.get(label, 0) for label in LABELS} for name, found in counts.items()}
-    totals = {name: sum(found.values()) for name, found in counts.items()}
+    counts = {name: {label: by_label.get(label, 0) for label in LABELS} for name, by_label in counts.items()}
+    totals = {name: sum(by_label.values()) for name, by_label in counts.items()}
     if not counts or not all(totals.values()):
         empty = ", ".join(name for name, total in totals.items() if not total)
         raise ValueError(f"there are no labels to draw{f' of {empty}' if empty else ''}")
     axes = need("matplotlib.figure", "a picture").Figure(figsize=(12, 4.2), layout="constrained").add_subplot()
     places, width = _grouped(), 0.8 / len(counts)
-    for index, (name, found) in enumerate(counts.items()):
-        shares = [100 * found[label] / totals[name] for label in LABELS]
+    for index, (name, by_label) in enumerate(counts.items()):
+        shares = [100 * by_label[label] / totals[name] for label in LABELS]
         offset = (index - (len(counts) - 1) / 2) * width
         colour = COLOURS[index % len(COLOURS)]
         axes.bar(places + offset, shares, width, color=colour, label=f"{name} ({totals[name]:,})")

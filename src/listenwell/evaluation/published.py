@@ -1,4 +1,4 @@
-"""The numbers of the papers, and which of our scores each of them may stand beside.
+"""The published numbers, and which of our scores each may be compared with.
 
 `published.csv` holds every number of every table: paper, table, dataset, system, metric, value. A metric that is
 none of our scores (a human rating, the verdict of another sentiment model) has no entry in MEANINGS and never enters a
@@ -28,7 +28,7 @@ NOTES: dict[str, str] = {
     ),
     "perplexity-subword": (
         "MEED2's perplexities are per sub-word of RoBERTa's tokenizer, on 2,000 held-out dialogues of each domain, so "
-        "they stand beside the measured perplexity per token, which compares only systems of one tokenizer."
+        "they are shown next to the measured perplexity per token, which compares only systems of one tokenizer."
     ),
     "bleu": (
         "The papers do not say how BLEU was tokenized and smoothed. The measured one is corpus BLEU as multi-bleu.perl "
@@ -41,7 +41,7 @@ NOTES: dict[str, str] = {
     ),
     "distinct": (
         "Distinct-n falls as the number of replies grows, and the papers differ in it: 5,255 test items in MoEL's and "
-        "MIME's public code, 2,713 in EmpDG's, 2,000 dialogues a domain in MEED2. Published shares stand in percent."
+        "MIME's public code, 2,713 in EmpDG's, 2,000 dialogues per domain in MEED2. Published shares are in percent."
     ),
     "accuracy": (
         "Measured emotion accuracy counts every listener's turn of the split, 32 ways, from the context alone. The "
@@ -127,11 +127,11 @@ class Row:
 
     def cells(self) -> dict[str, Cell]:
         """The numbers that are scores of ours, by the score's name."""
-        found: dict[str, Cell] = {}
+        by_score: dict[str, Cell] = {}
         for metric, value in self.values.items():
             if means := meaning(self.paper, metric):
-                found[means.score] = Cell(value.scaleb(means.places), metric, means.note)
-        return found
+                by_score[means.score] = Cell(value.scaleb(means.places), metric, means.note)
+        return by_score
 
     def left_out(self) -> list[str]:
         """The metrics that are no score of ours."""
@@ -142,24 +142,24 @@ class Row:
 def load() -> tuple[Row, ...]:
     """Every row of every table, in the order of the file."""
     text = resources.files("listenwell.evaluation").joinpath("published.csv").read_text(encoding="utf-8")
-    found: dict[tuple[str, str, str, str], dict[str, Decimal]] = {}
+    by_row: dict[tuple[str, str, str, str], dict[str, Decimal]] = {}
     for line in csv.DictReader(text.splitlines()):
         key = (line["paper"], line["table"], line["dataset"], line["system"])
-        found.setdefault(key, {})[line["metric"]] = Decimal(line["value"])
-    return tuple(Row(*key, values) for key, values in found.items())
+        by_row.setdefault(key, {})[line["metric"]] = Decimal(line["value"])
+    return tuple(Row(*key, values) for key, values in by_row.items())
 
 
 def rows(paper: str, table: str | None = None, dataset: str | None = None) -> list[Row]:
     """The rows of a paper, of one table of it, of one dataset in that. There is always at least one."""
-    found = _narrowed(list(load()), "paper", paper, "")
+    rows_left = _narrowed(list(load()), "paper", paper, "")
     if table is not None:
-        found = _narrowed(found, "table", table, f" of {paper}")
+        rows_left = _narrowed(rows_left, "table", table, f" of {paper}")
     if dataset is not None:
-        found = _narrowed(found, "dataset", dataset, f" of {paper} table {table}" if table else f" of {paper}")
-    return found
+        rows_left = _narrowed(rows_left, "dataset", dataset, f" of {paper} table {table}" if table else f" of {paper}")
+    return rows_left
 
 
-def named(place: str, data: str | None = None) -> list[Row]:
+def rows_at(place: str, data: str | None = None) -> list[Row]:
     """The rows that "mime/2" or "meed2/3/edos" names.
 
     Where no dataset is named and the table has several, those of the source `data` alone, if there are any.
@@ -167,18 +167,18 @@ def named(place: str, data: str | None = None) -> list[Row]:
     paper, *rest = place.split("/")
     if not paper or len(rest) > 2 or not all(rest):
         raise ValueError(f"published numbers are named paper/table, as mime/2, or paper/table/dataset, found {place!r}")
-    found = rows(paper, *rest)
+    rows_left = rows(paper, *rest)
     if len(rest) < 2:
-        fitting = [row for row in found if row.dataset == DATASETS.get(data or "")]
-        found = fitting or found
-    return found
+        fitting = [row for row in rows_left if row.dataset == DATASETS.get(data or "")]
+        rows_left = fitting or rows_left
+    return rows_left
 
 
-def _narrowed(found: list[Row], part: str, name: str, of: str) -> list[Row]:
-    kept = [row for row in found if getattr(row, part) == name]
-    if not kept:
-        known = dict.fromkeys(getattr(row, part) for row in found)
+def _narrowed(rows_left: list[Row], part: str, name: str, of: str) -> list[Row]:
+    matching = [row for row in rows_left if getattr(row, part) == name]
+    if not matching:
+        known = dict.fromkeys(getattr(row, part) for row in rows_left)
         if part == "paper":
             raise ValueError(unknown_name("paper", name, known))
         raise ValueError(f"unknown {part} {name!r}{of}; known: {', '.join(known)}")  # a near number is no hint
-    return kept
+    return matching

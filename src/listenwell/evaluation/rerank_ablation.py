@@ -1,4 +1,4 @@
-"""What each term is worth by which a system chooses among its candidates: chosen anew, from the candidates kept.
+"""Ablation of the terms by which a system chooses among its candidates: chosen again from the saved candidates.
 
 Writing candidates takes hours, choosing among them a moment. An evaluation keeps them with their terms; here other
 weights choose, and what would have been said is scored.
@@ -18,10 +18,10 @@ from listenwell import metrics
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.sentence_encoder import SentenceEncoder
 from listenwell.data.dialogue import Dialogue, Example, Turn
-from listenwell.decoding import Rerank
 from listenwell.evaluation.evaluate import Progress, reply_scores
-from listenwell.evaluation.store import Evaluated
+from listenwell.evaluation.store import StoredEvaluation
 from listenwell.metrics import Score
+from listenwell.systems.house.options import Rerank
 from listenwell.systems.reply import Candidate, Reply
 
 TERMS = tuple(asdict(Rerank()))
@@ -39,15 +39,15 @@ class Choice:
     """The share of replies that the first way would not have said, in percent."""
 
 
-def kept(evaluated: Evaluated) -> list[list[Candidate]]:
+def stored_candidates(evaluation: StoredEvaluation) -> list[list[Candidate]]:
     """The candidates of every item, each with its terms."""
-    found = [[Candidate.from_json(one) for one in record.get("candidates", ())] for record in evaluated.records]
-    if not found or not all(found):
+    candidates = [[Candidate.from_json(one) for one in record.get("candidates", ())] for record in evaluation.records]
+    if not candidates or not all(candidates):
         raise ValueError(
-            f"{evaluated.place}: replies.jsonl has no candidates to choose among; only a system that weighs several "
+            f"{evaluation.place}: replies.jsonl has no candidates to choose among; only a system that weighs several "
             "keeps them (listenwell evaluate runs/house, with a weight in decoding.rerank)"
         )
-    return found
+    return candidates
 
 
 def known_terms(candidates: Sequence[Sequence[Candidate]]) -> tuple[str, ...]:
@@ -57,9 +57,9 @@ def known_terms(candidates: Sequence[Sequence[Candidate]]) -> tuple[str, ...]:
     return tuple(name for name in TERMS if weighed and all(name in terms for terms in weighed))
 
 
-def weights_of(evaluated: Evaluated) -> Rerank:
+def weights_of(evaluation: StoredEvaluation) -> Rerank:
     """Those that the evaluation chose by."""
-    return Rerank(**evaluated.about.get("rerank", {}))
+    return Rerank(**evaluation.about.get("rerank", {}))
 
 
 def ways(weights: Rerank, terms: Sequence[str]) -> list[tuple[str, Rerank | None]]:
@@ -70,11 +70,11 @@ def ways(weights: Rerank, terms: Sequence[str]) -> list[tuple[str, Rerank | None
             f"{', '.join(terms) or 'no terms'}. Evaluate again with a weight for it, however small"
         )
     used = [name for name in terms if getattr(weights, name)]
-    found: list[tuple[str, Rerank | None]] = [("all", weights)]
+    variants: list[tuple[str, Rerank | None]] = [("all", weights)]
     if len(used) > 1:
-        found += [(f"without {name}", replace(weights, **{name: 0.0})) for name in used]
-    found += [(f"{name} alone", Rerank(**{name: 1.0})) for name in terms]
-    return [*found, ("any candidate", None)]
+        variants += [(f"without {name}", replace(weights, **{name: 0.0})) for name in used]
+    variants += [(f"{name} alone", Rerank(**{name: 1.0})) for name in terms]
+    return [*variants, ("any candidate", None)]
 
 
 def choose(candidates: Sequence[Sequence[Candidate]], weights: Rerank | None) -> list[Candidate]:
@@ -91,7 +91,7 @@ def choose(candidates: Sequence[Sequence[Candidate]], weights: Rerank | None) ->
 
 
 def reranked(
-    evaluated: Evaluated,
+    evaluation: StoredEvaluation,
     weights: Rerank | None,
     progress: Progress,
     judge: Labeller | None = None,
@@ -99,18 +99,18 @@ def reranked(
     resamples: int = 0,
 ) -> list[Choice]:
     """Every way to choose, with the scores of what it would have said. Each text is read once, whoever chooses it."""
-    candidates = kept(evaluated)
-    items = [_item(record) for record in evaluated.records]
+    candidates = stored_candidates(evaluation)
+    items = [_item(record) for record in evaluation.records]
     read = _Read(candidates, items, judge, encoder, progress)
-    found: list[Choice] = []
+    choices: list[Choice] = []
     first: list[str] = []
-    for name, chosen_by in ways(weights or weights_of(evaluated), known_terms(candidates)):
-        said = [one.text for one in choose(candidates, chosen_by)]
-        first = first or said
-        changed = 100 * float(np.mean([mine != theirs for mine, theirs in zip(said, first, strict=True)]))
-        scores = {s.name: s for s in [*reply_scores([Reply(text) for text in said], items, resamples), *read(said)]}
-        found.append(Choice(name, chosen_by, scores, changed))
-    return found
+    for name, chosen_by in ways(weights or weights_of(evaluation), known_terms(candidates)):
+        texts = [one.text for one in choose(candidates, chosen_by)]
+        first = first or texts
+        changed = 100 * float(np.mean([mine != theirs for mine, theirs in zip(texts, first, strict=True)]))
+        scores = {s.name: s for s in [*reply_scores([Reply(text) for text in texts], items, resamples), *read(texts)]}
+        choices.append(Choice(name, chosen_by, scores, changed))
+    return choices
 
 
 class _Read:
@@ -139,8 +139,8 @@ class _Read:
             every = encoder.embed([*texts, *references], progress("sentence embeddings", len(texts) + len(references)))
             self.vectors, self.references = np.split(every, [len(texts)])
 
-    def __call__(self, said: Sequence[str]) -> list[Score]:
-        rows = [self.place[text] for text in said]
+    def __call__(self, texts: Sequence[str]) -> list[Score]:
+        rows = [self.place[text] for text in texts]
         scores = [
             metrics.positivity(
                 values[rows],

@@ -1,6 +1,6 @@
 """Scores of a part of the items: those whose dialogue has one polarity, or one emotion.
 
-Nothing is computed anew: a score's statistics, one row per item, are summed over the part. Scores without statistics
+Nothing is recomputed: a score's statistics, one row per item, are summed over the part. Scores without statistics
 (Distinct-n, unique replies, entropy) depend on the number of replies, and are not split.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from listenwell.data.dialogue import Example
 from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, polarity
-from listenwell.metrics.bootstrap import measured
+from listenwell.metrics.bootstrap import score_with_interval
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Statistics
 
@@ -38,17 +38,17 @@ def _table(
     order: Sequence[str],
     resamples: int,
 ) -> dict[str, list[Score]]:
-    found: dict[str, list[Score]] = {}
+    by_group: dict[str, list[Score]] = {}
     known = np.array([name is not None for name in emotions])
     for group in (name for name in order if name in groups):
         chosen = np.array([name == group for name in groups])
         parts = (_part(score, chosen, known, group, resamples) for score in scores)
-        found[group] = [part for part in parts if part is not None]
-    return found
+        by_group[group] = [part for part in parts if part is not None]
+    return by_group
 
 
 def _part(score: Score, chosen: np.ndarray, known: np.ndarray, group: str, resamples: int) -> Score | None:
-    """The score of the chosen items; None where its rows cannot be told to be those of the items."""
+    """The score of the chosen items; None where its rows may not be those of the items."""
     if score.statistics is None:
         return None
     if len(score.statistics) != len(chosen):
@@ -59,7 +59,7 @@ def _part(score: Score, chosen: np.ndarray, known: np.ndarray, group: str, resam
     rows = score.statistics.rows[chosen]
     signature = _without_interval(score.signature).plus(only=group, of_items=len(rows))
     statistics = Statistics(rows, score.statistics.combine)
-    return measured(score.name, statistics, signature, score.better, score.unit, resamples=resamples)
+    return score_with_interval(score.name, statistics, signature, score.better, score.unit, resamples=resamples)
 
 
 def _without_interval(signature: Signature) -> Signature:

@@ -22,11 +22,11 @@ USUAL_DATA = "empathetic-dialogues"
 FILES = ("scores.json", "items.json", "replies.jsonl")
 
 ABOUT = ("data", "split", "items", "drawn", "decoding", "commit", "seed", "examples", "seconds", "parameters")
-"""What is told of a system, where it is known."""
+"""The facts shown about a system, where they are known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class StoredEvaluation:
     """A system's scores on a split; with every reply, unless they are those on its card."""
 
     name: str
@@ -74,18 +74,18 @@ def _chosen(run: Path, split: str, data: str | None) -> Path:
     return max(some, key=lambda place: int(place.name.rpartition("-")[2]))
 
 
-def read_all(runs: Sequence[str], split: str = "test", data: str | None = None) -> list[Evaluated]:
+def read_all(runs: Sequence[str], split: str = "test", data: str | None = None) -> list[StoredEvaluation]:
     """The evaluations of runs, of folders with an evaluation, of shipped systems, each with a name of its own."""
     if not runs:
         raise ValueError("nothing to compare: give the folders of one or more evaluated runs")
-    found = [read(run, split, data) for run in runs]
-    for index, one in enumerate(found):
-        if one.place in (other.place for other in found[:index]):
+    evaluations = [read(run, split, data) for run in runs]
+    for index, one in enumerate(evaluations):
+        if one.place in (other.place for other in evaluations[:index]):
             raise ValueError(f"{runs[index]} is given twice ({one.place})")
-    return [replace(one, name=name) for one, name in zip(found, _names(found), strict=True)]
+    return [replace(one, name=name) for one, name in zip(evaluations, _names(evaluations), strict=True)]
 
 
-def read(run: str, split: str = "test", data: str | None = None) -> Evaluated:
+def read(run: str, split: str = "test", data: str | None = None) -> StoredEvaluation:
     """`run` is the folder of a run, a folder that `evaluate --out` wrote, or the name of a trained system.
 
     With `data`, the evaluation on another corpus than the system's own. Of a run's evaluations on one split it is the
@@ -105,7 +105,7 @@ def read(run: str, split: str = "test", data: str | None = None) -> Evaluated:
                 return card
         others = sorted(f"evaluation/{file.parent.name}" for file in path.glob(f"evaluation/*/{FILES[0]}"))
         hint = f"; there is {' and '.join(others)}" if others else ""
-        raise ValueError(f"{inside / FILES[0]} is missing; make it with: {command}{hint}")
+        raise ValueError(f"{inside / FILES[0]} is missing; create it with: {command}{hint}")
     known = shipped()
     name = run.replace("_", "-")
     if name not in known:
@@ -113,25 +113,27 @@ def read(run: str, split: str = "test", data: str | None = None) -> Evaluated:
         raise ValueError(f"{run}: no such folder; {hint}give the folder of an evaluated run")
     if (card := read_card(known[name], name, split)) is None or data is not None:
         place = known[name] / "meta.json"
-        told = f"{data}, {split}" if data is not None else split
-        raise ValueError(f"{place} has no scores on {told}; make them with: {command} --out FOLDER, and give FOLDER")
+        asked_for = f"{data}, {split}" if data is not None else split
+        raise ValueError(
+            f"{place} has no scores on {asked_for}; make them with: {command} --out FOLDER, and give FOLDER"
+        )
     return card
 
 
-def read_folder(place: Path, command: str) -> Evaluated:
+def read_folder(place: Path, command: str) -> StoredEvaluation:
     """The evaluation in a folder; where a file is missing, `command` is said to make it."""
     for name in FILES:
         if not (place / name).is_file():
-            raise ValueError(f"{place / name} is missing; make it again with: {command}")
+            raise ValueError(f"{place / name} is missing; create it again with: {command}")
     summary = _json(place / "scores.json")
     records = tuple(_records(place / "replies.jsonl"))
     if not isinstance(summary, dict) or not records:
-        raise ValueError(f"{place} holds no evaluation; make it again with: {command}")
+        raise ValueError(f"{place} holds no evaluation; create it again with: {command}")
     scores = _scores(_json(place / "items.json"), place / "items.json")
-    return Evaluated(place.name, place, scores, records, dict(summary.get("about") or {}))
+    return StoredEvaluation(place.name, place, scores, records, dict(summary.get("about") or {}))
 
 
-def read_card(place: Path, name: str, split: str) -> Evaluated | None:
+def read_card(place: Path, name: str, split: str) -> StoredEvaluation | None:
     """The scores that a packed checkpoint carries, which are on the test split; None if it carries none."""
     file = place / "meta.json"
     if split != "test" or not file.is_file():
@@ -142,40 +144,40 @@ def read_card(place: Path, name: str, split: str) -> Evaluated | None:
         return None
     about = {key: meta[key] for key in ABOUT if key in meta and key != "data"}  # its data is what it was trained on
     about |= {"split": split, "decoding": card.get("decoding"), **({"drawn": card["drawn"]} if "drawn" in card else {})}
-    # The first cards did not name the corpus: it was the one that systems which talk are evaluated on unless told.
+    # The first cards did not name the corpus: it was the one that systems that talk are evaluated on by default.
     talks = any("replies" in score["signature"] for score in card["test"])
     about |= {"data": data} if (data := card.get("data", USUAL_DATA if talks else None)) else {}
-    return Evaluated(name, place, _scores(card["test"], file), (), about)
+    return StoredEvaluation(name, place, _scores(card["test"], file), (), about)
 
 
-def check_same_items(found: Sequence[Evaluated]) -> None:
+def check_same_items(evaluations: Sequence[StoredEvaluation]) -> None:
     """A paired test, and a table, need one set of items in one order; where they differ, an error says which."""
-    whole = [one for one in found if not one.from_card]
+    whole = [one for one in evaluations if not one.from_card]
     for other in whole[1:]:
         _check_pair(whole[0], other)
-    numbers = {one.name: number for one in found if (number := item_number(one)) is not None}
-    drawn = {one.name: one.about.get("drawn") for one in found}
-    if len(set(numbers.values())) > 1 or (len(whole) < len(found) and len(set(drawn.values())) > 1):
-        told = ", ".join(f"{name} on {drawn[name] or f'{number:,}'}" for name, number in numbers.items())
-        raise ValueError(f"the systems were not scored on the same items: {told}")
+    numbers = {one.name: number for one in evaluations if (number := item_number(one)) is not None}
+    drawn = {one.name: one.about.get("drawn") for one in evaluations}
+    if len(set(numbers.values())) > 1 or (len(whole) < len(evaluations) and len(set(drawn.values())) > 1):
+        listed = ", ".join(f"{name} on {drawn[name] or f'{number:,}'}" for name, number in numbers.items())
+        raise ValueError(f"the systems were not scored on the same items: {listed}")
 
 
-def item_number(one: Evaluated) -> int | None:
-    """On how many items a system was scored; a card tells it in its signatures."""
+def item_number(one: StoredEvaluation) -> int | None:
+    """How many items a system was scored on; a card has it in its signatures."""
     if one.records:
         return len(one.records)
     fields = [dict(score.signature.fields).get("replies") for score in one.scores.values()]
     return next((int(number) for number in fields if number), None)
 
 
-def _check_pair(one: Evaluated, other: Evaluated) -> None:
+def _check_pair(one: StoredEvaluation, other: StoredEvaluation) -> None:
     problem = f"{one.name} and {other.name} were not scored on the same items"
     ids, others = [record["id"] for record in one.records], [record["id"] for record in other.records]
     if ids != others:
         sides = ((one, set(ids) - set(others)), (other, set(others) - set(ids)))
-        lacking = [f"{len(only):,} only in {side.name} ({_some(only)})" for side, only in sides if only]
+        missing = [f"{len(only):,} only in {side.name} ({_some(only)})" for side, only in sides if only]
         counts = f"{len(ids):,} and {len(others):,}"
-        raise ValueError(f"{problem}: {counts} items, {'; '.join(lacking) or 'in another order'}")
+        raise ValueError(f"{problem}: {counts} items, {'; '.join(missing) or 'in another order'}")
     for mine, theirs in zip(one.records, other.records, strict=True):
         if any(mine.get(key) != theirs.get(key) for key in ("context", "reference", "gold emotion")):
             raise ValueError(f"{problem}: item {mine['id']} has another context, reference or emotion in each")
@@ -186,9 +188,9 @@ def _some(ids: set[str]) -> str:
     return ", ".join(first) + (" …" if len(ids) > len(first) else "")
 
 
-def _names(found: Sequence[Evaluated]) -> list[str]:
-    """The last part of each place, and as much before it as tells it from the others."""
-    parts = [_place_parts(one) for one in found]
+def _names(evaluations: Sequence[StoredEvaluation]) -> list[str]:
+    """The last part of each path, and as much before it as makes it unique."""
+    parts = [_place_parts(one) for one in evaluations]
     names = [part[-1] for part in parts]
     longest = max(map(len, parts))
     for length in range(2, longest + 1):
@@ -199,7 +201,7 @@ def _names(found: Sequence[Evaluated]) -> list[str]:
     return names
 
 
-def _place_parts(one: Evaluated) -> tuple[str, ...]:
+def _place_parts(one: StoredEvaluation) -> tuple[str, ...]:
     """A run's evaluation is called by the run, and by the decoding that is not its own; any other folder by itself."""
     if one.from_card:
         return (*one.place.parts[1:-1], one.name)
@@ -216,21 +218,23 @@ def _json(file: Path) -> Any:
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except ValueError as problem:
-        raise ValueError(f"{file} is no JSON ({problem})") from problem
+        raise ValueError(f"{file} is not valid JSON ({problem})") from problem
 
 
 def _records(file: Path) -> list[dict[str, Any]]:
-    found = []
+    records = []
     with file.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 record = json.loads(line.rstrip())
             except json.JSONDecodeError as problem:
-                raise ValueError(f"{file} line {number}: no JSON ({json_problem(line.rstrip(), problem)})") from problem
+                raise ValueError(
+                    f"{file} line {number}: not valid JSON ({json_problem(line.rstrip(), problem)})"
+                ) from problem
             if not isinstance(record, dict) or not {"id", "context", "reply"} <= record.keys():
                 raise ValueError(f"{file} line {number}: a record has id, context and reply")
-            found.append(record)
-    return found
+            records.append(record)
+    return records
 
 
 def _scores(records: Any, file: Path) -> dict[str, Score]:

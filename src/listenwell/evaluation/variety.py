@@ -1,4 +1,4 @@
-"""How differently does a system reply when it is told the same again? Every context is answered several times."""
+"""How differently does a system reply to the same input? Every context is answered several times."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import numpy as np
 from listenwell.data.dialogue import Example
 from listenwell.decoding import Decoding
 from listenwell.evaluation.evaluate import Progress
-from listenwell.evaluation.experiment import Measured, contexts_of
+from listenwell.evaluation.experiment import StudyResult, contexts_of
 from listenwell.metrics import Score, Signature
-from listenwell.metrics.bootstrap import measured
+from listenwell.metrics.bootstrap import score_with_interval
 from listenwell.metrics.diversity import distinct, unique_replies
 from listenwell.metrics.sums import Statistics
-from listenwell.systems.bot import System
+from listenwell.systems.base import System
 from listenwell.text import words
 
 
-class Writes(System, Protocol):
-    """A system that can be told how to write."""
+class SystemWithDecoding(System, Protocol):
+    """A system whose decoding can be changed."""
 
     decoding: Decoding
 
 
 def variety(
-    system: Writes, items: Sequence[Example], progress: Progress, draws: int = 5, resamples: int = 1000
-) -> Measured:
+    system: SystemWithDecoding, items: Sequence[Example], progress: Progress, draws: int = 5, resamples: int = 1000
+) -> StudyResult:
     """Each draw has a seed of its own: of the noise in the system, and of the words where they are sampled."""
     if draws < 2:
-        raise ValueError(f"{draws} draws tell nothing about how replies differ, expected at least 2")
+        raise ValueError(f"{draws} draws do not show how replies differ, expected at least 2")
     contexts = contexts_of(items)
     own = system.decoding
     drawn: list[list[str]] = []
@@ -46,7 +46,7 @@ def variety(
     records: list[dict[str, Any]] = [
         {"id": context.id, "replies": list(replies)} for context, replies in zip(contexts, each, strict=True)
     ]
-    return Measured(variety_scores(each, resamples), records)
+    return StudyResult(variety_scores(each, resamples), records)
 
 
 def variety_scores(replies: Sequence[Sequence[str]], resamples: int) -> list[Score]:
@@ -62,7 +62,7 @@ def variety_scores(replies: Sequence[Sequence[str]], resamples: int) -> list[Sco
 
     def mean(name: str, rows: np.ndarray, unit: Any = "") -> Score:
         statistics = Statistics(np.stack([rows, ones], axis=1), "ratio")
-        return measured(name, statistics, signature, "higher", unit, resamples=resamples)
+        return score_with_interval(name, statistics, signature, "higher", unit, resamples=resamples)
 
     texts = [reply for each in replies for reply in each]
     spoken = [words(text) for text in texts]

@@ -1,8 +1,8 @@
 """An evaluation's replies and likelihoods, shared out over several processes: the same as one process computes.
 
-A system replies to a chunk of items whose borders do not depend on the number of processes, and what it draws goes by
+A system replies to a chunk of items whose borders do not depend on the number of processes, and its sampling depends on
 an item's place in the corpus. The likelihoods are one piece of work, since the batches they are computed in, and what
-is drawn for them, go by all items. Each process holds the system; the one that starts the
+is sampled for them, depend on all items. Each process holds the system; the one that starts the
 others computes, too. A product's last digit may go by the number of threads: with OMP_NUM_THREADS=1 every number of
 workers has the same.
 """
@@ -23,12 +23,12 @@ from typing import Any
 
 import torch
 
-from listenwell.data.dialogue import Dialogue, Example, as_heard
+from listenwell.data.dialogue import Dialogue, Example, without_annotations
 from listenwell.decoding import Decoding
 from listenwell.evaluation.evaluate import CHUNK, Progress
-from listenwell.evaluation.partial import Kept
+from listenwell.evaluation.partial import PartialResults
 from listenwell.loading import load
-from listenwell.systems.bot import Likelihoods, System
+from listenwell.systems.base import Likelihoods, System
 from listenwell.systems.house.system import TOGETHER, House
 from listenwell.systems.reply import Reply
 
@@ -82,14 +82,16 @@ def load_like(system: str, decoding: Decoding, precision: str) -> System:
     return other
 
 
-def tasks(system: System, items: Sequence[Example], kept: Kept) -> list[Task]:
+def tasks(system: System, items: Sequence[Example], partial_results: PartialResults) -> list[Task]:
     """What is still to do; the likelihoods, which take longer than a chunk, come first."""
-    heard = [as_heard(item) for item in items]
+    inputs = [without_annotations(item) for item in items]
     size = TOGETHER if isinstance(system, House) else CHUNK  # pieces that the system's own batches do not cross
-    unbroken = len(kept.replies)
-    places = [first for first in range(0, len(heard), size) if first >= unbroken and first not in kept.chunks]
-    likelihoods = [] if kept.likelihoods() is not None else [Task(tuple(heard))]
-    return likelihoods + [Task(tuple(heard[first : first + size]), first) for first in places]
+    unbroken = len(partial_results.replies)
+    places = [
+        first for first in range(0, len(inputs), size) if first >= unbroken and first not in partial_results.chunks
+    ]
+    likelihoods = [] if partial_results.likelihoods() is not None else [Task(tuple(inputs))]
+    return likelihoods + [Task(tuple(inputs[first : first + size]), first) for first in places]
 
 
 def compute(
@@ -97,16 +99,16 @@ def compute(
     load_other: Callable[[], System],
     items: Sequence[Example],
     workers: int,
-    kept: Kept,
+    partial_results: PartialResults,
     begin: Progress,
 ) -> None:
     """Puts all replies and likelihoods into `kept`, computed by this process and `workers` - 1 others.
 
     `load_other` is called in each of these, and can be pickled. The threads of tensor work are divided among them.
     """
-    todo = deque(tasks(system, items, kept))
+    todo = deque(tasks(system, items, partial_results))
     bars = {"replies": begin("replies", len(items)), "likelihoods": begin("likelihoods", len(items))}
-    bars["replies"](len(kept))
+    bars["replies"](len(partial_results))
     running: dict[Future[Result], tuple[Task, Submit]] = {}
     try:
         with _processes(system, load_other, workers, bars) as idle:
@@ -117,7 +119,7 @@ def compute(
                 finished = wait(running, return_when=FIRST_COMPLETED).done
                 for future in sorted(finished, key=lambda one: one.exception() is not None):  # what is done is kept
                     task, submit = running.pop(future)
-                    _keep(kept, task, *future.result())
+                    _keep(partial_results, task, *future.result())
                     idle.append(submit)
     except BrokenProcessPool as problem:
         raise WorkerError(
@@ -162,11 +164,11 @@ def _processes(
         torch.set_num_threads(threads)
 
 
-def _keep(kept: Kept, task: Task, result: Any, seconds: float) -> None:
+def _keep(partial_results: PartialResults, task: Task, result: Any, seconds: float) -> None:
     if task.first is not None:
-        kept.add(result, seconds, task.first)
+        partial_results.add(result, seconds, task.first)
     elif result is not None:
-        kept.keep(result)
+        partial_results.save_likelihoods(result)
 
 
 # In a worker process

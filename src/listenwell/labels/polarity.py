@@ -15,7 +15,7 @@ POLARITIES: tuple[str, ...] = POLARITY.labels
 """The labels of a classifier of polarity, in the order of their ids."""
 
 UNMOVED = frozenset({"questioning", "suggesting"})
-"""The intents that tell of no feeling, so that a text with one of them is neutral. The other six answer a feeling, one
+"""The intents that express no feeling, so that a text with one of them is neutral. The other six answer a feeling, one
 way or the other."""
 
 

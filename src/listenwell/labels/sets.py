@@ -155,7 +155,7 @@ EMOTION_INTENT = register(LabelSet("emotion-intent", LABELS, {**EMOTION.polarity
 """The 41 labels of MEED2 and EDOS: the 32 emotions, eight intents, which have no polarity, and neutral."""
 
 POLARITY = _set("polarity", "negative, neutral, positive", negative="negative", neutral="neutral", positive="positive")
-"""What a classifier of polarity tells apart; `data.relabel` maps the labels of a corpus onto it."""
+"""The classes of a polarity classifier; `data.relabel` maps the labels of a corpus onto it."""
 
 DAILYDIALOG = _set(
     "dailydialog",

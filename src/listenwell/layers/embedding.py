@@ -56,6 +56,10 @@ class WordEmbedding(nn.Module):
         """(batch, time) ids to (batch, time, width)."""
         return self.widen(nn.functional.embedding(tokens, self.table)) * math.sqrt(self.table.shape[1])
 
+    def mix(self, weights: Tensor) -> Tensor:
+        """The mean embedding under weights of all words: (…, vocabulary) to (…, width)."""
+        return self.widen(weights @ self.table) * math.sqrt(self.table.shape[1])
+
     @property
     def choices(self) -> Tensor:
         """The table that words are chosen by: (vocabulary, table width)."""

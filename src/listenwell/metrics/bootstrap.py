@@ -62,7 +62,7 @@ def percentiles(values: Array, level: float = 0.95) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def measured(
+def score_with_interval(
     name: str,
     statistics: Statistics,
     signature: Signature,

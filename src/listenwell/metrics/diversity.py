@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from listenwell.metrics import stock_zh
-from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, score_with_interval
 from listenwell.metrics.material import Material
 from listenwell.metrics.overlap import Words, check_words, ngrams
 from listenwell.metrics.registry import metric
@@ -49,9 +49,9 @@ def distinct(replies: Sequence[Words], n: int, *, tok: str = "word") -> Score:
     seen: set[tuple[str, ...]] = set()
     total = 0
     for reply in replies:
-        found = ngrams(reply, n)
-        seen.update(found)
-        total += found.total()
+        counts = ngrams(reply, n)
+        seen.update(counts)
+        total += counts.total()
     signature = Signature.of("distinct", n=n, replies=len(replies), tok=tok, ci="none")
     return Score(f"distinct-{n}", 100 * len(seen) / max(1, total), signature=signature, unit="%")
 
@@ -85,14 +85,16 @@ def mean_length(replies: Sequence[Words], *, tok: str = "word", resamples: int =
     check_words(replies)
     rows = np.asarray([[len(reply), 1] for reply in replies], dtype=np.float64).reshape(-1, 2)
     signature = Signature.of("length", replies=len(replies), tok=tok)
-    return measured("length", Statistics(rows, "ratio"), signature, "higher", resamples=resamples, seed=seed)
+    return score_with_interval("length", Statistics(rows, "ratio"), signature, "higher", resamples=resamples, seed=seed)
 
 
 def bland_chinese(replies: Sequence[str], *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
     """The share of Chinese replies that are nothing but stock phrases; `stock_zh.py` has the closed list."""
     rows = np.asarray([[100 * stock_zh.is_bland(text), 1] for text in replies], dtype=np.float64).reshape(-1, 2)
     signature = Signature.of("bland", kind="any", list=stock_zh.LIST, replies=len(replies))
-    return measured("bland-zh", Statistics(rows, "ratio"), signature, "lower", "%", resamples=resamples, seed=seed)
+    return score_with_interval(
+        "bland-zh", Statistics(rows, "ratio"), signature, "lower", "%", resamples=resamples, seed=seed
+    )
 
 
 def bland(replies: Sequence[str | Words], *, resamples: int = RESAMPLES, seed: int = SEED) -> Bland:
@@ -102,7 +104,9 @@ def bland(replies: Sequence[str | Words], *, resamples: int = RESAMPLES, seed: i
     def share(name: str, test: Callable[[str], bool], kind: Literal["phrase", "any"]) -> Score:
         rows = np.asarray([[100 * test(text), 1] for text in texts], dtype=np.float64).reshape(-1, 2)
         signature = Signature.of("bland", kind=kind, list=LIST, replies=len(texts))
-        return measured(name, Statistics(rows, "ratio"), signature, "lower", "%", resamples=resamples, seed=seed)
+        return score_with_interval(
+            name, Statistics(rows, "ratio"), signature, "lower", "%", resamples=resamples, seed=seed
+        )
 
     return Bland(share("sorry-to-hear", says_sorry_to_hear, "phrase"), share("bland", is_bland, "any"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, same_length, score_with_interval
 from listenwell.metrics.material import Material
 from listenwell.metrics.registry import metric
 from listenwell.metrics.score import Score, Signature
@@ -29,11 +29,11 @@ def sentence_similarity(
     cosines = (ours * theirs).sum(axis=1) / lengths
     statistics = Statistics(np.stack([cosines, np.ones(len(cosines))], axis=1), "ratio")
     signature = Signature.of("ses", encoder=encoder, of="cosine")
-    return measured("ses", statistics, signature, "higher", resamples=resamples, seed=seed)
+    return score_with_interval("ses", statistics, signature, "higher", resamples=resamples, seed=seed)
 
 
 @metric("ses", needs=["references", "sentence vectors"], languages=["en"])
 def _ses(material: Material) -> Score:
     """Cosine between the sentence embeddings of reply and reference"""
-    encoder, said, references = material.get("sentence vectors")
-    return sentence_similarity(said, references, encoder=encoder, **material.resampling)
+    encoder, replies, references = material.get("sentence vectors")
+    return sentence_similarity(replies, references, encoder=encoder, **material.resampling)

@@ -1,4 +1,4 @@
-"""Is the emotion heard the right one? Accuracy at k, F1 and the confusion, from the scores of all classes.
+"""Is the predicted emotion the right one? Accuracy at k, F1 and the confusion, from the scores of all classes.
 
 `scores` are probabilities or log-probabilities (items, classes): only their order matters. Ties go to the lower
 id. Items whose gold id is ABSENT are left out and counted in the signature.
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from listenwell.labels.taxonomy import LABELS
-from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, same_length, score_with_interval
 from listenwell.metrics.material import Material, UnavailableError
 from listenwell.metrics.registry import metric
 from listenwell.metrics.score import Score, Signature
@@ -29,15 +29,15 @@ def accuracy_at(
     scores: ArrayLike, gold: ArrayLike, k: int = 1, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Score:
     """In percent, how often the gold class is among the k highest."""
-    kept, target, fields = _checked(scores, gold)
-    if not 1 <= k <= kept.shape[1]:
-        raise ValueError(f"accuracy@{k} of {kept.shape[1]} classes: k is between 1 and the number of classes")
-    own = kept[np.arange(len(kept)), target][:, None]
-    ahead = (kept > own) | ((kept == own) & (np.arange(kept.shape[1]) < target[:, None]))
+    table, target, fields = _checked(scores, gold)
+    if not 1 <= k <= table.shape[1]:
+        raise ValueError(f"accuracy@{k} of {table.shape[1]} classes: k is between 1 and the number of classes")
+    own = table[np.arange(len(table)), target][:, None]
+    ahead = (table > own) | ((table == own) & (np.arange(table.shape[1]) < target[:, None]))
     hits = ahead.sum(axis=1) < k
     statistics = Statistics(np.stack([100.0 * hits, np.ones(len(hits))], axis=1), "ratio")
     signature = Signature.of("accuracy", k=k, **fields)
-    return measured(f"accuracy@{k}", statistics, signature, "higher", "%", resamples=resamples, seed=seed)
+    return score_with_interval(f"accuracy@{k}", statistics, signature, "higher", "%", resamples=resamples, seed=seed)
 
 
 def macro_f1(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
@@ -78,35 +78,35 @@ def calibration_error(
     Items are put in bins of equal width by the probability of the predicted class; a bin's gap between the mean of
     those and the share of hits counts by its items. `chances` are probabilities (items, classes).
     """
-    kept, target, fields = _checked(chances, gold)
-    if (kept < 0).any() or not np.allclose(kept.sum(axis=1), 1, atol=1e-3):
+    table, target, fields = _checked(chances, gold)
+    if (table < 0).any() or not np.allclose(table.sum(axis=1), 1, atol=1e-3):
         raise ValueError("a calibration error is that of probabilities, which are at least 0 and sum to 1")
-    confidence, hits = kept.max(axis=1), kept.argmax(axis=1) == target
+    confidence, hits = table.max(axis=1), table.argmax(axis=1) == target
     of_bin = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)[:, None] == np.arange(bins)
     rows = np.concatenate([of_bin * confidence[:, None], of_bin & hits[:, None], of_bin], axis=1).astype(np.float64)
     signature = Signature.of("ece", bins=bins, width="equal", **fields)
     statistics = Statistics(rows, "calibration-error")
-    return measured("ece", statistics, signature, "lower", "%", resamples=resamples, seed=seed)
+    return score_with_interval("ece", statistics, signature, "lower", "%", resamples=resamples, seed=seed)
 
 
 def confusion(scores: ArrayLike, gold: ArrayLike) -> NDArray[np.int64]:
-    """(classes, classes) how often gold class i (row) was heard as class j (column)."""
-    kept, target, _ = _checked(scores, gold)
-    classes = kept.shape[1]
-    cells = np.bincount(target * classes + kept.argmax(axis=1), minlength=classes * classes)
+    """(classes, classes) how often gold class i (row) was predicted as class j (column)."""
+    table, target, _ = _checked(scores, gold)
+    classes = table.shape[1]
+    cells = np.bincount(target * classes + table.argmax(axis=1), minlength=classes * classes)
     return cells.reshape(classes, classes).astype(np.int64)
 
 
 def _by_class(name: str, scores: ArrayLike, gold: ArrayLike, resamples: int, seed: int) -> Score:
-    kept, target, fields = _checked(scores, gold)
-    classes = np.arange(kept.shape[1])
+    table, target, fields = _checked(scores, gold)
+    classes = np.arange(table.shape[1])
     is_gold = target[:, None] == classes
-    is_predicted = kept.argmax(axis=1)[:, None] == classes  # argmax takes the first of equals: the lower id
+    is_predicted = table.argmax(axis=1)[:, None] == classes  # argmax takes the first of equals: the lower id
     # An item of its own scores 100 if right and 0 if wrong, so `items` are hits.
     rows = np.concatenate([is_gold & is_predicted, is_predicted, is_gold], axis=1).astype(np.float64)
     average, metric = name.split("-")
     signature = Signature.of(metric, average=average, **fields)
-    return measured(name, Statistics(rows, name), signature, "higher", "%", resamples=resamples, seed=seed)
+    return score_with_interval(name, Statistics(rows, name), signature, "higher", "%", resamples=resamples, seed=seed)
 
 
 def _checked(scores: ArrayLike, gold: ArrayLike) -> tuple[Array, NDArray[np.int64], dict[str, Any]]:
@@ -131,9 +131,11 @@ def _checked(scores: ArrayLike, gold: ArrayLike) -> tuple[Array, NDArray[np.int6
 
 
 def _register(name: str, measure: Callable[..., Score], about: str, k: int = 1) -> None:
-    @metric(name, needs=["true emotions", "heard emotions"], about=f"{about} of the emotion that the system hears")
+    @metric(
+        name, needs=["true emotions", "predicted emotions"], about=f"{about} of the emotion that the system predicts"
+    )
     def compute(material: Material) -> Score:
-        chances = material.get("heard emotions")
+        chances = material.get("predicted emotions")
         if k >= chances.shape[1]:
             raise UnavailableError(f"the system knows {chances.shape[1]} emotions: one is always among {k}")
         return measure(chances, material.get("true emotions"), **material.resampling)

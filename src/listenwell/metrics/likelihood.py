@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, same_length, score_with_interval
 from listenwell.metrics.material import Material
 from listenwell.metrics.registry import metric
 from listenwell.metrics.score import Score, Signature
@@ -81,7 +81,7 @@ def _perplexity(
     fields |= {"unk": f"{100 * rate:.2f}%", "unseen": unseen_types, "items": len(cost)}
     statistics = Statistics(np.stack([cost, counted], axis=1), "exp-ratio")
     name = "perplexity" if per == "token" else f"perplexity-{per}"
-    return measured(name, statistics, Signature.of("ppl", **fields), "lower", "", **resampling)
+    return score_with_interval(name, statistics, Signature.of("ppl", **fields), "lower", "", **resampling)
 
 
 def _numbers(name: str, values: ArrayLike) -> Array:
@@ -93,12 +93,12 @@ def _numbers(name: str, values: ArrayLike) -> Array:
     return array
 
 
-def of_likelihoods(per: str, found: Any, **resampling: int) -> Score:
+def of_likelihoods(per: str, likelihoods: Any, **resampling: int) -> Score:
     """Perplexity per word or per token of what a system's `likelihoods` returns."""
-    options: dict[str, Any] = {"unknown": found.unknown, "unseen_types": found.unseen_types, **resampling}
+    options: dict[str, Any] = {"unknown": likelihoods.unknown, "unseen_types": likelihoods.unseen_types, **resampling}
     if per == "word":
-        return perplexity_per_word(found.nll, found.words, **options)
-    return perplexity(found.nll, found.tokens, **options)
+        return perplexity_per_word(likelihoods.nll, likelihoods.words, **options)
+    return perplexity(likelihoods.nll, likelihoods.tokens, **options)
 
 
 def _register(per: str, mark: str, need: str, about: str, **fields: str) -> None:

@@ -1,7 +1,7 @@
 """What metrics are computed from: replies, references, contexts, and what else an evaluation can provide on request.
 
 A metric names what it needs (`NEEDS`). Costly things come from providers, which are called once, when the first metric
-needs them. What cannot be had raises `UnavailableError` with the reason, and the metrics that need it are left out.
+needs them. What is unavailable raises `UnavailableError` with the reason, and the metrics that need it are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NEEDS: dict[str, str] = {
     "likelihoods": "the system's likelihoods of the references",
     "labelled likelihoods": "the same, where only some of the references have a label",
     "oracle likelihoods": "the likelihoods of a system that is given the label of each reference",
-    "heard emotions": "the emotion that the system hears in each context",
+    "predicted emotions": "the emotion that the system predicts for each context",
     "true emotions": "the emotion of each item in the data, one of those that the system knows",
     "dialogue emotions": "the emotion of each dialogue in the data, one of the 32",
     "chosen labels": "the label that the system chooses for each reply",
@@ -42,7 +42,7 @@ Progress = Callable[[str, int], Callable[[int], None]]
 
 
 class UnavailableError(Exception):
-    """Something that a metric needs cannot be had; the message says why."""
+    """Something that a metric needs is unavailable; the message says why."""
 
 
 def unavailable(reason: str) -> NoReturn:
@@ -54,7 +54,7 @@ def quiet(name: str, total: int) -> Callable[[int], None]:
 
 
 @dataclass(frozen=True)
-class Read:
+class ClassifierOutput:
     """What a classifier says of the texts on some sides ("replies", "references", "contexts"): (texts, labels) each."""
 
     by: Mapping[str, str]
@@ -87,13 +87,13 @@ class Material:
         return {"resamples": self.resamples, "seed": self.seed}
 
     def get(self, need: str) -> Any:
-        """What a metric needs, by name; `UnavailableError` where it cannot be had, which is also remembered."""
+        """What a metric needs, by name; raises `UnavailableError` where it is unavailable, which is cached too."""
         if need not in NEEDS and need not in self.providers and not need.startswith(CLASSIFIER):
             raise ValueError(unknown_name("need of a metric", need, NEEDS))
-        found = self.shared(f"need {need}", lambda: self._provide(need))
-        if isinstance(found, UnavailableError):
-            raise found
-        return found
+        value = self.shared(f"need {need}", lambda: self._provide(need))
+        if isinstance(value, UnavailableError):
+            raise value
+        return value
 
     def _provide(self, need: str) -> Any:
         own: dict[str, Callable[[], Any]] = {

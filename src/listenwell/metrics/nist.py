@@ -1,4 +1,4 @@
-"""NIST (Doddington 2002): BLEU's relative that weighs an n-gram by how much it tells, as nltk's `corpus_nist` does."""
+"""NIST (Doddington 2002): BLEU's relative that weighs an n-gram by its information, as nltk's `corpus_nist` does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, same_length, score_with_interval
 from listenwell.metrics.material import Material
 from listenwell.metrics.overlap import Words, both_sides, check_words, ngrams
 from listenwell.metrics.registry import metric
@@ -41,7 +41,9 @@ def nist(
             row[n + order - 1] = max(0, len(reply) - order + 1)
         row[-2:] = len(reply), len(reference)
     signature = Signature.of("nist", n=n, nrefs=1, tok=tok, weights="all-references")
-    return measured(f"nist-{n}", Statistics(rows, "nist"), signature, "higher", resamples=resamples, seed=seed)
+    return score_with_interval(
+        f"nist-{n}", Statistics(rows, "nist"), signature, "higher", resamples=resamples, seed=seed
+    )
 
 
 def information(references: Sequence[Words], n: int) -> dict[tuple[str, ...], float]:
@@ -57,8 +59,8 @@ def information(references: Sequence[Words], n: int) -> dict[tuple[str, ...], fl
 def _register(n: int) -> None:
     @metric(f"nist-{n}", needs=["references"], about=f"NIST-{n}: overlap of n-grams weighed by their information")
     def compute(material: Material) -> Score:
-        said, references, tok = both_sides(material)
-        return nist(said, references, n, tok=tok, **material.resampling)
+        replies, references, tok = both_sides(material)
+        return nist(replies, references, n, tok=tok, **material.resampling)
 
 
 for _n in (3, 4):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, same_length, score_with_interval
 from listenwell.metrics.extras import need
 from listenwell.metrics.material import Material
 from listenwell.metrics.registry import metric
@@ -42,7 +42,9 @@ def bleu(
         raise ValueError(f"BLEU-n has n of at least 1, found {n}")
     rows, fields = _match(replies, references, n)
     signature = Signature.of("bleu", n=n, **fields, tok=tok, smooth="none")
-    return measured(f"bleu-{n}", Statistics(rows, "bleu"), signature, "higher", resamples=resamples, seed=seed)
+    return score_with_interval(
+        f"bleu-{n}", Statistics(rows, "bleu"), signature, "higher", resamples=resamples, seed=seed
+    )
 
 
 def average_bleu(
@@ -60,7 +62,7 @@ def average_bleu(
     rows, fields = _match(replies, references, 4)
     signature = Signature.of("avg-bleu", n="1-4", **fields, tok=tok, smooth="none")
     statistics = Statistics(rows, "average-bleu")
-    return measured("average-bleu", statistics, signature, "higher", resamples=resamples, seed=seed)
+    return score_with_interval("average-bleu", statistics, signature, "higher", resamples=resamples, seed=seed)
 
 
 def sacre_bleu(
@@ -72,7 +74,7 @@ def sacre_bleu(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Score:
-    """BLEU by sacrebleu itself on raw texts, lower-cased and tokenized by it; its own signature stands in ours.
+    """BLEU by sacrebleu itself on raw texts, lower-cased and tokenized by it; its own signature is part of ours.
 
     13a is made for European languages, "zh" for Chinese.
     """
@@ -93,11 +95,11 @@ def sacre_bleu(
     scores = [sentence.sentence_score(reply, texts) for reply, texts in zip(replies, refs, strict=True)]
     rows = np.asarray([[*s.counts, *s.totals, s.sys_len, s.ref_len] for s in scores], dtype=np.float64)
     signature = Signature.of("sacrebleu", **theirs)
-    return measured(name, Statistics(rows, "sacrebleu"), signature, "higher", resamples=resamples, seed=seed)
+    return score_with_interval(name, Statistics(rows, "sacrebleu"), signature, "higher", resamples=resamples, seed=seed)
 
 
 def ngrams(words: Words, n: int) -> Counter[tuple[str, ...]]:
-    """How often each run of `n` words stands in `words`."""
+    """How often each n-gram occurs in `words`."""
     return Counter(zip(*(words[start:] for start in range(n)), strict=False))
 
 
@@ -146,16 +148,16 @@ def both_sides(material: Material) -> tuple[list[list[str]], list[list[str]], st
     """The words of replies and references, and the tokenizer's name. Chinese is split as sacrebleu does."""
     if material.languages == ("zh",):
         texts = (material.replies, material.get("references"))
-        said, references = material.shared("sacrebleu's zh words", lambda: tuple(map(chinese_words, texts)))
-        return said, references, "zh"
+        replies, references = material.shared("sacrebleu's zh words", lambda: tuple(map(chinese_words, texts)))
+        return replies, references, "zh"
     return material.reply_words, material.reference_words, "word"
 
 
 def _register(n: int) -> None:
     @metric(f"bleu-{n}", needs=["references"], about=f"Corpus BLEU-{n}, unsmoothed, as multi-bleu.perl computes it")
     def compute(material: Material) -> Score:
-        said, references, tok = both_sides(material)
-        return bleu(said, references, n, tok=tok, **material.resampling)
+        replies, references, tok = both_sides(material)
+        return bleu(replies, references, n, tok=tok, **material.resampling)
 
 
 for _n in (1, 2, 3, 4):
@@ -165,8 +167,8 @@ for _n in (1, 2, 3, 4):
 @metric("average-bleu", needs=["references"])
 def _average(material: Material) -> Score:
     """Mean of BLEU-1, -2, -3 and -4"""
-    said, references, tok = both_sides(material)
-    return average_bleu(said, references, tok=tok, **material.resampling)
+    replies, references, tok = both_sides(material)
+    return average_bleu(replies, references, tok=tok, **material.resampling)
 
 
 @metric("sacrebleu", needs=["references"], packages=["sacrebleu"], languages=["en"])

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from listenwell.labels.polarity import POLARITIES
-from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, same_length, score_with_interval
 from listenwell.metrics.extras import need
-from listenwell.metrics.material import Material, Read
+from listenwell.metrics.material import ClassifierOutput, Material
 from listenwell.metrics.registry import metric
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Array, Statistics
@@ -66,7 +66,9 @@ def sentiment(chances: ArrayLike, *, by: str, resamples: int = RESAMPLES, seed: 
     either = high + low
     positive = np.where(either > 0, high / np.where(either > 0, either, 1), 0.5)
     statistics = Statistics(np.stack([positive, np.ones(len(positive))], axis=1), "ratio")
-    return measured("sent", statistics, Signature.of("sent", by=by), "higher", resamples=resamples, seed=seed)
+    return score_with_interval(
+        "sent", statistics, Signature.of("sent", by=by), "higher", resamples=resamples, seed=seed
+    )
 
 
 def positive_share(chances: ArrayLike, *, by: str, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
@@ -76,7 +78,7 @@ def positive_share(chances: ArrayLike, *, by: str, resamples: int = RESAMPLES, s
     hits = 100.0 * (table.argmax(axis=1) == POLARITIES.index("positive"))
     statistics = Statistics(np.stack([hits, np.ones(len(hits))], axis=1), "ratio")
     signature = Signature.of("posi", by=by, classes=len(POLARITIES))
-    return measured("posi", statistics, signature, "higher", "%", resamples=resamples, seed=seed)
+    return score_with_interval("posi", statistics, signature, "higher", "%", resamples=resamples, seed=seed)
 
 
 def positivity(
@@ -94,46 +96,46 @@ def positivity(
     With `before`, how positive the turns are that they answer, the mean gain over those, called `name`-gain. `by` names
     the judge. With `language`, which replies are: those that are not count as neutral, 0, in the gain too.
     """
-    found = np.asarray(values, dtype=np.float64)
+    scores = np.asarray(values, dtype=np.float64)
     of, how = "reply", {"by": by}
     if before is not None:
-        same_length(replies=found, before=np.asarray(before))
-        found, name, of = found - np.asarray(before, dtype=np.float64), f"{name}-gain", "reply-turn"
+        same_length(replies=scores, before=np.asarray(before))
+        scores, name, of = scores - np.asarray(before, dtype=np.float64), f"{name}-gain", "reply-turn"
     if language is not None:
-        found, how["gibberish"] = np.where(language, found, 0.0), "neutral"
-    statistics = Statistics(np.stack([found, np.ones(len(found))], axis=1), "ratio")
+        scores, how["gibberish"] = np.where(language, scores, 0.0), "neutral"
+    statistics = Statistics(np.stack([scores, np.ones(len(scores))], axis=1), "ratio")
     signature = Signature.of("positivity", of=of, **how)
-    return measured(name, statistics, signature, "higher", resamples=resamples, seed=seed)
+    return score_with_interval(name, statistics, signature, "higher", resamples=resamples, seed=seed)
 
 
 def _judged(material: Material) -> dict[str, Any]:
     """How positive a classifier finds replies and contexts, and which replies are language."""
-    read: Read = material.get("classifier polarity")
+    read: ClassifierOutput = material.get("classifier polarity")
     # What is told apart from language are English words; nothing is known of others.
     language = readable(material.replies) if material.languages == ("en",) else None
     values = {side: leaning(read[side]) for side in ("replies", "contexts")}
     return {**values, "by": _by(read), "language": language}
 
 
-def _by(read: Read) -> str:
+def _by(read: ClassifierOutput) -> str:
     return " ".join(read.by.values())
 
 
 def _ruled(material: Material) -> dict[str, Any]:
     """How positive VADER finds replies and contexts."""
     texts = [*material.replies, *material.get("contexts")]
-    said, before = np.split(vader(texts, material.progress("VADER", len(texts))), 2)
-    return {"replies": said, "contexts": before, "by": vader_version(), "language": None}
+    replies, before = np.split(vader(texts, material.progress("VADER", len(texts))), 2)
+    return {"replies": replies, "contexts": before, "by": vader_version(), "language": None}
 
 
 def _register(
     name: str, whose: str, judge: Callable[[Material], dict[str, Any]], needs: list[str], **limits: Any
 ) -> None:
     def scored(material: Material, gain: bool) -> Score:
-        found = material.shared(name, lambda: judge(material))
-        before = found["contexts"] if gain else None
-        how = {"by": found["by"], "language": found["language"], "name": name}
-        return positivity(found["replies"], before=before, **how, **material.resampling)
+        judged = material.shared(name, lambda: judge(material))
+        before = judged["contexts"] if gain else None
+        how = {"by": judged["by"], "language": judged["language"], "name": name}
+        return positivity(judged["replies"], before=before, **how, **material.resampling)
 
     @metric(name, needs=needs, **limits, about=f"How positive replies are, from -1 to 1, by {whose}")
     def compute(material: Material) -> Score:
@@ -153,12 +155,12 @@ _register("vader", "VADER", _ruled, ["contexts"], packages=["vaderSentiment"], l
 @metric("sent", needs=["contexts", "classifier polarity"])
 def _sent(material: Material) -> Score:
     """Sent: mean of P(positive) / (P(positive) + P(negative)) of the replies"""
-    read: Read = material.get("classifier polarity")
+    read: ClassifierOutput = material.get("classifier polarity")
     return sentiment(read["replies"], by=_by(read), **material.resampling)
 
 
 @metric("posi", needs=["contexts", "classifier polarity"])
 def _posi(material: Material) -> Score:
     """Posi%: share of replies that a classifier finds positive, rather than neutral or negative"""
-    read: Read = material.get("classifier polarity")
+    read: ClassifierOutput = material.get("classifier polarity")
     return positive_share(read["replies"], by=_by(read), **material.resampling)

@@ -158,17 +158,17 @@ def chosen(names: str | Iterable[str] | None, languages: Sequence[str] = ("en",)
 
 def run(metrics: Iterable[Metric], material: Material) -> Scored:
     """Each score that can be computed from the material."""
-    found = Scored()
+    result = Scored()
     for one in metrics:
         try:
             reason = one.missing(material)
             if reason is None:
-                found.scores.append(one.compute(material))
+                result.scores.append(one.compute(material))
         except UnavailableError as problem:
             reason = str(problem)
         if reason is not None:
-            found.left_out[one.name] = reason
-    return found
+            result.left_out[one.name] = reason
+    return result
 
 
 def languages(codes: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Is the emotion of a reply that of the dialogue? As a classifier hears it, where papers ask people."""
+"""Is the emotion of a reply that of the dialogue? By a classifier, where papers ask people."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def reply_emotion_accuracy(
     table = np.asarray(distributions, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != len(LABELS):
         raise ValueError(f"distributions are an array (items, {len(LABELS)}), found shape {table.shape}")
-    found = accuracy_at(table[:, : len(EMOTIONS)], gold, k, resamples=resamples, seed=seed)
-    return replace(found, name=f"reply-emotion@{k}", signature=found.signature.plus(of="reply", among="emotions"))
+    score = accuracy_at(table[:, : len(EMOTIONS)], gold, k, resamples=resamples, seed=seed)
+    return replace(score, name=f"reply-emotion@{k}", signature=score.signature.plus(of="reply", among="emotions"))
 
 
 def _register(side: str, about: str) -> None:
@@ -43,5 +43,5 @@ def _register(side: str, about: str) -> None:
         return replace(score, name=f"{side}-emotion@1", signature=signature)
 
 
-_register("reply", "How often a classifier hears the dialogue's emotion in the reply")
+_register("reply", "How often a classifier finds the dialogue's emotion in the reply")
 _register("reference", "The same in the references: what people score")

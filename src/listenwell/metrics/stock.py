@@ -4,7 +4,7 @@ A reply is bland if it says "sorry to hear" anywhere, or if it is nothing but st
 terrible ." is, "that is great ! what did you cook ?" is not, since no stock phrase asks about a thing of the
 speaker's. People say "sorry to hear" in 1.9 % of EmpatheticDialogues' test replies.
 
-A change of the list changes the numbers: raise LIST, which stands in the signature, with it.
+A change of the list changes the numbers: raise LIST, which is part of the signature, with it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The closed list of stock phrases by which a bland Chinese reply is known.
 
 A reply is bland if it is nothing but stock phrases: "哈哈，好的。" is, "好的，你在哪里买的？" is not. A change of the
-list changes the numbers: raise LIST, which stands in the signature, with it.
+list changes the numbers: raise LIST, which is part of the signature, with it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from listenwell.data.sources import data_roots
-from listenwell.metrics.bootstrap import RESAMPLES, SEED, measured, same_length
+from listenwell.metrics.bootstrap import RESAMPLES, SEED, same_length, score_with_interval
 from listenwell.metrics.material import Material, UnavailableError
 from listenwell.metrics.overlap import Words, check_words
 from listenwell.metrics.registry import metric
@@ -122,7 +122,7 @@ def word_similarity(
     ]
     statistics = Statistics(np.stack([np.array(values), np.ones(len(values))], axis=1), "ratio")
     signature = Signature.of(name, vectors=vectors.name, unknown="mean", tok="word")
-    return measured(name, statistics, signature, "higher", resamples=resamples, seed=seed)
+    return score_with_interval(name, statistics, signature, "higher", resamples=resamples, seed=seed)
 
 
 def _register(name: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from listenwell.labels.taxonomy import unknown_name
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from listenwell.contract import Model, Vocabulary
+    from listenwell.decoding import Decoding
     from listenwell.labels.sets import LabelSet
 
 
@@ -30,6 +32,8 @@ class Entry:
     paper: str
     choices: dict[str, Any] = field(default_factory=dict)
     """Fields of the config that the name stands for, where one class serves two published models."""
+    decoding: str = "listenwell.decoding.options:Decoding"
+    """The class of the options that its system writes by."""
 
 
 MODELS: dict[str, Entry] = {
@@ -106,12 +110,25 @@ MODELS: dict[str, Entry] = {
         "Writer",
         "the house system's voice: a pretrained language model with adapters that is told what to do",
         "joins MEED2's control and Dual-Emp's two directions",
+        decoding="listenwell.systems.house.options:HouseDecoding",
     ),
     "bert-joint": Entry(
         "listenwell.models.bert_joint",
         "BertJoint",
         "pretrained encoder for the emotion and recurrent network for the reply, learned together",
         "BERT (JT), Table 1",
+    ),
+    "strategy-memory": Entry(
+        "listenwell.models.strategy_memory",
+        "StrategyMemoryModel",
+        "transformer led by a memory of responding strategies for each emotion, and towards the positive",
+        "strategy memory, Tables 1 to 3",
+    ),
+    "text-encoder": Entry(
+        "listenwell.models.text_encoder",
+        "TextEncoder",
+        "small encoder pretrained by masked tokens, then a classifier: strategy memory's detector and evaluator",
+        "stands for BERT in strategy memory",
     ),
     "emo-prepend": Entry(
         "listenwell.models.emo_prepend",
@@ -150,14 +167,17 @@ RENAMED_MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Names of models in earlier checkpoints and recipes, with the name and the choices that they stand for."""
 
+RENAMED_FIELDS: dict[str, dict[str, str]] = {"meed2": {"untold": "unconditional_share"}}
+"""Fields of configs as earlier checkpoints and recipes call them, with today's names."""
+
 
 def current_model(model: Mapping[str, Any]) -> dict[str, Any]:
     """`name` and choices of a model as they are written now, from a checkpoint or a recipe of any version."""
     old = str(model.get("name", "")).replace("_", "-")
-    if old not in RENAMED_MODELS:
-        return dict(model)
-    name, choices = RENAMED_MODELS[old]
-    return {**choices, **model, "name": name}
+    name, choices = RENAMED_MODELS.get(old, (old, {}))
+    fields = RENAMED_FIELDS.get(name, {})
+    own = {fields.get(key, key): value for key, value in model.items()}
+    return {**choices, **own, "name": name} if old in RENAMED_MODELS else own
 
 
 def earlier_model(model: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,9 +186,11 @@ def earlier_model(model: Mapping[str, Any]) -> dict[str, Any]:
     def fits(name: str, choices: dict[str, Any]) -> bool:
         return model.get("name") == name and all(key in model and model[key] == choices[key] for key in choices)
 
+    fields = {new: old for old, new in RENAMED_FIELDS.get(str(model.get("name")), {}).items()}
+    model = {fields.get(key, key): value for key, value in model.items()}
     names = [old for old, (name, choices) in RENAMED_MODELS.items() if fits(name, choices)]
     if not names:
-        return dict(model)
+        return model
     old = max(names, key=lambda old: len(RENAMED_MODELS[old][1]))
     rest = {key: value for key, value in model.items() if key not in RENAMED_MODELS[old][1]}
     return {**rest, "name": old}
@@ -192,6 +214,12 @@ def model_class(name: str) -> type[Model]:
     return getattr(module, known.cls)
 
 
+def decoding_class(name: str) -> type[Decoding]:
+    """The class of the options that a model's system writes by: named, since systems are above models."""
+    module, _, cls = entry(name).decoding.partition(":")
+    return getattr(import_module(module), cls)
+
+
 def writing(direction: str) -> list[str]:
     """The names of the models that write in a direction."""
     return [name for name in all_models() if direction in model_class(name).directions]
@@ -211,6 +239,6 @@ def build(
     config: Any = instantiate(cls.Config, {**entry(name).choices, **choices}, f"model {name}")
     try:
         with own_label_sets(label_sets or {}):
-            return cls(config, vocabulary)
+            return cls(cls.complete(config), vocabulary)
     except ValueError as problem:  # sizes that do not go together
         raise ConfigError(f"model {name}: {problem}") from problem

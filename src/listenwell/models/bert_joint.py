@@ -23,9 +23,8 @@ from listenwell.contract import Batch, Controls, Model, Moment, Sequence, State,
 from listenwell.labels.sets import label_set
 from listenwell.layers.dropout import Dropout
 from listenwell.layers.embedding import WordEmbedding
-from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.recurrent import AttentiveDecoder, RecurrentEncoder
-from listenwell.models.terms import classification_terms, sum_by_row
+from listenwell.models.terms import classification_terms, reply_nll, reply_term
 from listenwell.models.trs import LISTENER
 
 
@@ -63,9 +62,9 @@ def make_backbone(config: EmotionSideConfig, vocabulary: Vocabulary) -> Pretrain
     """The encoder that the emotion side reads with, not yet filled; None where it is a Bi-LSTM."""
     if config.emotion_from != "backbone":
         return None
-    made = PretrainedEncoder(config.architecture)
-    vocabulary.check_known(made.vocabulary, config.backbone)
-    return made
+    encoder = PretrainedEncoder(config.architecture)
+    vocabulary.check_known(encoder.vocabulary, config.backbone)
+    return encoder
 
 
 def lower_weights(config: EmotionSideConfig, backbone: PretrainedEncoder | None) -> frozenset[str]:
@@ -134,7 +133,7 @@ class BertJointConfig(EmotionSideConfig):
 
 
 @dataclass(slots=True)
-class Heard:
+class ContextMemory:
     """The context as the decoder attends to it."""
 
     memory: Tensor
@@ -152,7 +151,7 @@ class BertJoint(Model):
 
     def __init__(self, config: BertJointConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
-        self.config = config = with_architecture(config)
+        self.config = config
         self.vocabulary = vocabulary
         self.emotions = label_set(config.emotions)
         width = config.width
@@ -167,6 +166,14 @@ class BertJoint(Model):
         self.encoder = RecurrentEncoder(width, width)
         self.decoder = AttentiveDecoder(width, width, width, config.dropout)
         self.dropout = Dropout(config.dropout)
+
+    @classmethod
+    def complete(cls, config: BertJointConfig) -> BertJointConfig:
+        return with_architecture(config)
+
+    @property
+    def pretrained(self) -> str | None:
+        return None if self.backbone is None else self.config.backbone
 
     def initialise(self, prior: WordPrior) -> None:
         if prior.vectors is not None and prior.known is not None:
@@ -207,14 +214,14 @@ class BertJoint(Model):
         assert batch.context is not None
         felt = self.feel(batch)
         memory, start = self.read(batch, felt)
-        heard = Heard(memory, self.decoder.attention(memory), batch.context.mask)
-        return State({"emotion": self.emotion.believe(felt)}, heard, self.decoder.start(start))
+        attended = ContextMemory(memory, self.decoder.attention(memory), batch.context.mask)
+        return State({"emotion": self.emotion.believe(felt)}, attended, self.decoder.start(start))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         x = self.embed(tokens, torch.full_like(tokens, LISTENER))
-        heard: Heard = state.fixed
-        at = self.decoder.step(x, heard.memory, heard.keys, heard.mask, state.moving)
-        return self.words.logits(at.fed), State(state.beliefs, heard, at, state.length + 1)
+        attended: ContextMemory = state.fixed
+        at = self.decoder.step(x, attended.memory, attended.keys, attended.mask, state.moving)
+        return self.words.logits(at.fed), State(state.beliefs, attended, at, state.length + 1)
 
     def teach(self, batch: Batch, felt: Tensor) -> tuple[Tensor, Tensor]:
         """Teacher forcing: the decoder's outputs (positions, table width) and targets, real positions only."""
@@ -232,9 +239,8 @@ class BertJoint(Model):
         assert batch.emotion is not None
         felt = self.feel(batch)
         said, targets = self.teach(batch, felt)
-        loss, nll = packed_cross_entropy(said, self.words.choices, self.words.bias, targets, smoothing)
         return {
-            "reply": Term(loss, len(targets), nll.sum()),
+            "reply": reply_term(said, targets, self.words, smoothing),
             **classification_terms("emotion", self.emotion.believe(felt), batch.emotion, emotion_smoothing),
         }
 
@@ -247,5 +253,4 @@ class BertJoint(Model):
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
         assert batch.reply is not None
         said, targets = self.teach(batch, self.feel(batch))
-        _, nll = packed_cross_entropy(said, self.words.choices, self.words.bias, targets)
-        return sum_by_row(nll, batch.reply.mask)
+        return reply_nll(said, targets, self.words, batch.reply.mask)

@@ -56,14 +56,15 @@ class Classifier(Model):
     Config = ClassifierConfig
     objectives: ClassVar[Mapping[str, str]] = {"classify": "classify", "emotion": "emotion"}
     talks = False
+    labels_texts = True
+    calibration = "text"
     temperature: Tensor
 
     def __init__(self, config: ClassifierConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
-        # Kept whole in the config, so that a checkpoint needs no file of the backbone.
-        self.config = replace(config, architecture=config.architecture or read_architecture(config.backbone))
+        self.config = config
         self.vocabulary = vocabulary
-        self.backbone = PretrainedEncoder(self.config.architecture)
+        self.backbone = PretrainedEncoder(config.architecture)
         vocabulary.check_known(self.backbone.vocabulary, config.backbone)
         self.label_set = label_set(config.labels)
         self.lower = frozenset() if config.upper is None else self.backbone.below(config.upper)
@@ -72,6 +73,15 @@ class Classifier(Model):
         nn.init.normal_(self.out.weight, std=0.02)
         nn.init.zeros_(self.out.bias)
         self.register_buffer("temperature", torch.ones(()))
+
+    @classmethod
+    def complete(cls, config: ClassifierConfig) -> ClassifierConfig:
+        """With the encoder's sizes, which a checkpoint keeps, so that it needs no file of the backbone."""
+        return config if config.architecture else replace(config, architecture=read_architecture(config.backbone))
+
+    @property
+    def pretrained(self) -> str:
+        return self.config.backbone
 
     def initialise(self, prior: WordPrior) -> None:
         self.backbone.load_pretrained(self.config.backbone)

@@ -47,7 +47,6 @@ class EmoPrepend(Trs):
     emotion: EmotionSide  # type: ignore[assignment]  # in the place of a linear layer
 
     def __init__(self, config: EmoPrependConfig, vocabulary: Vocabulary) -> None:
-        config = with_architecture(config)
         super().__init__(config, vocabulary)
         self.backbone = make_backbone(config, vocabulary)
         self.lower = lower_weights(config, self.backbone)
@@ -55,6 +54,14 @@ class EmoPrepend(Trs):
         self.emotion = EmotionSide(config, felt, config.width, vocabulary.ctx)
         self.names = nn.Embedding(len(self.emotions), config.width)
         nn.init.normal_(self.names.weight, std=0.5)  # about as long as a word
+
+    @classmethod
+    def complete(cls, config: EmoPrependConfig) -> EmoPrependConfig:
+        return with_architecture(config)
+
+    @property
+    def pretrained(self) -> str | None:
+        return None if self.backbone is None else self.config.backbone
 
     def initialise(self, prior: WordPrior) -> None:
         super().initialise(prior)
@@ -68,11 +75,11 @@ class EmoPrepend(Trs):
         if self.backbone is not None and self.lower:
             self.backbone.load_pretrained(self.config.backbone, self.lower)
 
-    def hear_emotion(self, batch: Batch) -> Tensor:
+    def classify_emotion(self, batch: Batch) -> Tensor:
         assert batch.context is not None
         return self.emotion.believe(self.emotion(batch.context, self.backbone, self.embed))
 
-    def encode_told(self, batch: Batch, emotion: Tensor) -> tuple[Tensor, Tensor]:
+    def encode_behind_emotion(self, batch: Batch, emotion: Tensor) -> tuple[Tensor, Tensor]:
         """The context behind an emotion's name (batch, 1 + time, width), and its mask."""
         context = batch.context
         assert context is not None
@@ -89,5 +96,7 @@ class EmoPrepend(Trs):
         direction: Literal["forward", "backward"] = "forward",
         generator: torch.Generator | None = None,
     ) -> State:
-        believed = self.hear_emotion(batch)
-        return State({"emotion": believed}, self.decoder.remember(*self.encode_told(batch, believed.argmax(dim=-1))))
+        believed = self.classify_emotion(batch)
+        return State(
+            {"emotion": believed}, self.decoder.remember(*self.encode_behind_emotion(batch, believed.argmax(dim=-1)))
+        )

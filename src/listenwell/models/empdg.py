@@ -34,9 +34,8 @@ from listenwell.contract import (
     WordPrior,
 )
 from listenwell.decoding import Decoding, decode
-from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Encoder, mean_over, sinusoids
-from listenwell.models.terms import classification_terms
+from listenwell.models.terms import classification_terms, reply_term
 from listenwell.models.trs import LISTENER, Trs, TrsConfig
 
 JUDGES = ("semantic", "emotional")
@@ -138,7 +137,7 @@ class Generator(Trs):
             beliefs["emotion"] = self.believe(torch.cat(both, dim=-1))
         return State(beliefs=beliefs, fixed=self.decoder.remember(memory, mask))
 
-    def hear_emotion(self, batch: Batch) -> Tensor:
+    def classify_emotion(self, batch: Batch) -> Tensor:
         return self.understand(batch).beliefs["emotion"]
 
     def likelihood(
@@ -150,8 +149,7 @@ class Generator(Trs):
         """The terms of the likelihood, once the context is understood."""
         assert batch.emotion is not None
         hidden, targets = self.teach(batch, state)
-        loss, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets, smoothing)
-        terms = {"reply": Term(loss, len(targets), nll.sum())}
+        terms = {"reply": reply_term(hidden, targets, self.words, smoothing)}
         if self.emotion is not None:
             terms |= classification_terms("emotion", state.beliefs["emotion"], batch.emotion, emotion_smoothing)
         return terms
@@ -174,8 +172,8 @@ class Generator(Trs):
 
 
 @dataclass(slots=True)
-class Heard:
-    """An utterance as the judges hear it: tokens and mask (batch, time), word vectors (batch, time, width)."""
+class EmbeddedText:
+    """An utterance as the judges read it: tokens and mask (batch, time), word vectors (batch, time, width)."""
 
     tokens: Tensor
     mask: Tensor
@@ -192,10 +190,10 @@ class Judge(nn.Module):
         self.encoder = Encoder(1, width, heads, 2 * width, dropout)
         self.verdict = nn.Linear(width, 1)
 
-    def forward(self, reply: Heard, following: Heard) -> Tensor:
+    def forward(self, reply: EmbeddedText, following: EmbeddedText) -> Tensor:
         parts = [
-            heard.vectors + sinusoids(heard.vectors.shape[1], heard.vectors.shape[2], heard.vectors.device) + side
-            for heard, side in zip((reply, following), self.sides.weight, strict=True)
+            text.vectors + sinusoids(text.vectors.shape[1], text.vectors.shape[2], text.vectors.device) + side
+            for text, side in zip((reply, following), self.sides.weight, strict=True)
         ]
         mask = torch.cat([reply.mask, following.mask], dim=1)
         return self.verdict(mean_over(self.encoder(torch.cat(parts, dim=1), mask), mask))[:, 0]
@@ -212,31 +210,31 @@ class Judges(nn.Module):
         self.semantic = Judge(width, config.judge_heads, config.dropout)
         self.emotional = Judge(width, config.judge_heads, config.dropout)
 
-    def hear(self, said: Sequence) -> Heard:
-        return Heard(said.tokens, said.mask, self._scaled(F.embedding(said.tokens, self.table)))
+    def embed(self, said: Sequence) -> EmbeddedText:
+        return EmbeddedText(said.tokens, said.mask, self._scaled(F.embedding(said.tokens, self.table)))
 
-    def hear_softly(self, said: Sequence, soft: Tensor) -> Heard:
-        """The same words; the gradient flows as if `soft` (real positions, words) had been heard in their place."""
-        heard = self.hear(said)
-        expected = self._scaled(soft @ self.table).to(heard.vectors.dtype)  # which may be half as precise
-        slope = torch.zeros_like(heard.vectors).masked_scatter(heard.mask[..., None], expected - expected.detach())
-        return replace(heard, vectors=heard.vectors + slope)
+    def embed_softly(self, said: Sequence, soft: Tensor) -> EmbeddedText:
+        """The same words; the gradient flows as if `soft` (real positions, words) had been text in their place."""
+        text = self.embed(said)
+        expected = self._scaled(soft @ self.table).to(text.vectors.dtype)  # which may be half as precise
+        slope = torch.zeros_like(text.vectors).masked_scatter(text.mask[..., None], expected - expected.detach())
+        return replace(text, vectors=text.vectors + slope)
 
     def _scaled(self, vectors: Tensor) -> Tensor:
         return vectors * math.sqrt(self.table.shape[1])
 
-    def only(self, heard: Heard, emotional: Tensor) -> Heard:
+    def only(self, text: EmbeddedText, emotional: Tensor) -> EmbeddedText:
         """The emotional words of an utterance behind a CTX token, which stands alone where there are none."""
-        order, mask = to_the_left(emotional[heard.tokens] & heard.mask)
-        vectors = heard.vectors.gather(1, order[..., None].expand(-1, -1, heard.vectors.shape[2]))
-        ctx = torch.full_like(heard.tokens[:, :1], self.vocabulary.ctx)
-        return Heard(
-            torch.cat([ctx, heard.tokens.gather(1, order)], dim=1),
+        order, mask = to_the_left(emotional[text.tokens] & text.mask)
+        vectors = text.vectors.gather(1, order[..., None].expand(-1, -1, text.vectors.shape[2]))
+        ctx = torch.full_like(text.tokens[:, :1], self.vocabulary.ctx)
+        return EmbeddedText(
+            torch.cat([ctx, text.tokens.gather(1, order)], dim=1),
             F.pad(mask, (1, 0), value=True),
             torch.cat([self._scaled(F.embedding(ctx, self.table)), vectors], dim=1),
         )
 
-    def forward(self, reply: Heard, following: Heard, emotional: Tensor) -> dict[str, Tensor]:
+    def forward(self, reply: EmbeddedText, following: EmbeddedText, emotional: Tensor) -> dict[str, Tensor]:
         """Each judge's logits (batch,), above 0 where it takes the reply for real."""
         return {
             "semantic": self.semantic(reply, following),
@@ -292,10 +290,10 @@ class Empdg(Model):
 
     def discriminate(self, batch: Batch, moment: Moment) -> dict[str, Term]:
         """The judges' cross-entropy on the real replies and on as many drawn from the generator, and their accuracy."""
-        real, following = self._heard(batch)
+        real, following = self._real(batch)
         drawn = self._drawn(batch, moment)
         on_real = self.judges(real, following, self.generator.emotional)
-        on_drawn = self.judges(self.judges.hear(drawn), following, self.generator.emotional)
+        on_drawn = self.judges(self.judges.embed(drawn), following, self.generator.emotional)
         terms = {}
         for judge in JUDGES:
             loss = F.softplus(-on_real[judge]).sum() + F.softplus(on_drawn[judge]).sum()
@@ -316,7 +314,7 @@ class Empdg(Model):
 
         The gradient reaches the generator through straight-through Gumbel-softmax draws.
         """
-        _, following = self._heard(batch)
+        _, following = self._real(batch)
         state = self.generator.understand(batch)
         terms = self.generator.losses(batch, state, smoothing, emotion_smoothing)
         drawn = self._drawn(batch, moment)
@@ -325,8 +323,8 @@ class Empdg(Model):
         # What the judges never hear, the end above all, is not to be moved by them.
         ids = self.vocabulary
         log_p = logits.index_fill(1, words.new_tensor([ids.pad, ids.start, ids.end, ids.ctx]), UNHEARD).log_softmax(1)
-        heard = self.judges.hear_softly(drawn, soft_draw(log_p, words, temperature))
-        verdicts = self.judges(heard, following, self.generator.emotional)
+        text = self.judges.embed_softly(drawn, soft_draw(log_p, words, temperature))
+        verdicts = self.judges(text, following, self.generator.emotional)
         return terms | {judge: Term(F.softplus(-verdicts[judge]).sum(), len(batch)) for judge in JUDGES}
 
     def _drawn(self, batch: Batch, moment: Moment) -> Sequence:
@@ -338,7 +336,7 @@ class Empdg(Model):
         self.generator.train(learns)
         return drawn
 
-    def _heard(self, batch: Batch) -> tuple[Heard, Heard]:
+    def _real(self, batch: Batch) -> tuple[EmbeddedText, EmbeddedText]:
         """The real reply without its end, as a drawn one is, and the turn that follows it."""
         if batch.reply is None or batch.following is None or not bool(batch.following.mask.any(dim=1).all()):
             raise ConfigError(
@@ -346,4 +344,4 @@ class Empdg(Model):
                 "the stream needs sides: [context, reply, following]"
             )
         mask = batch.reply.mask & (batch.reply.tokens != self.vocabulary.end)
-        return self.judges.hear(replace(batch.reply, mask=mask)), self.judges.hear(batch.following)
+        return self.judges.embed(replace(batch.reply, mask=mask)), self.judges.embed(batch.following)

@@ -62,13 +62,13 @@ class Listener(Model):
     Config = ListenerConfig
     objectives: ClassVar[Mapping[str, str]] = {"listen": "listen", "situation": "situation"}
     talks = False
+    calibration = "dialogue"
 
     def __init__(self, config: ListenerConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
-        # Kept whole in the config, so that a checkpoint needs no file of the backbone.
-        self.config = replace(config, architecture=config.architecture or read_architecture(config.backbone))
+        self.config = config
         self.vocabulary = vocabulary
-        self.backbone = PretrainedEncoder(self.config.architecture)
+        self.backbone = PretrainedEncoder(config.architecture)
         vocabulary.check_known(self.backbone.vocabulary, config.backbone)
         self.speakers = nn.Embedding(len(ROLES), self.backbone.width)
         nn.init.zeros_(self.speakers.weight)  # it starts as the encoder that was pretrained
@@ -78,6 +78,15 @@ class Listener(Model):
                 for name, classes in zip(HEADS, (EMOTIONS, LABELS), strict=True)
             }
         )
+
+    @classmethod
+    def complete(cls, config: ListenerConfig) -> ListenerConfig:
+        """With the encoder's sizes, which a checkpoint keeps, so that it needs no file of the backbone."""
+        return config if config.architecture else replace(config, architecture=read_architecture(config.backbone))
+
+    @property
+    def pretrained(self) -> str:
+        return self.config.backbone
 
     def initialise(self, prior: WordPrior) -> None:
         self.backbone.load_pretrained(self.config.backbone)

@@ -40,9 +40,10 @@ from listenwell.data.dialogue import ROLES
 from listenwell.labels.taxonomy import LABEL_ID, LABELS, NEUTRAL, label_id
 from listenwell.layers.dropout import Dropout
 from listenwell.layers.embedding import WordEmbedding
-from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Decoder, Encoder, Memory, sinusoids
-from listenwell.models.terms import classification_terms, sum_by_row
+from listenwell.models.label_sum import LikelyLabels, check_summed
+from listenwell.models.sizes import TransformerSizes
+from listenwell.models.terms import classification_terms, reply_nll, reply_term
 
 LISTENER = ROLES.index("listener")
 """Who replies when the model talks."""
@@ -55,13 +56,9 @@ PREDICTOR = "predictor"
 
 
 @dataclass
-class Meed2Config:
+class Meed2Config(TransformerSizes):
     """The sizes of Appendix B, and how the reply's label is summed out."""
 
-    width: int = 300
-    """Of every layer."""
-    heads: int = 6
-    """Of every attention."""
     encoder_layers: int = 4
     """How deep the context is read, by the generator."""
     decoder_layers: int = 4
@@ -71,16 +68,10 @@ class Meed2Config:
     predictor_start: Literal["new", "generator"] = "new"
     """What the predictor reads by when a stage called predictor begins: as it is, or as the generator's encoder does,
     with copies of its embeddings and layers. Who has learned to write replies knows the words."""
-    feed_forward: int = 1200
-    """Inner width of the feed-forward parts."""
-    dropout: float = 0.1
-    """After every part, and on the embeddings."""
-    word_width: int = 0
-    """Width of the word tables; 0 means the model's. A narrower one goes through a projection."""
     labels: bool = True
     """Read the utterances' labels and choose the reply's; without them it is the plain transformer of Table 3."""
-    untold: float = 0.0
-    """The share of replies that is learned without a label, so that it also knows how to reply when told nothing; and
+    unconditional_share: float = 0.0
+    """The share of replies that is learned without a label, so that it also learns to reply without one; and
     the weight that such a reply then has in the likelihood, beside those with a label."""
     score_mass: float = 1.0
     """For the likelihood: so much of the predictor's probability is summed over, the likeliest labels first."""
@@ -174,8 +165,8 @@ class Predictor(nn.Module):
 
 
 @dataclass(slots=True)
-class Told:
-    """What the decoder is told: the context, and the label to reply with."""
+class DecoderInput:
+    """What the decoder is given: the context, and the label to reply with."""
 
     memory: Memory
     label: Tensor | None = None
@@ -187,13 +178,14 @@ class Told:
 class Meed2(Model):
     """p(label | context) and p(reply | context, label)."""
 
-    worth: Tensor
-    doubt: Tensor
-    """By these a label is chosen for a reply, (41,) each: the one with the highest worth · (p(l | x) − doubt). At first
-    that is the likeliest, as in the paper; `listenwell calibrate` sets them. To ask and to acknowledge are the
-    likeliest far more often than they are right."""
+    label_scale: Tensor
+    label_offset: Tensor
+    """By these a label is chosen for a reply, (41,) each: the one with the highest
+    label_scale · (p(l | x) − label_offset). At first that is the likeliest, as in the paper; `listenwell calibrate`
+    sets them. To ask and to acknowledge are the likeliest far more often than they are right."""
 
     Config = Meed2Config
+    calibration = "choice"
     objectives: ClassVar[Mapping[str, str]] = {
         "likelihood": "likelihood",
         "response-label": "response_label",
@@ -203,8 +195,10 @@ class Meed2(Model):
     def __init__(self, config: Meed2Config, vocabulary: Vocabulary) -> None:
         super().__init__()
         check_summed(config.score_mass, config.score_most)
-        if not 0 <= config.untold < 1:
-            raise ValueError(f"untold is {config.untold}, expected a share of at least 0 and under 1")
+        if not 0 <= config.unconditional_share < 1:
+            raise ValueError(
+                f"unconditional_share is {config.unconditional_share}, expected a share of at least 0 and under 1"
+            )
         if config.predictor_start == "generator" and config.predictor_layers != config.encoder_layers:
             layers = f"predictor_layers is {config.predictor_layers} and encoder_layers {config.encoder_layers}"
             raise ValueError(f"{layers}: alike if the predictor starts as the generator")
@@ -215,10 +209,10 @@ class Meed2(Model):
         self.encoder = Encoder(config.encoder_layers, *sizes)
         self.decoder = Decoder(config.decoder_layers, *sizes)
         self.predictor = Predictor(config, vocabulary) if config.labels else None
-        self.takes_label = config.labels
+        self.takes_label = self.has_oracle_score = config.labels
         if config.labels:
-            self.register_buffer("worth", torch.ones(len(LABELS)))
-            self.register_buffer("doubt", torch.zeros(len(LABELS)))
+            self.register_buffer("label_scale", torch.ones(len(LABELS)))
+            self.register_buffer("label_offset", torch.zeros(len(LABELS)))
 
     @property
     def words(self) -> WordEmbedding:
@@ -257,7 +251,7 @@ class Meed2(Model):
 
     def choose(self, expected: Tensor) -> Tensor:
         """The label to reply with (batch,), of what the predictor expects, (batch, 41) log-probabilities."""
-        return (self.worth * (expected.exp() - self.doubt)).argmax(dim=-1)
+        return (self.label_scale * (expected.exp() - self.label_offset)).argmax(dim=-1)
 
     def understand(
         self,
@@ -269,17 +263,17 @@ class Meed2(Model):
         """Replies with the label asked for, else with the one that the predictor chooses.
 
         The belief "label" is of the label that the reply will have, and certain; what the predictor expects is in what
-        the decoder is told.
+        the decoder is given.
         """
         memory = self.remember(batch)
         if self.predictor is None:
-            return State(fixed=Told(memory))
+            return State(fixed=DecoderInput(memory))
         expected = self.predict(batch)
         label = self.choose(expected)
         if controls is not None and controls.label is not None:
             label = torch.full_like(label, label_id(controls.label))
         certain = F.one_hot(label, len(LABELS)).to(expected.dtype).log()
-        return State({"label": certain}, Told(memory, label, expected))
+        return State({"label": certain}, DecoderInput(memory, label, expected))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         label = state.fixed.label
@@ -291,7 +285,7 @@ class Meed2(Model):
     def teach(self, reply: Sequence, memory: Memory, label: Tensor | None) -> tuple[Tensor, Tensor]:
         """Teacher forcing: the decoder's outputs (positions, table width) and targets, real positions only.
 
-        `label` is an id a row (batch,), ABSENT for none, or weights of all labels (batch, 41): the same at every
+        `label` is an id per row (batch,), ABSENT for none, or weights of all labels (batch, 41): the same at every
         position.
         """
         x = self.input(reply.shifted(self.vocabulary.start), reply.roles, None if label is None else label[:, None])
@@ -307,11 +301,13 @@ class Meed2(Model):
 
     def likelihood(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
         """The reply's negative log-likelihood under its true label, in training and in validation (§ 4.3); in training
-        the share `untold` of the replies has none.
+        the share `unconditional_share` of the replies has none.
         """
         label = self.gold(batch)
-        if label is not None and self.training and self.config.untold:
-            label = label.masked_fill(torch.rand(len(label), device=label.device) < self.config.untold, ABSENT)
+        if label is not None and self.training and self.config.unconditional_share:
+            label = label.masked_fill(
+                torch.rand(len(label), device=label.device) < self.config.unconditional_share, ABSENT
+            )
         return self._reply_term(batch, label, smoothing)
 
     def response_label(self, batch: Batch, moment: Moment, label_smoothing: float = 0.0) -> dict[str, Term]:
@@ -333,14 +329,12 @@ class Meed2(Model):
     def _reply_term(self, batch: Batch, label: Tensor | None, smoothing: float) -> dict[str, Term]:
         assert batch.reply is not None
         hidden, targets = self.teach(batch.reply, self.remember(batch), label)
-        loss, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets, smoothing)
-        return {"reply": Term(loss, len(targets), nll.sum())}
+        return {"reply": reply_term(hidden, targets, self.words, smoothing)}
 
-    def _nll(self, reply: Sequence, told: Told) -> Tensor:
+    def _nll(self, reply: Sequence, conditions: DecoderInput) -> Tensor:
         """−log p(reply | context, label), (batch,)."""
-        hidden, targets = self.teach(reply, told.memory, told.label)
-        _, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets)
-        return sum_by_row(nll, reply.mask)
+        hidden, targets = self.teach(reply, conditions.memory, conditions.label)
+        return reply_nll(hidden, targets, self.words, reply.mask)
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
         """−log Σ p(l | x) p(y | x, l) over all labels, or the likeliest; where some replies were learned without a
@@ -360,25 +354,27 @@ class Meed2(Model):
             nll[rows] = self._summed_out(reply, chosen(state.fixed, rows))
         return nll
 
-    def _summed_out(self, reply: Sequence, told: Told) -> Tensor:
+    def _summed_out(self, reply: Sequence, conditions: DecoderInput) -> Tensor:
         """−log Σ p(l | x) p(y | x, l), (batch,)."""
-        assert told.expected is not None
-        rows, ranks, labels, chances = likeliest(told.expected, self.config.score_mass, self.config.score_most)
-        both = chances.new_full((len(told.expected), self.config.score_most), -torch.inf)
-        for part in torch.arange(len(rows)).split(4 * TOGETHER):  # a context's memory is large: not a copy a label
-            asked = replace(chosen(told, rows[part]), label=labels[part])
-            nll = self._nll(chosen(reply, rows[part]), asked)
-            both[rows[part], ranks[part]] = chances[part] - nll
-        labelled = both.logsumexp(dim=1)
-        if not self.config.untold:
-            return -labelled
-        bare = -self._nll(reply, replace(told, label=torch.full_like(told.expected[:, 0], ABSENT, dtype=torch.long)))
-        return -torch.logaddexp(math.log1p(-self.config.untold) + labelled, math.log(self.config.untold) + bare)
+        assert conditions.expected is not None
+        likely = LikelyLabels.of(conditions.expected, self.config.score_mass, self.config.score_most)
+        nll = []
+        for part in torch.arange(len(likely.rows)).split(4 * TOGETHER):  # a context's memory is large to copy
+            rows = likely.rows[part]
+            labelled = replace(chosen(conditions, rows), label=likely.labels[part])
+            nll.append(self._nll(chosen(reply, rows), labelled))
+        log_p = likely.log_sum(torch.cat(nll))
+        share = self.config.unconditional_share
+        if not share:
+            return -log_p
+        no_label = torch.full_like(conditions.expected[:, 0], ABSENT, dtype=torch.long)
+        unconditional = -self._nll(reply, replace(conditions, label=no_label))
+        return -torch.logaddexp(math.log1p(-share) + log_p, math.log(share) + unconditional)
 
     def oracle_score(self, batch: Batch) -> Tensor:
         """−log p(y | x, l) of each row with the *true* label l: not to be had in use, only to stand beside a score."""
         assert batch.reply is not None
-        return self._nll(batch.reply, Told(self.remember(batch), self.gold(batch)))
+        return self._nll(batch.reply, DecoderInput(self.remember(batch), self.gold(batch)))
 
     def reasons(self, state: State, row: int) -> dict[str, Any]:
         """What it chose to do, how probable the predictor found that, and the three labels it found likeliest."""
@@ -393,23 +389,3 @@ class Meed2(Model):
             "probability": round(chances[chosen].item(), 4),
             "likeliest": {LABELS[index]: round(chance, 4) for index, chance in likely},
         }
-
-
-def check_summed(score_mass: float, score_most: int) -> None:
-    """Whether these can say which labels a likelihood is summed over."""
-    if not 0 < score_mass <= 1:
-        raise ValueError(f"score_mass is {score_mass}, expected a share above 0 and at most 1")
-    if not 1 <= score_most <= len(LABELS):
-        raise ValueError(f"score_most is {score_most}, expected 1 to {len(LABELS)} labels")
-
-
-def likeliest(expected: Tensor, mass: float, most: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The labels of each row that together hold `mass`, at most `most`: row, rank, id and log-probability of each.
-
-    A row has at least one; the last one taken is the one that reaches the mass.
-    """
-    logs, ids = expected.topk(most, dim=-1)
-    chances = logs.exp()
-    before = chances.cumsum(dim=-1) - chances
-    rows, ranks = ((before < mass) | (torch.arange(most, device=logs.device) == 0)).nonzero(as_tuple=True)
-    return rows, ranks, ids[rows, ranks], logs[rows, ranks]

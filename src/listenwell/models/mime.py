@@ -23,9 +23,8 @@ from listenwell.labels.sets import LabelSet
 from listenwell.layers.dropout import dropout
 from listenwell.layers.latent import Gaussian, GaussianLayer, bounded, row_noise
 from listenwell.layers.latent import anneal as annealed
-from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Encoder, mean_over
-from listenwell.models.terms import classification_terms, sum_by_row
+from listenwell.models.terms import average_out, classification_terms, reply_nll, reply_term
 from listenwell.models.trs import Trs, TrsConfig
 
 SAMPLES = 10
@@ -64,8 +63,8 @@ class MimeConfig(TrsConfig):
 
 
 @dataclass(slots=True)
-class Heard:
-    """What is made of the contexts before an emotion of the reply is drawn. All have the batch first."""
+class EncodedContext:
+    """The contexts as they are read, before an emotion of the reply is drawn. All have the batch first."""
 
     words: Tensor
     """H₁…H_k, through the words' share of the first layer of Eqs 20–23: (batch, k, width)."""
@@ -75,7 +74,7 @@ class Heard:
     emotion: Tensor
     """log P of Eq 5: (batch, 32)."""
     priors: list[Gaussian]
-    """P(z_g | C), one a group."""
+    """P(z_g | C), one per group."""
 
 
 def by_polarity(emotions: LabelSet) -> dict[str, list[str]]:
@@ -169,13 +168,13 @@ class Mime(Trs):
         """E_E (32, width), in the order of the taxonomy."""
         return self.emotion.weight
 
-    def hear(self, batch: Batch) -> Heard:
+    def read(self, batch: Batch) -> EncodedContext:
         """Reads the context, classifies its emotion and says where the reply's may lie (Eqs 1–7, 11–13)."""
         hidden, mask = self.encode(batch)
         summary = self.summary(hidden, mask)
         words, mask = without_ctx(hidden, mask)
         within = F.relu(self.sample(summary))
-        return Heard(
+        return EncodedContext(
             words=self.word_share(words),
             mask=mask,
             summary=summary,
@@ -188,12 +187,12 @@ class Mime(Trs):
         felt = dropout(summary, self.config.emotion_dropout, self.training)
         return self.emotion(self.match(felt)).log_softmax(dim=-1)
 
-    def posteriors(self, heard: Heard, drawn: list[Tensor], reply: Sequence | None) -> list[Gaussian]:
-        """Q(z_g | e_g, C) of Eq 17, one a group. The paper's e_g comes out of Q itself; this one is a draw's of P.
+    def posteriors(self, context: EncodedContext, drawn: list[Tensor], reply: Sequence | None) -> list[Gaussian]:
+        """Q(z_g | e_g, C) of Eq 17, one per group. The paper's e_g comes out of Q itself; this one is a draw's of P.
 
         With `reply_seen`, Q(z_g | e_g, C, reply): the mean of the reply's words is read beside them.
         """
-        found, known = [], [heard.summary]
+        found, known = [], [context.summary]
         if self.config.reply_seen:
             if reply is None:
                 raise ValueError("this posterior is one of replies that are known; to reply, draw from the prior")
@@ -219,25 +218,25 @@ class Mime(Trs):
         swap = ~positive[:, None]
         return torch.stack([torch.where(swap, second, first), torch.where(swap, first, second)])
 
-    def refine(self, heard: Heard, sides: Tensor) -> tuple[Tensor, Tensor]:
+    def refine(self, context: EncodedContext, sides: Tensor) -> tuple[Tensor, Tensor]:
         """M_fused (batch, k, width) and M_contrib (batch, k, sides · width): Eqs 20–27."""
-        read = (heard.words + self.emotion_share(sides)[:, :, None]).flatten(0, 1)
-        refined = self.refiner(read, heard.mask.repeat(len(sides), 1))  # one encoder, all sides in one batch
+        read = (context.words + self.emotion_share(sides)[:, :, None]).flatten(0, 1)
+        refined = self.refiner(read, context.mask.repeat(len(sides), 1))  # one encoder, all sides in one batch
         joined = torch.cat(refined.chunk(len(sides)), dim=-1)
         contribution = torch.sigmoid(self.contribution(joined))
         return self.fusion(contribution * joined), contribution
 
-    def respond(self, heard: Heard, drawn: list[Tensor], positive: Tensor) -> State:
+    def respond(self, context: EncodedContext, drawn: list[Tensor], positive: Tensor) -> State:
         """From the latents to what the decoder attends to."""
-        beliefs, mixed = {"emotion": heard.emotion}, []
+        beliefs, mixed = {"emotion": context.emotion}, []
         for (name, group), latent in zip(self.groups.items(), drawn, strict=True):
             beliefs[name], emotion = group.mixture(latent, self.emotion_embeddings)  # type: ignore[operator]
             mixed.append(emotion)
         sides = self.sides(mixed, positive)
-        fused, contribution = self.refine(heard, sides)
+        fused, contribution = self.refine(context, sides)
         with torch.no_grad():
-            beliefs["gate"] = mean_over(contribution, heard.mask).unflatten(-1, (len(sides), -1)).mean(dim=-1)
-        return State(beliefs=beliefs, fixed=self.decoder.remember(fused, heard.mask))
+            beliefs["gate"] = mean_over(contribution, context.mask).unflatten(-1, (len(sides), -1)).mean(dim=-1)
+        return State(beliefs=beliefs, fixed=self.decoder.remember(fused, context.mask))
 
     def understand(
         self,
@@ -247,14 +246,14 @@ class Mime(Trs):
         generator: torch.Generator | None = None,
     ) -> State:
         latent = "prior" if controls is None else controls.latent
-        heard = self.hear(batch)
+        context = self.read(batch)
         noise = self._noise(batch, 2, generator)
         if latent == "mean":
             noise = torch.zeros_like(noise)
-        drawn = at(heard.priors, noise[:, 0])
+        drawn = at(context.priors, noise[:, 0])
         if latent == "posterior" and self.config.stochasticity:
-            drawn = at(self.posteriors(heard, drawn, batch.reply), noise[:, 1])
-        return self.respond(heard, drawn, self.is_positive(heard.emotion))
+            drawn = at(self.posteriors(context, drawn, batch.reply), noise[:, 1])
+        return self.respond(context, drawn, self.is_positive(context.emotion))
 
     def likelihood(
         self,
@@ -272,40 +271,38 @@ class Mime(Trs):
         full weight; `free` are the nats, on average over the batch, that each group's may have at no cost.
         """
         assert batch.emotion is not None
-        heard = self.hear(batch)
-        drawn = [prior.sample() for prior in heard.priors]
+        context = self.read(batch)
+        drawn = [prior.sample() for prior in context.priors]
         kl = None
         if self.config.stochasticity:
-            posteriors = self.posteriors(heard, drawn, batch.reply)
-            kl = torch.stack([q.kl(p) for q, p in zip(posteriors, heard.priors, strict=True)])
+            posteriors = self.posteriors(context, drawn, batch.reply)
+            kl = torch.stack([q.kl(p) for q, p in zip(posteriors, context.priors, strict=True)])
             if self.training:
                 drawn = [posterior.sample() for posterior in posteriors]
-        positive = self.is_positive(heard.emotion, batch.emotion if self.training else None)
-        hidden, targets = self.teach(batch, self.respond(heard, drawn, positive))
-        loss, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets, smoothing)
-        terms = {"reply": Term(loss, len(targets), nll.sum())}
+        positive = self.is_positive(context.emotion, batch.emotion if self.training else None)
+        hidden, targets = self.teach(batch, self.respond(context, drawn, positive))
+        terms = {"reply": reply_term(hidden, targets, self.words, smoothing)}
         if kl is not None:
             charged = len(batch) * kl.mean(dim=1).clamp_min(free).sum()
             terms["kl"] = Term(annealed(moment.progress, anneal) * charged, len(targets), kl.detach().sum())
-        return terms | classification_terms("emotion", heard.emotion, batch.emotion, emotion_smoothing)
+        return terms | classification_terms("emotion", context.emotion, batch.emotion, emotion_smoothing)
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
         """−log of the mean, over draws from the prior, of p(reply | context, draw)."""
-        heard = self.hear(batch)
+        context = self.read(batch)
         noise = self._noise(batch, SAMPLES if self.config.stochasticity else 1, generator)
-        together = max(1, ROOM // heard.mask.numel())
-        found = [self._nll(batch, heard, part) for part in noise.split(together, dim=1)]
-        return math.log(noise.shape[1]) - torch.cat([-nll for nll in found], dim=1).logsumexp(dim=1)
+        together = max(1, ROOM // context.mask.numel())
+        parts = [self._nll(batch, context, part) for part in noise.split(together, dim=1)]
+        return average_out(torch.cat(parts, dim=1))
 
-    def _nll(self, batch: Batch, heard: Heard, noise: Tensor) -> Tensor:
+    def _nll(self, batch: Batch, context: EncodedContext, noise: Tensor) -> Tensor:
         """−log p(reply | context, draw) (batch, draws) for noise (batch, draws, groups, width)."""
         draws = noise.shape[1]
-        batch, heard = map_tensors((batch, heard), lambda tensor: tensor.repeat_interleave(draws, dim=0))
+        batch, context = map_tensors((batch, context), lambda tensor: tensor.repeat_interleave(draws, dim=0))
         assert batch.reply is not None
-        state = self.respond(heard, at(heard.priors, noise.flatten(0, 1)), self.is_positive(heard.emotion))
+        state = self.respond(context, at(context.priors, noise.flatten(0, 1)), self.is_positive(context.emotion))
         hidden, targets = self.teach(batch, state)
-        _, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets)
-        return sum_by_row(nll, batch.reply.mask).unflatten(0, (-1, draws))
+        return reply_nll(hidden, targets, self.words, batch.reply.mask).unflatten(0, (-1, draws))
 
     def reasons(self, state: State, row: int) -> dict[str, Any]:
         """How far the gate opened for the side that mimics and for the other; what each mixture is mostly made of."""

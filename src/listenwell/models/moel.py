@@ -23,9 +23,8 @@ from listenwell.contract import ABSENT, Batch, Controls, Moment, State, Term, Vo
 from listenwell.layers.attention import KeyValues, attend
 from listenwell.layers.dropout import Dropout
 from listenwell.layers.latent import anneal
-from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Decoder, Memory
-from listenwell.models.terms import classification_terms
+from listenwell.models.terms import classification_terms, reply_term
 from listenwell.models.trs import Trs, TrsConfig
 
 SHARED = 0
@@ -134,8 +133,8 @@ def stack(count: int, inner: int, width: int, inwards: bool = True) -> nn.Parame
 
 
 @dataclass(slots=True)
-class Heard:
-    """The context as the listeners and the meta listener heard it."""
+class PanelMemory:
+    """The context, projected for the listeners and the meta listener."""
 
     shares: Tensor
     """(batch, emotions) how much each emotion's listener has to say; they sum to 1."""
@@ -169,27 +168,27 @@ class Panel(nn.Module):
         for last in (self.listeners.self_out, self.listeners.cross_out, self.listeners.down, self.listeners.down_bias):
             last.zero_()
 
-    def remember(self, memory: Tensor, mask: Tensor, shares: Tensor) -> Heard:
+    def remember(self, memory: Tensor, mask: Tensor, shares: Tensor) -> PanelMemory:
         """Chooses who speaks, and projects the context for them: nobody who has no share in any row."""
         if self.top_k:
             shares = likeliest(shares, self.top_k)
         speaking = (shares > 0).any(dim=0)
         who = None if bool(speaking.all()) else F.pad(1 + speaking.nonzero()[:, 0], (1, 0), value=SHARED)
-        heard = self.listeners.remember(memory, who)
+        listeners = self.listeners.remember(memory, who)
         everywhere = None if who is None else who.expand(len(shares), -1)
-        return Heard(shares, everywhere, heard, self.meta.remember(memory, mask))
+        return PanelMemory(shares, everywhere, listeners, self.meta.remember(memory, mask))
 
     def forward(
-        self, x: Tensor, heard: Heard, past: tuple[KeyValues, list[KeyValues]] | None = None
+        self, x: Tensor, memory: PanelMemory, past: tuple[KeyValues, list[KeyValues]] | None = None
     ) -> tuple[Tensor, tuple[KeyValues, list[KeyValues]]]:
         """A whole reply (past is None), or one more position after what `past` holds."""
         said, written = past or (None, None)
-        mask = None if bool(heard.meta.mask.all()) else heard.meta.mask
-        who = None if heard.who is None else heard.who[0]
-        shares = F.pad(heard.shares, (1, 0), value=1.0)  # the shared listener always has its say
+        mask = None if bool(memory.meta.mask.all()) else memory.meta.mask
+        who = None if memory.who is None else memory.who[0]
+        shares = F.pad(memory.shares, (1, 0), value=1.0)  # the shared listener always has its say
         shares = shares if who is None else shares.index_select(1, who)
-        mixed, said = self.listeners(x, heard.listeners, mask, shares, said, who)
-        hidden, written = self.meta(mixed, heard.meta, written)
+        mixed, said = self.listeners(x, memory.listeners, mask, shares, said, who)
+        hidden, written = self.meta(mixed, memory.meta, written)
         return hidden, (said, written)
 
 
@@ -247,13 +246,12 @@ class Moel(Trs):
         hidden, mask = self.encode(batch)
         believed = self.believe(self.summary(hidden, mask))
         shares = believed.exp()
-        told = gold if gold_until is None else gold * (1 - anneal(moment.progress, gold_until))
-        if self.training and told > 0:
-            shares = with_gold(shares, batch.emotion, told)
+        gold_share = gold if gold_until is None else gold * (1 - anneal(moment.progress, gold_until))
+        if self.training and gold_share > 0:
+            shares = with_gold(shares, batch.emotion, gold_share)
         outputs, targets = self.teach(batch, State(fixed=self.decoder.remember(hidden, mask, shares)))
-        loss, nll = packed_cross_entropy(outputs, self.words.choices, self.words.bias, targets, smoothing)
         return {
-            "reply": Term(loss, len(targets), nll.sum()),
+            "reply": reply_term(outputs, targets, self.words, smoothing),
             **classification_terms("emotion", believed, batch.emotion, emotion_smoothing),
         }
 

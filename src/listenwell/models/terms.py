@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from listenwell.contract import ABSENT, Term
+from listenwell.layers.embedding import WordEmbedding
+from listenwell.layers.loss import packed_cross_entropy
 
 
 def classification_terms(name: str, believed: Tensor, gold: Tensor, smoothing: float = 0.0) -> dict[str, Term]:
@@ -17,6 +21,33 @@ def classification_terms(name: str, believed: Tensor, gold: Tensor, smoothing: f
     plain = F.nll_loss(believed, gold, ignore_index=ABSENT, reduction="sum")
     right = (believed.argmax(-1) == gold).sum()
     return {name: Term(loss, known, plain), f"{name}-accuracy": Term(right, known, learned=False)}
+
+
+def reply_term(
+    hidden: Tensor, targets: Tensor, words: WordEmbedding, smoothing: float = 0.0, count: float | None = None
+) -> Term:
+    """Cross-entropy of the target tokens (positions,), chosen by `words` from a decoder's outputs (positions, width).
+
+    It is counted per token unless `count` is given; what is shown leaves out the label smoothing.
+    """
+    loss, nll = packed_cross_entropy(hidden, words.choices, words.bias, targets, smoothing)
+    return Term(loss, len(targets) if count is None else count, nll.sum())
+
+
+def reply_nll(hidden: Tensor, targets: Tensor, words: WordEmbedding, mask: Tensor) -> Tensor:
+    """−log p of each row's tokens (batch,); the positions are the true ones of the mask (batch, time), in order."""
+    _, nll = packed_cross_entropy(hidden, words.choices, words.bias, targets)
+    return sum_by_row(nll, mask)
+
+
+def sum_out(log_p: Tensor, nll: Tensor) -> Tensor:
+    """−log Σ_l p(l) p(reply | l), (batch,), from log p(l) and −log p(reply | l), (batch, labels) each."""
+    return -(log_p - nll).logsumexp(dim=1)
+
+
+def average_out(nll: Tensor) -> Tensor:
+    """−log of the mean of p(reply | draw), (batch,), from −log p(reply | draw), (batch, draws)."""
+    return math.log(nll.shape[1]) - (-nll).logsumexp(dim=1)
 
 
 def sum_by_row(values: Tensor, mask: Tensor) -> Tensor:

@@ -20,32 +20,18 @@ from listenwell.data.dialogue import ROLES
 from listenwell.labels.sets import label_set
 from listenwell.layers.dropout import dropout
 from listenwell.layers.embedding import WordEmbedding
-from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Decoder, Encoder, mean_over, sinusoids
-from listenwell.models.terms import classification_terms, sum_by_row
+from listenwell.models.sizes import TransformerSizes
+from listenwell.models.terms import classification_terms, reply_nll, reply_term
 
 LISTENER = ROLES.index("listener")
 """Who replies when the model talks."""
 
 
 @dataclass
-class TrsConfig:
-    """The transformer's sizes."""
+class TrsConfig(TransformerSizes):
+    """The transformer's sizes, and what it classifies."""
 
-    width: int = 300
-    """Of every layer."""
-    heads: int = 6
-    """Of every attention."""
-    encoder_layers: int = 1
-    """How deep the context is read."""
-    decoder_layers: int = 1
-    """How deep the reply is written."""
-    feed_forward: int = 1200
-    """Inner width of the feed-forward parts."""
-    dropout: float = 0.1
-    """After every part, and on the embeddings."""
-    word_width: int = 0
-    """Width of the word table; 0 means the model's. A narrower one goes through a projection."""
     tied: bool = True
     """Read and choose words by one table."""
     emotion: bool = False
@@ -104,8 +90,8 @@ class Trs(Model):
         assert self.emotion is not None
         return self.emotion(dropout(summary, self.config.emotion_dropout, self.training)).log_softmax(-1)
 
-    def hear_emotion(self, batch: Batch) -> Tensor:
-        """What the context tells of the emotion, without thinking of a reply."""
+    def classify_emotion(self, batch: Batch) -> Tensor:
+        """log p(emotion | context), without preparing a reply."""
         return self.believe(self.summary(*self.encode(batch)))
 
     def understand(
@@ -139,8 +125,7 @@ class Trs(Model):
         assert batch.emotion is not None
         state = self.understand(batch)
         hidden, targets = self.teach(batch, state)
-        loss, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets, smoothing)
-        terms = {"reply": Term(loss, len(targets), nll.sum())}
+        terms = {"reply": reply_term(hidden, targets, self.words, smoothing)}
         if self.emotion is not None:
             terms |= classification_terms("emotion", state.beliefs["emotion"], batch.emotion, emotion_smoothing)
         return terms
@@ -150,10 +135,9 @@ class Trs(Model):
         if self.emotion is None:
             raise ValueError("this model classifies no emotion, so that a situation has nothing to teach it")
         assert batch.emotion is not None
-        return classification_terms("situation", self.hear_emotion(batch), batch.emotion, emotion_smoothing)
+        return classification_terms("situation", self.classify_emotion(batch), batch.emotion, emotion_smoothing)
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
         assert batch.reply is not None
         hidden, targets = self.teach(batch, self.understand(batch))
-        _, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, targets)
-        return sum_by_row(nll, batch.reply.mask)
+        return reply_nll(hidden, targets, self.words, batch.reply.mask)

@@ -66,7 +66,7 @@ from listenwell.layers.head import Head
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.packing import Places
 from listenwell.models.joined_text import READ, REPLY, Text
-from listenwell.models.meed2 import check_summed, likeliest
+from listenwell.models.label_sum import LikelyLabels, check_summed
 from listenwell.models.terms import classification_terms, sum_by_row
 from listenwell.text import backbone_tokenizer
 from listenwell.text.chatml import ANSWERED, LINE, LISTENER, chat_headers
@@ -123,6 +123,8 @@ class Writer(Model):
     config: WriterConfig
     objectives: ClassVar[Mapping[str, str]] = {"likelihood": "likelihood", "backward": "backward", "hear": "hear"}
     takes_label = True
+    has_oracle_score = True
+    calibration = "emotion"
     plan_tokens: Tensor
     plan_mask: Tensor
 
@@ -131,14 +133,9 @@ class Writer(Model):
         if config.rank < 1:
             raise ValueError(f"rank is {config.rank}, expected at least 1")
         check_summed(config.score_mass, config.score_most)
-        # Kept whole in the config: a checkpoint says what it was trained with, whatever the backbone's files say later.
-        self.config = replace(
-            config,
-            architecture=config.architecture or language_architecture(config.backbone),
-            headers=config.headers or chat_headers(backbone_tokenizer(config.backbone)),
-        )
+        self.config = config
         self.vocabulary = vocabulary
-        self.backbone = make_adapted(self.config.architecture, config.rank, config.scale)
+        self.backbone = make_adapted(config.architecture, config.rank, config.scale)
         self._own_names = own_names(self.backbone)
         self._stored: StoredWeights | None = None
         """Where the backbone's weights are, as long as they are not read."""
@@ -147,8 +144,21 @@ class Writer(Model):
         self.emotion = Head(self._table.shape[1], len(EMOTIONS), config.emotion_dropout)
         self._tabulate()
 
+    @classmethod
+    def complete(cls, config: WriterConfig) -> WriterConfig:
+        """Kept whole in a checkpoint: it says what it was trained with, whatever the backbone's files say later."""
+        return replace(
+            config,
+            architecture=config.architecture or language_architecture(config.backbone),
+            headers=config.headers or chat_headers(backbone_tokenizer(config.backbone)),
+        )
+
+    @property
+    def pretrained(self) -> str:
+        return self.config.backbone
+
     def _tabulate(self) -> None:
-        """The headers of a reply as one table, a row a label and the plain one last."""
+        """The headers of a reply as one table, one row per label and the plain one last."""
         headers = [self.config.headers[name] for name in (*LABELS, LISTENER)]
         longest = max(map(len, headers))
         tokens = torch.tensor([header + [0] * (longest - len(header)) for header in headers])
@@ -347,15 +357,11 @@ class Writer(Model):
 
     def summed_out(self, chances: Tensor, scores: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         """That sum, of scores under plans: `scores` is given rows of the batch and a label for each, maybe PLAIN."""
-        rows, ranks, labels, logs = likeliest(chances, self.config.score_mass, self.config.score_most)
-        every = torch.arange(len(chances), device=rows.device)
-        costs = scores(torch.cat([rows, every]), torch.cat([labels, torch.full_like(every, PLAIN)]))
-        both = logs.new_full((len(chances), self.config.score_most + 1), -torch.inf)
-        both[rows, ranks] = logs
-        rest = 1 - both.exp().sum(dim=1)
-        both[rows, ranks] -= costs[: len(rows)]
-        both[:, -1] = rest.clamp_min(0).log() - costs[len(rows) :]
-        return -both.logsumexp(dim=1)
+        likely = LikelyLabels.of(chances, self.config.score_mass, self.config.score_most, unlabelled=True)
+        every = torch.arange(len(chances), device=likely.rows.device)
+        labels = torch.cat([likely.labels, torch.full_like(every, PLAIN)])
+        nll = scores(torch.cat([likely.rows, every]), labels)
+        return -likely.log_sum_with_rest(nll[: len(likely.rows)], nll[len(likely.rows) :])
 
     def oracle_score(self, batch: Batch) -> Tensor:
         """−log p(reply | context, plan) with the *true* label: not to be had in use, only to stand beside a score."""

@@ -1,13 +1,12 @@
-"""System: anything that replies to a dialogue. Bot: a trained model with its tokenizer and its decoding."""
+"""Bot: a System made of a trained model, its tokenizer and its decoding."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
-from hashlib import blake2b
-from typing import Literal, Protocol, TypeVar, Unpack
+from dataclasses import replace
+from typing import Self, Unpack
 
 import numpy as np
 import torch
@@ -17,123 +16,13 @@ from listenwell.checkpoint import Checkpoint, HasCheckpoint
 from listenwell.classifiers.label_cache import LABELLER, CachedLabeller, Labels, label_contexts, load_labeller
 from listenwell.contract import Batch, Controls, Direction, Model, State, Steps
 from listenwell.data.batching import EncodingConfig, collate, encode, ordered_batches
-from listenwell.data.dialogue import Dialogue, Example, LabelPlace, Talk, Turn, readable
-from listenwell.decoding import Decoding, Guided, Hypothesis, decode, paired, stream
+from listenwell.data.dialogue import Example, LabelPlace, Talk, Turn
+from listenwell.decoding import Decoding, Guided, Hypothesis, changed, decode, paired, stream
 from listenwell.labels.sets import LabelSet
-from listenwell.systems.controls import Asked, for_this_call
+from listenwell.systems.base import Likelihoods, Precision, as_answer, as_context, draw_number, read_each
+from listenwell.systems.controls import ReplyOptions, for_this_call
 from listenwell.systems.reply import Candidate, Reply
 from listenwell.text import Tokenizer, words
-
-Result = TypeVar("Result")
-
-
-@dataclass(slots=True)
-class Likelihoods:
-    """What perplexity is made of, an entry an item."""
-
-    nll: np.ndarray
-    """−log p(reply), the end token counted."""
-    tokens: np.ndarray
-    """Of the system's own tokenizer, the end token counted."""
-    words: np.ndarray
-    """By the word-level tokenizer, the end not counted."""
-    unknown: np.ndarray
-    """Target words that the system's vocabulary lacks."""
-    unseen_types: int
-    """How many different such words the items have."""
-
-
-class System(Protocol):
-    """What everything above models talks to."""
-
-    name: str
-
-    def reply(self, talk: Talk, controls: Controls | None = None) -> Reply: ...
-
-    def replies(
-        self,
-        talks: Sequence[Talk],
-        controls: Controls | None = None,
-        done: Callable[[int], None] | None = None,
-        first: int = 0,
-    ) -> list[Reply]:
-        """One reply a dialogue; `done` is told how many more are ready.
-
-        What is drawn for a dialogue goes by its place in a corpus; `first` is that of the first one.
-        """
-        ...
-
-    def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
-        """None where it cannot be had, as from an endpoint."""
-        ...
-
-
-def as_context(talk: Talk, controls: Controls | None = None) -> tuple[Turn, ...]:
-    """The turns to reply to. A dialogue that ends with the listener has nothing to reply to.
-
-    A situation that the user tells beforehand is the speaker's first words. That of a dialogue is not read: a corpus
-    has it, and no listener heard it.
-    """
-    dialogue = Dialogue.from_talk(talk)
-    if dialogue.turns[-1].speaker != "speaker":
-        raise ValueError("the last turn is the listener's own; a reply answers a turn of the speaker")
-    if not any(turn.text.strip() for turn in dialogue.turns):
-        raise ValueError("there is nothing to reply to: every turn is empty")
-    turns = tuple(replace(turn, text=readable(turn.text)) for turn in dialogue.turns)
-    told = "" if controls is None or controls.situation is None else readable(controls.situation).strip()
-    return _begun_with(told, turns) if told else turns
-
-
-def as_answer(talk: Talk) -> Turn:
-    """The one listener text that a backward model reads."""
-    turns = Dialogue.from_talk(talk).turns
-    if len(turns) != 1:
-        raise ValueError(
-            f"backward takes one listener text, found {len(turns)} turns: it writes all that came before the text"
-        )
-    if not turns[0].text.strip():
-        raise ValueError("there is nothing to read backwards: the text is empty")
-    return Turn("listener", readable(turns[0].text))
-
-
-def as_contexts(talks: Iterable[Talk], controls: Controls | None = None) -> list[tuple[Turn, ...]]:
-    """The turns to reply to, of each conversation."""
-    return _each(talks, lambda talk: as_context(talk, controls))
-
-
-def as_dialogues(talks: Iterable[Talk]) -> list[Dialogue]:
-    return _each(talks, Dialogue.from_talk)
-
-
-def _each(talks: Iterable[Talk], read: Callable[[Talk], Result]) -> list[Result]:
-    """Each conversation, read; what is wrong with one names its place, and one alone is not taken for many."""
-    if isinstance(talks, str | bytes | Dialogue | Mapping) or not isinstance(talks, Iterable):
-        raise TypeError(f"replies() takes a list of conversations, found {type(talks).__name__}; reply() takes one")
-    found = []
-    for number, talk in enumerate(talks, 1):
-        if isinstance(talk, Mapping | Turn):
-            raise TypeError(f"conversation {number} is a single turn; replies() takes a list of lists of turns")
-        try:
-            found.append(read(talk))
-        except (TypeError, ValueError) as problem:
-            raise type(problem)(f"conversation {number}: {problem}") from problem
-    return found
-
-
-def _begun_with(told: str, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """In the speaker's first turn, and no turn of its own: in all that a model has read the two take turns."""
-    first = next(index for index, turn in enumerate(turns) if turn.speaker == "speaker")
-    begun = replace(turns[first], text=f"{told}\n{turns[first].text}")
-    return (*turns[:first], begun, *turns[first + 1 :])
-
-
-def draw_number(context: Sequence[Turn]) -> int:
-    """What is drawn in answering goes by this number and the seed: the same where the same was said, new at every turn.
-
-    In a corpus the place of an item is its number instead.
-    """
-    said = "\n".join(f"{turn.speaker}: {turn.text}" for turn in context)
-    return int.from_bytes(blake2b(said.encode("utf-8", "replace"), digest_size=8).digest())
 
 
 def _item(talk: Talk, controls: Controls | None, direction: Direction) -> Example:
@@ -145,10 +34,6 @@ def _item(talk: Talk, controls: Controls | None, direction: Direction) -> Exampl
 
 def _number(item: Example) -> int:
     return draw_number(item.context or [turn for turn in [item.reply] if turn is not None])
-
-
-Precision = Literal["", "bf16"]
-"""bf16: the layers are computed in half the bits, on machines that do that faster. The choice of words never is."""
 
 
 class Bot(HasCheckpoint):
@@ -165,7 +50,7 @@ class Bot(HasCheckpoint):
         self.encoding: EncodingConfig = checkpoint.encoding
         self.decoding: Decoding = checkpoint.decoding
         part = checkpoint.parts.get(LABELLER)
-        # Asked again and again for the same turns: by the next turn of a talk, by replies, by likelihoods.
+        # ReplyOptions again and again for the same turns: by the next turn of a talk, by replies, by likelihoods.
         self.labeller: Labels | None = None if part is None else CachedLabeller(load_labeller(part))
         """What it hears in a turn, where the model reads that."""
         self.precision: Precision = ""
@@ -200,13 +85,13 @@ class Bot(HasCheckpoint):
         """The languages that it learned from."""
         return self.checkpoint.languages
 
-    def with_decoding(self, **changes: object) -> Bot:
+    def with_decoding(self, **changes: object) -> Self:
         """The same model, speaking another way."""
         other = copy(self)
-        other.decoding = replace(self.decoding, **changes)  # type: ignore[arg-type]
+        other.decoding = changed(self.decoding, changes)
         return other
 
-    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
+    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]) -> Reply:
         """The reply to a conversation. With `direction="backward"`, what one listener text may answer."""
         bot, controls = for_this_call(self, controls, named)
         direction = named.get("direction", "forward")
@@ -219,11 +104,11 @@ class Bot(HasCheckpoint):
         controls: Controls | None = None,
         done: Callable[[int], None] | None = None,
         first: int = 0,
-        **named: Unpack[Asked],
+        **named: Unpack[ReplyOptions],
     ) -> list[Reply]:
         bot, controls = for_this_call(self, controls, named)
         direction = named.get("direction", "forward")
-        items = _each(talks, lambda talk: _item(talk, controls, direction))
+        items = read_each(talks, lambda talk: _item(talk, controls, direction))
         return bot._replies(items, controls, range(first, first + len(items)), done, direction)
 
     def _replies(
@@ -235,21 +120,21 @@ class Bot(HasCheckpoint):
         direction: Direction = "forward",
     ) -> list[Reply]:
         """`numbers` say what is drawn for each."""
-        found: dict[int, Reply] = {}
-        items = self._heard(items)
+        replies: dict[int, Reply] = {}
+        items = self._with_turn_labels(items)
         for batch in self._batches(items, tokens=6_000, examples=64):
             drawn = tuple(numbers[row] for row in batch.rows)
             with self._computing():
-                state, steps, begun = self._writing(replace(batch, rows=drawn), controls, direction)
-                hypotheses = decode(steps, begun, self.decoding, items=drawn, **self._ends())
+                state, steps, start = self._writing(replace(batch, rows=drawn), controls, direction)
+                hypotheses = decode(steps, start, self.decoding, items=drawn, **self._ends())
             for position, row in enumerate(batch.rows):
-                found[row] = self._explain(hypotheses[position], state, position, items[row].context)
+                replies[row] = self._explain(hypotheses[position], state, position, items[row].context)
             if done is not None:
                 done(len(batch))
-        return [found[index] for index in range(len(items))]
+        return [replies[index] for index in range(len(items))]
 
     def stream(
-        self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
+        self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]
     ) -> Generator[str, None, Reply]:
         """The reply as it grows: each item is the whole text so far, since words join as more come.
 
@@ -262,14 +147,14 @@ class Bot(HasCheckpoint):
     def _stream(
         self, item: Example, controls: Controls | None, direction: Direction = "forward"
     ) -> Generator[str, None, Reply]:
-        (item,) = self._heard([item])
+        (item,) = self._with_turn_labels([item])
         (batch,) = self._batches([item])
         number = _number(item)
         options = self.decoding.streamed()
         with torch.inference_mode():
-            state, steps, begun = self._writing(replace(batch, rows=(number,)), controls, direction)
+            state, steps, start = self._writing(replace(batch, rows=(number,)), controls, direction)
         tokens: list[int] = []
-        for token in stream(steps, begun, options, item=number, **self._ends()):
+        for token in stream(steps, start, options, item=number, **self._ends()):
             tokens.append(token)
             yield self.tokenizer.decode(tokens)
         written = Hypothesis(tokens, score=0.0, logprob=0.0, finished=len(tokens) < options.max_length)
@@ -282,15 +167,14 @@ class Bot(HasCheckpoint):
     def oracle_likelihoods(
         self, items: Sequence[Example], done: Callable[[int], None] | None = None
     ) -> Likelihoods | None:
-        """What the replies would cost if their true labels were told; None for a model that knows no labels."""
-        score = getattr(self.model, "oracle_score", None)
-        return self._likelihoods(items, score, done) if score is not None and self.takes_label else None
+        """The likelihoods of the replies given their true labels; None for a model that knows no labels."""
+        return self._likelihoods(items, self.model.oracle_score, done) if self.model.has_oracle_score else None
 
     def _likelihoods(
         self, items: Sequence[Example], score: Callable[[Batch], Tensor], done: Callable[[int], None] | None
     ) -> Likelihoods:
         nll, tokens = np.zeros(len(items)), np.zeros(len(items))
-        for batch in self._batches(self._heard(items), tokens=12_000):
+        for batch in self._batches(self._with_turn_labels(items), tokens=12_000):
             assert batch.reply is not None
             with self._computing():
                 nll[list(batch.rows)] = score(batch).numpy()
@@ -307,8 +191,8 @@ class Bot(HasCheckpoint):
             unseen_types=len({word for lacking in unknown for word in lacking}),
         )
 
-    def _heard(self, items: Sequence[Example]) -> Sequence[Example]:
-        """The items with what is heard in each turn of their contexts."""
+    def _with_turn_labels(self, items: Sequence[Example]) -> Sequence[Example]:
+        """The items with the labels of the turns of their contexts, where the model reads them."""
         return items if self.labeller is None else label_contexts(items, self.labeller)
 
     def _batches(self, items: Sequence[Example], tokens: int = 6_000, examples: int = 0) -> Iterator[Batch]:

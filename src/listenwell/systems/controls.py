@@ -9,10 +9,10 @@ from listenwell.labels.taxonomy import label_id, unknown_name
 
 if TYPE_CHECKING:
     from listenwell.contract import Controls, Direction
-    from listenwell.decoding import Lean, Rerank
+    from listenwell.systems.house.options import Lean, Rerank
 
 
-class Written(TypedDict, total=False):
+class DecodingOptions(TypedDict, total=False):
     """How one reply is to be written: the options of `Decoding`, of which those not named stay the system's own."""
 
     method: Literal["greedy", "sample", "beam"]
@@ -27,12 +27,12 @@ class Written(TypedDict, total=False):
     block_ngrams: int
     guidance: float
     candidates: int
+    seed: int
     rerank: Rerank | Mapping[str, float]
     lean: Lean | Mapping[str, float]
-    seed: int
 
 
-class Asked(Written, total=False):
+class ReplyOptions(DecodingOptions, total=False):
     """All that may be asked of a reply by name."""
 
     intent: str | None
@@ -46,13 +46,13 @@ METHOD_OF = {"temperature": "sample", "top_k": "sample", "top_p": "sample", "bea
 """The methods that options are for: who names such an option and no method means this one."""
 
 
-class Speaks(Protocol):
-    """A system whose way of writing can be changed in a copy of it."""
+class Named(Protocol):
+    """Any system; what else it can do, it says by attributes."""
 
     name: str
 
 
-S = TypeVar("S", bound=Speaks)
+S = TypeVar("S", bound=Named)
 
 
 def for_this_call(system: S, controls: Controls | None, named: Mapping[str, Any]) -> tuple[S, Controls | None]:
@@ -62,19 +62,19 @@ def for_this_call(system: S, controls: Controls | None, named: Mapping[str, Any]
     if controls is not None and not isinstance(controls, Controls):
         raise TypeError(f"controls are {controls!r}, expected Controls; or ask by name, such as intent='consoling'")
     for name in named:
-        if name not in Asked.__annotations__:
-            raise TypeError(unknown_name("option of a reply", name, Asked.__annotations__))
-    told = {name: value for name, value in named.items() if name in OF_CONTROLS}
-    found = asked(system, **told)
-    if found is not None and controls is not None:
-        raise ValueError(f"{', '.join(told)}: ask by name or by controls, not both")
+        if name not in ReplyOptions.__annotations__:
+            raise TypeError(unknown_name("option of a reply", name, ReplyOptions.__annotations__))
+    request = {name: value for name, value in named.items() if name in OF_CONTROLS}
+    requested = controls_from_request(system, **request)
+    if requested is not None and controls is not None:
+        raise ValueError(f"{', '.join(request)}: ask by name or by controls, not both")
     if "direction" in named:
         check_direction(system, named["direction"])
     changes = {name: value for name, value in named.items() if name not in (*OF_CONTROLS, "direction")}
-    return _speaking(system, changes) if changes else system, found or controls
+    return _with_decoding(system, changes) if changes else system, requested or controls
 
 
-def check_direction(system: Speaks, direction: str) -> None:
+def check_direction(system: Named, direction: str) -> None:
     """Refuses a direction that the system cannot write in, naming those that can."""
     from typing import get_args
 
@@ -88,30 +88,19 @@ def check_direction(system: Speaks, direction: str) -> None:
         raise ValueError(f"{system.name} does not write {direction}, from a reply to what it answers; {others} can")
 
 
-def _speaking(system: S, changes: dict[str, Any]) -> S:
+def _with_decoding(system: S, changes: dict[str, Any]) -> S:
     """A copy of the system that writes so."""
-    own = getattr(system, "decoding", None)
-    if own is None or not hasattr(system, "with_decoding"):
+    if getattr(system, "decoding", None) is None or not hasattr(system, "with_decoding"):
         raise ValueError(f"{system.name} writes in one way alone and cannot be given {', '.join(changes)}")
     implied = next((METHOD_OF[name] for name in changes if name in METHOD_OF), None)
     if implied and "method" not in changes:
         changes = {**changes, "method": implied}
-    for name in ("rerank", "lean"):
-        if isinstance(changes.get(name), Mapping):
-            changes[name] = _changed(getattr(own, name), changes[name], name)
     return system.with_decoding(**changes)
 
 
-def _changed(own: Any, changes: Mapping[str, float], name: str) -> Any:
-    from dataclasses import asdict, replace
-
-    for key in changes:
-        if key not in asdict(own):
-            raise TypeError(unknown_name(f"option of {name}", key, asdict(own)))
-    return replace(own, **changes)
-
-
-def asked(bot: Any, intent: str | None = None, positivity: float | None = None, situation: str | None = None) -> Any:
+def controls_from_request(
+    bot: Any, intent: str | None = None, positivity: float | None = None, situation: str | None = None
+) -> Any:
     """The controls that an intent, a positivity from 0 to 1 and a situation stand for; None if none is given.
 
     A name that is unknown, a number that is no share, or a system that would not heed them, is told.
@@ -149,7 +138,7 @@ def _intent(bot: Any, intent: str) -> str:
 
 
 def _positivity(bot: Any, positivity: float) -> float:
-    from listenwell.decoding.options import check_positivity
+    from listenwell.systems.house.options import check_positivity
 
     check_positivity(positivity)
     if not getattr(bot, "takes_positivity", False):

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from listenwell.data.dialogue import Dialogue, Label, Turn, readable
-from listenwell.systems.controls import asked
+from listenwell.systems.controls import controls_from_request
 from listenwell.systems.reply import Reply
 from listenwell.weights import is_remote
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from listenwell.classifiers.label_cache import Labels
     from listenwell.contract import Controls
     from listenwell.decoding import Decoding
-    from listenwell.systems.bot import System
+    from listenwell.systems.base import System
 
 RETRIES = 3
 """How many seeds a retry tries for a reply that differs from the earlier ones."""
@@ -88,7 +88,7 @@ class Conversation:
 
     def set_intent(self, intent: str | None) -> None:
         """What replies should do or express from now on, one of the 41 labels; None leaves the choice to the system."""
-        self.controls = asked(self.system, intent, self.positivity, self.situation)
+        self.controls = controls_from_request(self.system, intent, self.positivity, self.situation)
 
     # Say
 

@@ -1,4 +1,4 @@
-"""ChatML, the form in which chat models are told who speaks: every turn has a header, an end and a new line.
+"""ChatML, the format that marks who speaks for chat models: every turn has a header, an end and a new line.
 
     <|im_start|>user
     I lost my job.<|im_end|>

@@ -21,23 +21,23 @@ POLARITIES = frozenset({"negative", "positive"})
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """A JSON object as it stands in the file: a word may stand there twice."""
+    """A JSON object as it stands in the file: a word may occur twice."""
 
 
 def emotional_words(path: Path) -> frozenset[str]:
     """The words associated with at least one of the eight emotions; a polarity alone is none.
 
-    They are spelled as the word-level tokenizer spells them. What it splits in two is no word to it, and is left out.
+    They are spelled as the word-level tokenizer spells them. Words that it splits are left out.
     """
     text = _text(path)
-    found = set()
+    chosen = set()
     for entry, names in _entries(path, text):
         spelled = words(entry)
         if FEELINGS.intersection(_checked(path, text, entry, names)) and len(spelled) == 1:
-            found.add(spelled[0])
-    if not found:
+            chosen.add(spelled[0])
+    if not chosen:
         raise ConfigError(f"{path}: none of its words has an emotion, expected some with {_listed(FEELINGS)}")
-    return frozenset(found)
+    return frozenset(chosen)
 
 
 def _text(path: Path) -> str:
@@ -51,14 +51,14 @@ def _text(path: Path) -> str:
 
 def _entries(path: Path, text: str) -> _Pairs:
     try:
-        found = json.loads(text, object_pairs_hook=_Pairs)
+        entries = json.loads(text, object_pairs_hook=_Pairs)
     except json.JSONDecodeError as problem:
         near = text[problem.pos : problem.pos + 20].split("\n")[0]
-        said = f"{problem.msg} at {near!r}" if near else "the end of the file"
-        raise ConfigError(f"{path} line {problem.lineno}: {said}, expected a JSON object of words") from problem
-    if not isinstance(found, _Pairs):
-        raise ConfigError(f"{path} line 1: {_kind(found)}, expected an object: words with lists of emotions")
-    return found
+        actual = f"{problem.msg} at {near!r}" if near else "the end of the file"
+        raise ConfigError(f"{path} line {problem.lineno}: {actual}, expected a JSON object of words") from problem
+    if not isinstance(entries, _Pairs):
+        raise ConfigError(f"{path} line 1: {_kind(entries)}, expected an object: words with lists of emotions")
+    return entries
 
 
 def _checked(path: Path, text: str, entry: str, names: Any) -> list[str]:

@@ -84,9 +84,9 @@ class Tokenizer:
     def _specials(self) -> tuple[int, ...]:
         families = BACKBONES if self.kind == "backbone" else (SPECIALS,)
         for names in families:
-            found = [index for name in names if (index := self.backend.token_to_id(name)) is not None]
-            if len(found) == len(names):
-                return tuple(found)
+            ids = [index for name in names if (index := self.backend.token_to_id(name)) is not None]
+            if len(ids) == len(names):
+                return tuple(ids)
         if self.kind == "backbone":
             wanted = "; ".join(" ".join(dict.fromkeys(names)) for names in BACKBONES)
             raise ValueError(f"this tokenizer has the special tokens of no family that is known here: {wanted}")
@@ -109,9 +109,9 @@ class Tokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """Readable text: words joined as people write them."""
         if self.kind in ("word", "char"):
-            kept = {*ids} - {*self.banned, self.end}
+            shown = {*ids} - {*self.banned, self.end}
             join = detokenize if self.kind == "word" else join_tokens
-            return join([self.token(index) for index in ids if index in kept])
+            return join([self.token(index) for index in ids if index in shown])
         text = self.backend.decode(list(ids), skip_special_tokens=True).strip()
         if self.kind != "backbone":
             return text
@@ -128,13 +128,13 @@ class Tokenizer:
 
     def whole_words(self) -> dict[str, list[int]]:
         """The ids that stand for a whole word or mark, by what it is in lower case where a word has several."""
-        found: dict[str, list[int]] = {}
+        words: dict[str, list[int]] = {}
         for piece, index in self.backend.get_vocab().items():
             if piece.startswith(BLANK) and len(piece) > 1:
-                found.setdefault(piece[1:].lower(), []).append(index)
+                words.setdefault(piece[1:].lower(), []).append(index)
             elif self.kind != "bpe" or not any(map(str.isalnum, piece)):  # else it goes on a word: "ing"
-                found.setdefault(piece, []).append(index)
-        return found
+                words.setdefault(piece, []).append(index)
+        return words
 
     def token(self, index: int) -> str:
         return self.backend.id_to_token(index) or UNK
@@ -180,15 +180,15 @@ def backbone_tokenizer(name: str) -> Tokenizer:
     path = find_backbone(name) / "tokenizer.json"
     if not path.is_file():
         raise BackboneError(f"{path}: the backbone has no tokenizer of this form")
-    found = Tokenizer.load(path, "backbone")
-    # How the texts it was trained on were cut and padded is no part of how words become pieces.
-    found.backend.no_truncation()
-    found.backend.no_padding()
-    return found
+    tokenizer = Tokenizer.load(path, "backbone")
+    # How the texts it was trained on were cut and padded has nothing to do with how words become pieces.
+    tokenizer.backend.no_truncation()
+    tokenizer.backend.no_padding()
+    return tokenizer
 
 
 def train_tokenizer(texts: Iterable[str], config: TextConfig) -> Tokenizer:
-    """A tokenizer of the kind asked for, from the training texts alone; a backbone's own asks for none."""
+    """A tokenizer of the given kind, trained on the training texts only; a backbone's own needs none."""
     if config.kind == "backbone":
         return backbone_tokenizer(config.backbone)
     texts = iter(texts)
@@ -232,14 +232,14 @@ def _train_characters(texts: Iterable[str], config: TextConfig) -> Tokenizer:
     if not counts:
         raise ValueError("there are no characters to learn a vocabulary from: the training texts are blank")
     wanted = config.coverage * sum(len(token) * n for token, n in counts.items())
-    kept: list[tuple[str, int]] = []
+    frequent: list[tuple[str, int]] = []
     covered = 0
     for token, n in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
-        if covered >= wanted or len(kept) == config.most:
+        if covered >= wanted or len(frequent) == config.most:
             break
-        kept.append((token, n))
+        frequent.append((token, n))
         covered += len(token) * n
-    return _word_level(character_backend(), "char", kept)
+    return _word_level(character_backend(), "char", frequent)
 
 
 def _word_level(backend: Backend, kind: str, ranked: Sequence[tuple[str, int]]) -> Tokenizer:

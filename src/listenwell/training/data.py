@@ -20,6 +20,7 @@ from listenwell.contract import Batch, LabelSets, Model, WordPrior
 from listenwell.data import sources
 from listenwell.data.batching import Encoded, Targets, collate, encode, epoch_batches
 from listenwell.data.dialogue import Dialogue, Example, examples
+from listenwell.data.relabel import renamed, without_emoticons
 from listenwell.labels.sets import EMOTION, LabelSet, label_set, own_label_sets
 from listenwell.labels.taxonomy import with_near_name
 from listenwell.text import Tokenizer, train_tokenizer
@@ -28,13 +29,17 @@ from listenwell.text.vectors import vector_lines
 from listenwell.training.recipe import DataConfig, Recipe, Stage, Stream
 
 
-class NothingThereError(ConfigError):
+class NoExamplesError(ConfigError):
     """A corpus has no example of the kind asked for."""
 
 
 def read_dialogues(data: DataConfig, split: str, report: sources.Report | None = None) -> Iterator[Dialogue]:
     options = {**({"clean": True} if data.clean else {}), **_part(data)}
     dialogues = sources.read(data.source, data.path, split, labels=data.labels, report=report, **options)
+    if not data.emoticons:
+        dialogues = without_emoticons(dialogues)
+    if data.label_names:
+        dialogues = (renamed(dialogue, data.label_names) for dialogue in dialogues)
     return (dialogue for dialogue in dialogues if dialogue.id not in data.leave_out) if data.leave_out else dialogues
 
 
@@ -82,6 +87,19 @@ def input_files(recipe: Recipe) -> dict[str, Path | Traversable]:
     return files
 
 
+def check_sources(recipe: Recipe) -> None:
+    """Whether the files are there that another command writes, also for the stages that come last."""
+    for data in _inputs(recipe):
+        if data.written_by:
+            try:
+                sources.data_files(data.source, data.path, data.split)
+            except FileNotFoundError as problem:
+                raise ConfigError(
+                    f"recipe {recipe.name}: {data.source} is not there; write it with `{data.written_by}`, "
+                    "or name the file where it lies with --set"
+                ) from problem
+
+
 def _add(files: dict[str, Path | Traversable], name: str, file: Path | Traversable) -> None:
     if file not in files.values():
         alike = sum(key.split(" #")[0] == name for key in files)
@@ -125,7 +143,7 @@ def encode_split(
         items = label_all(items, labeller)
     encoded = encode(items, tokenizer, recipe.encoding, cut_replies, targets(recipe, data, sets))
     if not len(encoded):
-        raise NothingThereError(f"{data.source}, split {split}: there is no example with {' and '.join(data.sides)}")
+        raise NoExamplesError(f"{data.source}, split {split}: there is no example with {' and '.join(data.sides)}")
     return encoded
 
 
@@ -150,9 +168,7 @@ def unknown_emotions(emotions: Counter[str], known: LabelSet) -> str | None:
         return None
     most = [f"{number:,} of {with_near_name(name, known)}" for name, number in unknown.most_common(5)]
     listed = ", ".join([*most, *(["…"] if len(unknown) > len(most) else [])])
-    return (
-        f"{unknown.total():,} examples have an emotion that is none of the {len(known)}, which is not learned: {listed}"
-    )
+    return f"{unknown.total():,} examples have an emotion that is not one of the {len(known)} and is ignored: {listed}"
 
 
 def word_prior(recipe: Recipe, tokenizer: Tokenizer, encoded: Encoded) -> WordPrior:
@@ -220,7 +236,7 @@ def read_vectors(path: Path, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
     return vectors, known
 
 
-def mixed(*numbers: int) -> int:
+def combined_seed(*numbers: int) -> int:
     """One seed of several numbers."""
     return int(np.random.SeedSequence(numbers).generate_state(1)[0])
 
@@ -255,7 +271,7 @@ class Feed:
     def draw(self) -> Batch:
         rows = self._batches()[self.batch]
         # Of its own, so that all processes that share a batch make the same one.
-        noise = torch.Generator().manual_seed(mixed(self.seed, self.epoch, self.batch))
+        noise = torch.Generator().manual_seed(combined_seed(self.seed, self.epoch, self.batch))
         self.batch += 1
         if self.batch == len(self._batches()):
             self.epoch, self.batch = self.epoch + 1, 0
@@ -288,7 +304,7 @@ def feeds(
     labeller: Labels | None = None,
     model: Model | None = None,
 ) -> dict[str, Feed]:
-    """The stage's streams, but for those that only optional moves draw from and the data has nothing for.
+    """The stage's streams, except those that only optional moves draw from and the data has nothing for.
 
     `ready` remembers encoded data across stages; `labeller` labels the turns, where the recipe has one; `model` says
     which label sets its objectives read.
@@ -300,7 +316,7 @@ def feeds(
         try:
             sets = sets_read(model, [move.objective for move in stage.moves if move.stream == name])
             data = _encoded(recipe, stream, tokenizer, ready, True, labeller, sets)
-        except NothingThereError:
+        except NoExamplesError:
             if name in needed:
                 raise
             continue
@@ -333,13 +349,15 @@ def with_corpus(recipe: Recipe, stream: Stream) -> Stream:
         return stream
     own = recipe.data
     labels: dict[str, Any] = {
-        name: _said_or(stream, own, name) for name in ("labels", "label_of", "emotions", "emotion_of")
+        name: _stream_or_recipe(stream, own, name) for name in ("labels", "label_of", "emotions", "emotion_of")
     }
     return replace(
         stream,
         source=own.source,
         path=own.path,
         clean=stream.clean or own.clean,
+        emoticons=stream.emoticons and own.emoticons,
+        label_names={**own.label_names, **stream.label_names},
         part=own.part,
         labelled=stream.labelled or own.labelled,
         leave_out=own.leave_out,
@@ -347,7 +365,7 @@ def with_corpus(recipe: Recipe, stream: Stream) -> Stream:
     )
 
 
-def _said_or(stream: Stream, own: DataConfig, name: str) -> Any:
+def _stream_or_recipe(stream: Stream, own: DataConfig, name: str) -> Any:
     """What the stream says itself, else what the recipe's corpus does."""
     value = getattr(stream, name)
     return getattr(own, name) if value == getattr(DataConfig, name) else value

@@ -102,7 +102,7 @@ class Display:
         self._progress.stop()
 
     def begin(self, name: str, total: int) -> Callable[[int], None]:
-        """Shows work that comes before learning; returns what to tell as more of it is done."""
+        """Shows work that comes before learning; returns a function to call with how many more are done."""
         task, done = self._progress.add_task(name, total=total, state=""), 0
         self.say(f"{name}: {total:,}")
 
@@ -139,7 +139,7 @@ class Display:
             self.console.print(text, highlight=False, soft_wrap=True, markup=False)
 
     def warn(self, text: str) -> None:
-        """A problem is told also where nothing else is."""
+        """Problems are shown even where nothing else is."""
         self.console.print(f"[yellow]warning:[/] {escape(text)}", highlight=False, soft_wrap=True)
 
 

@@ -15,16 +15,16 @@ from listenwell.training.recipe import Optimizer
 from listenwell.training.schedule import rate
 
 
-def learned(model: nn.Module, options: Optimizer) -> dict[str, nn.Parameter]:
-    """The parameters that an optimizer moves, by name. What a model borrows is not its own to move."""
+def trained_parameters(model: nn.Module, options: Optimizer) -> dict[str, nn.Parameter]:
+    """The parameters that an optimizer updates, by name. Borrowed weights are left out."""
     borrowed = model.borrowed() if isinstance(model, Model) else frozenset()
     named = ((name, p) for name, p in model.named_parameters() if name not in borrowed)
     chosen = {name: p for name, p in named if _like(name, options.learns)}
     if not chosen:
-        raise ConfigError(f"no parameter of the model is named like {', '.join(options.learns)}")
+        raise ConfigError(f"no parameter of the model matches {', '.join(options.learns)}")
     for pattern in options.factors:
         if not any(fnmatch(name, pattern) for name in chosen):
-            raise ConfigError(f"a rate's factor is given for {pattern}, but no parameter learned is named so")
+            raise ConfigError(f"a rate factor is given for {pattern}, but no trained parameter has such a name")
     return chosen
 
 
@@ -32,18 +32,18 @@ def _like(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatch(name, pattern) for pattern in patterns)
 
 
-class Learners:
-    """A stage's optimizers by name. One at a time learns."""
+class OptimizerSet:
+    """A stage's optimizers by name. One is active at a time."""
 
     def __init__(self, model: nn.Module, options: dict[str, Optimizer]) -> None:
         self.model = model
         self.options = options
         self.optimizers = {name: self._make(chosen) for name, chosen in options.items()}
-        self._now: str | None = None
+        self._active: str | None = None
 
     def _make(self, options: Optimizer) -> torch.optim.Optimizer:
         groups: dict[tuple[float, float], list[Tensor]] = {}
-        for name, parameter in learned(self.model, options).items():
+        for name, parameter in trained_parameters(self.model, options).items():
             factor = next((f for pattern, f in options.factors.items() if fnmatch(name, pattern)), 1.0)
             # Norms, biases and single vectors are not pulled towards zero.
             decay = options.decay if parameter.ndim > 1 else 0.0
@@ -55,25 +55,25 @@ class Learners:
         kind = torch.optim.AdamW if options.kind == "adamw" else torch.optim.Adam
         return kind(parameter_groups, lr=options.rate, betas=options.betas, eps=options.eps, fused=True)
 
-    def let_learn(self, name: str) -> None:
-        """Only what this optimizer moves collects gradients; they still flow through the rest.
+    def activate(self, name: str) -> None:
+        """Only the parameters of this optimizer collect gradients; gradients still flow through the rest.
 
-        A module none of whose parameters learn does as in use: frozen weights with live dropout would be a
-        noisy judge of what they judge.
+        A module without trained parameters is put in eval mode: frozen weights with active dropout would be a noisy
+        judge.
         """
-        if self._now == name:
+        if self._active == name:
             return
-        chosen = learned(self.model, self.options[name])
+        chosen = trained_parameters(self.model, self.options[name])
         for key, parameter in self.model.named_parameters():
             parameter.requires_grad_(key in chosen)
         for module in self.model.modules():  # parents first; what has no parameters does as its parent does
             if parameters := list(module.parameters()):
                 module.train(any(p.requires_grad for p in parameters))
-        self._now = name
+        self._active = name
 
-    def look_up(self) -> None:
-        """After the model's modes were changed from outside: the next to learn sets them again."""
-        self._now = None
+    def reset_active(self) -> None:
+        """Call this after the model's train/eval modes were changed elsewhere: the next `activate` sets them again."""
+        self._active = None
 
     def step(self, name: str, rounds: int, progress: float) -> Tensor:
         """One step of one optimizer on the gradients at hand; returns their norm before clipping."""
@@ -88,7 +88,7 @@ class Learners:
         return norm
 
     def forget(self, names: Iterable[str]) -> None:
-        """Drops what was remembered of parameters that were set anew: their old moments would push them about."""
+        """Drops the optimizer state of parameters that were reset: their old moments would disturb them."""
         patterns = list(names)
         renewed = {p for name, p in self.model.named_parameters() if _like(name, patterns)}
         for optimizer in self.optimizers.values():

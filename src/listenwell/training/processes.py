@@ -1,7 +1,7 @@
 """The processes that train together: one, or as many as `accelerate launch` started, on one machine or several.
 
 A recipe's batch is shared out among them, and every loss is divided by what it counts in all of them. So the same
-recipe takes the same steps on any number of processes, but for the noise of dropout.
+recipe takes the same steps on any number of processes, except for dropout noise.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Processes:
     """This process among those it trains with."""
 
     def __init__(self, precision: Precision | None = None, device: Literal["auto", "cpu"] = "auto") -> None:
-        # What is in use differs from move to move: adversaries take turns, parts stand still.
+        # What is in use differs from move to move: adversaries take turns, parts are frozen.
         distributed = DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
         self._accelerator = Accelerator(cpu=device == "cpu", mixed_precision="no", kwargs_handlers=[distributed])
         kind = self._accelerator.distributed_type
@@ -89,46 +89,46 @@ class Processes:
             for term in terms.values()
         ]
         counts = torch.tensor([term.count for term in terms.values()], dtype=torch.float64, device=self.device)
-        with self._or_lost():
+        with self._detect_lost_process():
             summed = self._accelerator.reduce(torch.cat([torch.stack(rows), counts[:, None]], dim=1), "sum")
         return {
             name: Term(total, float(count), shown, term.learned)
             for (name, term), (total, shown, count) in zip(terms.items(), summed, strict=True)
         }
 
-    def any(self, *wishes: bool) -> list[bool]:
+    def any(self, *flags: bool) -> list[bool]:
         """Which of these wishes some process has: all then do the same."""
         if self.count == 1:
-            return list(wishes)
-        with self._or_lost():
-            summed = self._accelerator.reduce(torch.tensor(wishes, dtype=torch.float32, device=self.device), "sum")
+            return list(flags)
+        with self._detect_lost_process():
+            summed = self._accelerator.reduce(torch.tensor(flags, dtype=torch.float32, device=self.device), "sum")
         return [bool(value) for value in summed > 0]
 
     def gather(self, value: Any) -> list[Any]:
         """Everybody's value, in the order of the processes."""
         if self.count == 1:
             return [value]
-        with self._or_lost():
+        with self._detect_lost_process():
             return gather_object([value])
 
-    def of_main(self, value: Any) -> Any:
+    def from_main(self, value: Any) -> Any:
         """The main process's value."""
         if self.count == 1:
             return value
-        with self._or_lost():
+        with self._detect_lost_process():
             return broadcast_object_list([value])[0]
 
-    def hand_out(self, tensors: Mapping[str, Tensor]) -> None:
+    def broadcast_tensors(self, tensors: Mapping[str, Tensor]) -> None:
         """Sets parameters or buffers, the same in all processes, to the values that the main process has."""
         if self.count == 1:
             return
-        with self._or_lost(), torch.no_grad():
+        with self._detect_lost_process(), torch.no_grad():
             for value in tensors.values():
                 sent = value.to(torch.uint8) if value.dtype == torch.bool else value.clone()  # not all can send bools
                 value.copy_(broadcast(sent))
 
     def wait(self) -> None:
-        with self._or_lost():
+        with self._detect_lost_process():
             self._accelerator.wait_for_everyone()
 
     def end(self) -> None:
@@ -138,11 +138,11 @@ class Processes:
             self._accelerator.state.destroy_process_group()
 
     def backward(self, loss: Tensor) -> None:
-        with self._or_lost():
+        with self._detect_lost_process():
             loss.backward()
 
     @contextmanager
-    def _or_lost(self) -> Iterator[None]:
+    def _detect_lost_process(self) -> Iterator[None]:
         try:
             yield
         except RuntimeError as problem:

@@ -22,6 +22,9 @@ from listenwell.labels.taxonomy import unknown_name
 from listenwell.models import current_model, earlier_model
 from listenwell.text import TextConfig
 
+NOT_SHAPING = "not shaping"
+"""Marks a field that does not change what is learned."""
+
 
 @dataclass
 class DataConfig:
@@ -30,7 +33,7 @@ class DataConfig:
     source: str = "shipped"
     """A source by name (see `listenwell data`), or a path to a .jsonl file."""
     path: str | None = None
-    """The file or folder, where it does not lie in LISTENWELL_DATA."""
+    """The file or folder, if it is not in LISTENWELL_DATA."""
     split: str = "train"
     """Which split to learn from."""
     replies_by: list[Role] = field(default_factory=lambda: ["listener"])
@@ -40,6 +43,10 @@ class DataConfig:
     place of the context; so does an opening, what the speaker says first, in the place of the reply."""
     clean: bool = False
     """Cut dialogues at junk turns and leave out duplicates."""
+    emoticons: bool = True
+    """False takes [哈哈] and the like out of the texts: where labels follow them, they would be all that is learned."""
+    label_names: dict[str, str] = field(default_factory=dict)
+    """Other names for labels of the source, such as {happy: happiness}, to learn from two corpora of like labels."""
     part: str | None = None
     """Only this part, of a source that has parts, such as edos's mturk."""
     labels: str = "emotion-intent"
@@ -55,6 +62,8 @@ class DataConfig:
     """Only examples that have a label, where `label_of` says."""
     leave_out: list[str] = field(default_factory=list)
     """The ids of dialogues that are not read."""
+    written_by: str = field(default="", metadata={NOT_SHAPING: True})
+    """The command that writes the source, for whoever does not have it yet."""
 
     def __post_init__(self) -> None:
         for alone in ("situation", "opening"):
@@ -117,7 +126,7 @@ class Optimizer:
     clip: float = 1.0
     """Largest norm of the gradient; 0 for no clipping."""
     learns: list[str] = field(default_factory=lambda: ["*"])
-    """Patterns of parameter names that this optimizer moves; all others stand still for it."""
+    """Patterns of parameter names that this optimizer updates; it leaves all others unchanged."""
     factors: dict[str, float] = field(default_factory=dict)
     """Factors of the rate for parameters named like a pattern, such as {"backbone.*": 0.1}."""
 
@@ -153,7 +162,7 @@ class Stage:
     """A named part of training."""
 
     name: str = "train"
-    """Shown while it runs, and told to the model after each epoch."""
+    """Shown while it runs, and passed to the model before each epoch."""
     epochs: float = 1.0
     """Budget in passes over the first stream."""
     examples: int = 0
@@ -291,7 +300,9 @@ def _not_default(value: Any) -> Any:
     """Plain data without what is as it is by default: a field that a later version adds changes no recipe."""
     if is_dataclass(value) and not isinstance(value, type):
         return {
-            f.name: _not_default(getattr(value, f.name)) for f in fields(value) if getattr(value, f.name) != _default(f)
+            f.name: _not_default(getattr(value, f.name))
+            for f in fields(value)
+            if getattr(value, f.name) != _default(f) and NOT_SHAPING not in f.metadata
         }
     if isinstance(value, dict):
         return {key: _not_default(item) for key, item in value.items()}

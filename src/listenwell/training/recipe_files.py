@@ -18,8 +18,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from listenwell.configuration import OptionError, instantiate
+from listenwell.configuration import OptionError, instantiate, mistakes
+from listenwell.decoding import Decoding
 from listenwell.labels.taxonomy import unknown_name
+from listenwell.models import decoding_class
 from listenwell.training.recipe import Recipe
 
 BASE = "base"
@@ -33,7 +35,19 @@ def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
     data = resolved(name_or_path)
     for change in changes:
         _apply_change(data, change)
-    return instantiate(Recipe, data, f"recipe {name_or_path}")
+    where = f"recipe {name_or_path}"
+    options = data.pop("decoding", {})
+    recipe = instantiate(Recipe, data, where)
+    recipe.decoding = _decoding(recipe.model, options, where)
+    return recipe
+
+
+def _decoding(model: Mapping[str, Any], options: Any, where: str) -> Decoding:
+    """The options by which the system of this model writes: some systems have options of their own."""
+    cls = decoding_class(model["name"]) if model.get("name") else Decoding
+    for mistake in mistakes(cls, options, "decoding"):
+        raise OptionError(f"{where}: {mistake}")
+    return instantiate(cls, options, where)
 
 
 def resolved(name_or_path: str) -> dict[str, Any]:

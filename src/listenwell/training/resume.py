@@ -29,7 +29,7 @@ class RunState:
     total_seen: int = 0
     """Examples in the whole run."""
     epochs_begun: int = 0
-    """Epochs of the stage's first stream whose start the model was told of."""
+    """Epochs of the stage's first stream whose start was announced to the model."""
     validations: int = 0
     """In this stage."""
     best: float | None = None

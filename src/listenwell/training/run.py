@@ -7,12 +7,14 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 import yaml
 from rich.console import Console
+from torch import Tensor
 
 from listenwell import __version__, checkpoint, outputs
 from listenwell.checkpoint import Checkpoint, CheckpointError
@@ -23,11 +25,12 @@ from listenwell.data.batching import Encoded
 from listenwell.models import build
 from listenwell.training.curves import draw
 from listenwell.training.data import (
+    check_sources,
+    combined_seed,
     encode_split,
     file_hashes,
     input_files,
     learn_tokenizer,
-    mixed,
     targets,
     training_hash,
     unknown_emotions,
@@ -67,6 +70,7 @@ def train(
     processes = Processes(precision, device)
     display = Display(Console(stderr=True), quiet or not processes.main)
     _check_folder(recipe, folder, resume)
+    check_sources(recipe)
     data_hash, files = training_hash(recipe), input_files(recipe)
     hashes = file_hashes(files)
     fingerprint = f"{recipe.fingerprint()}-{data_hash}"
@@ -84,7 +88,7 @@ def train(
     else:
         trained, state, source = newest
         _check_unchanged(folder, state, fingerprint, hashes, files)
-        processes.wait()  # until all have read what may be written anew
+        processes.wait()  # until all have read what may be rewritten
         _take_decoding(recipe, trained, folder, state, display, processes)
         if state.finished:
             display.say(f"{folder} is trained to the end of its recipe.")
@@ -92,7 +96,7 @@ def train(
             return folder / "best"
         display.say(f"resuming from {source}: {state.total_seen:,} examples seen")
     if processes.index:  # the same weights everywhere, but not the same dropout
-        torch.manual_seed(mixed(recipe.seed, processes.index, state.update))
+        torch.manual_seed(combined_seed(recipe.seed, processes.index, state.update))
     Trainer(recipe, trained, folder, state, display, save_every, processes).run(source)
     if processes.main:
         draw(folder)
@@ -122,7 +126,7 @@ def _check_folder(recipe: Recipe, folder: Path, resume: bool) -> None:
     """Whether the run may be written there: a new one only where nothing else lies, one that goes on where it is."""
     begun = any((folder / name).exists() for name in ("last", "previous", "best", ".last.old", ".best.old"))
     if begun and not resume:
-        raise ConfigError(f"{folder} holds a run already: go on with --resume, or name another folder with --out")
+        raise ConfigError(f"{folder} already holds a run: continue it with --resume, or name another folder with --out")
     if begun:
         outputs.check_parent(folder / "best", "copy the run to a place where it can be changed")
     else:
@@ -162,7 +166,7 @@ def _take_decoding(
 ) -> None:
     """Lets the run speak as the recipe says now: no weight depends on it, so that it is often chosen last.
 
-    A run that goes on writes its other checkpoints anew by itself.
+    A run that goes on rewrites its other checkpoints itself.
     """
     before, trained.decoding = trained.decoding, recipe.decoding
     if "recipe" in trained.meta:
@@ -274,12 +278,21 @@ def _provenance(name: str, start: Checkpoint) -> dict[str, Any]:
 
 def _take_weights(model: Model, start: Checkpoint, recipe: Recipe) -> None:
     model.borrow()
+    own, weights = model.state_dict(), start.model.state_dict()
+    for name in own.keys() | weights.keys():
+        if any(fnmatch(name, pattern) for pattern in model.renewable) and not _fits(own.get(name), weights.get(name)):
+            weights.pop(name, None)
+            weights |= {name: own[name]} if name in own else {}
     try:
-        model.load_state_dict(start.model.state_dict())
+        model.load_state_dict(weights)
     except RuntimeError as problem:
         raise ConfigError(
             f"recipe {recipe.name}: the weights of {recipe.start}, a {start.name}, do not fit this model: {problem}"
         ) from problem
+
+
+def _fits(one: Tensor | None, other: Tensor | None) -> bool:
+    return one is not None and other is not None and one.shape == other.shape
 
 
 def _commit() -> str | None:

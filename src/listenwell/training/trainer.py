@@ -23,7 +23,7 @@ from listenwell.labels.taxonomy import unknown_name
 from listenwell.training.averaging import Average
 from listenwell.training.data import Feed, encode_valid, feeds, targets, with_corpus
 from listenwell.training.display import Display, Journal, describe
-from listenwell.training.optimizers import Learners, learned
+from listenwell.training.optimizers import OptimizerSet, trained_parameters
 from listenwell.training.processes import Processes, TrainingError
 from listenwell.training.recipe import Move, Recipe, Stage, Stream
 from listenwell.training.resume import RunState, read_mean, read_state, write_state
@@ -37,7 +37,7 @@ LOG_EVERY = 50  # updates: often enough to see a curve, rare enough to cost noth
 
 
 @dataclass
-class Means:
+class RunningMeans:
     """Running sums of the named terms since they were last read."""
 
     sums: dict[str, list[float]] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Trainer:
     def __init__(
         self,
         recipe: Recipe,
-        made: Checkpoint,
+        ckpt: Checkpoint,
         folder: Path,
         state: RunState,
         display: Display,
@@ -88,13 +88,13 @@ class Trainer:
         processes: Processes | None = None,
     ) -> None:
         self.processes = processes or Processes()
-        self.recipe, self.made, self.model = recipe, made, made.model
+        self.recipe, self.ckpt, self.model = recipe, ckpt, ckpt.model
         self.folder, self.state, self.display = folder, state, display
         self.save_every = save_every
         self.journal = Journal(folder, state.update) if self.processes.main else None
-        part = made.parts.get(LABELLER)
+        part = ckpt.parts.get(LABELLER)
         self.labeller = None if part is None else cached_labeller(part, display.begin)
-        self.learners: Learners | None = None
+        self.optimizer_set: OptimizerSet | None = None
         self.average: Average | None = None
         self.valid = Encoded()
         self.ready: dict[str, Encoded] = {}
@@ -127,7 +127,7 @@ class Trainer:
             for objective, options in objectives:
                 self._check_objective(stage, objective, options)
             for optimizer in stage.optimizers.values():
-                learned(self.model, optimizer)
+                trained_parameters(self.model, optimizer)
             self._check_labels(stage)
 
     def _check_objective(self, stage: Stage, name: str, options: dict[str, Any]) -> None:
@@ -156,24 +156,27 @@ class Trainer:
 
     def _check_sets(self, stage: Stage, stream: Stream, objective: str, sets: LabelSets) -> None:
         given = targets(self.recipe, stream, sets)
-        for key, found, wanted in (("labels", given.labels, sets.label), ("emotions", given.emotions, sets.emotion)):
-            if wanted is not None and found != wanted:
+        for key, given_set, wanted in (
+            ("labels", given.labels, sets.label),
+            ("emotions", given.emotions, sets.emotion),
+        ):
+            if wanted is not None and given_set != wanted:
                 raise ConfigError(
-                    f"stage {stage.name}, {stream.source}: its {key} are {found.name}, but {objective} of "
-                    f"{self.made.name} knows {key}: {wanted.name}"
+                    f"stage {stage.name}, {stream.source}: its {key} are {given_set.name}, but {objective} of "
+                    f"{self.ckpt.name} knows {key}: {wanted.name}"
                 )
 
     # One stage
 
     def _stage(self, stage: Stage, resume_from: Path | None) -> None:
-        streams = feeds(self.recipe, stage, self.made.tokenizer, self.ready, self.labeller, self.model)
+        streams = feeds(self.recipe, stage, self.ckpt.tokenizer, self.ready, self.labeller, self.model)
         self._note_languages(streams)
         stage = self._possible(stage, streams)
-        self.valid = encode_valid(self.recipe, stage, self.made.tokenizer, self.ready, self.labeller, self.model)
+        self.valid = encode_valid(self.recipe, stage, self.ckpt.tokenizer, self.ready, self.labeller, self.model)
         first = streams[stage.moves[0].stream]
-        self.learners = Learners(self.model, stage.optimizers)
+        self.optimizer_set = OptimizerSet(self.model, stage.optimizers)
         if resume_from is not None:
-            read_state(resume_from, self.learners.optimizers, self.processes.index)
+            read_state(resume_from, self.optimizer_set.optimizers, self.processes.index)
         self.average = self._average(stage, resume_from) if stage.average else None
         for name, (epoch, batch) in self.state.cursors.items():
             streams[name].epoch, streams[name].batch = epoch, batch
@@ -189,17 +192,17 @@ class Trainer:
         self.state.epochs_begun = self.state.validations = self.state.stale = 0
         self.state.best, self.state.cursors, self.state.sums = None, {}, {}
         self.state.averaged, self.average = 0, None
-        self.learners = None  # the next stage has its own: these would be taken for them by who goes on from here
+        self.optimizer_set = None  # the next stage has its own: these would be taken for them by who goes on from here
         self._save()
 
     def _note_languages(self, streams: dict[str, Feed]) -> None:
         """What is learned from here is what the system can be expected to speak."""
         languages = [name for feed in streams.values() for name in feed.data.languages]
-        self.made.meta["languages"] = list(dict.fromkeys([*self.made.meta.get("languages", ()), *languages]))
+        self.ckpt.meta["languages"] = list(dict.fromkeys([*self.ckpt.meta.get("languages", ()), *languages]))
 
     def _average(self, stage: Stage, resume_from: Path | None) -> Average:
         """Of all that learns in the stage, as far as the run has come."""
-        names = {name for optimizer in stage.optimizers.values() for name in learned(self.model, optimizer)}
+        names = {name for optimizer in stage.optimizers.values() for name in trained_parameters(self.model, optimizer)}
         mean = {} if resume_from is None else read_mean(resume_from)
         return Average(self.model, names, mean, self.state.averaged)
 
@@ -212,7 +215,7 @@ class Trainer:
 
     def _rounds(self, stage: Stage, streams: dict[str, Feed], first: Feed, budget: int) -> None:
         self.model.train()
-        means, state = Means(self.state.sums), self.state
+        means, state = RunningMeans(self.state.sums), self.state
         every = stage.validate_every * len(first.data)
         clock, seen_then = time.monotonic(), state.seen
         while state.seen < budget and not (stage.patience and state.stale >= stage.patience):
@@ -255,12 +258,12 @@ class Trainer:
             if self._stop:
                 raise Interrupted
 
-    def _update(self, stage: Stage, move: Move, feed: Feed, progress: float, means: Means) -> int:
+    def _update(self, stage: Stage, move: Move, feed: Feed, progress: float, means: RunningMeans) -> int:
         """One batch, one step of one optimizer."""
-        assert self.learners is not None
+        assert self.optimizer_set is not None
         batch = feed.draw()
         share, counts = self.processes.share(batch)
-        self.learners.let_learn(move.optimizer)
+        self.optimizer_set.activate(move.optimizer)
         moment = Moment(self.state.update, progress)
         with self.processes.autocast():
             terms = self._called(move.objective, share.to(self.processes.device), moment, **move.options)
@@ -273,7 +276,7 @@ class Trainer:
         # Gradients are averaged over the processes, but the loss is already divided by what all of them count.
         self.processes.backward(self.processes.count * _loss(terms, whole, move))
         if not move.hold:
-            norm = self.learners.step(move.optimizer, self.state.rounds, progress)
+            norm = self.optimizer_set.step(move.optimizer, self.state.rounds, progress)
             if not torch.isfinite(norm):
                 raise TrainingError(self._not_finite(stage, whole, feed, batch, "gradient"))
         self.state.update += 1
@@ -302,11 +305,11 @@ class Trainer:
 
     def _whole(self, data: Encoded, part: slice = slice(None)) -> Iterator[Batch]:
         for rows in ordered_batches(data.lengths())[part]:
-            yield collate(data, rows, self.made.tokenizer.pad).to(self.processes.device)
+            yield collate(data, rows, self.ckpt.tokenizer.pad).to(self.processes.device)
 
     def _begin_epoch(self, stage: Stage, first: Feed) -> None:
         """Lets the model set parameters and buffers from a look at the data; optimizers start afresh on the former."""
-        assert self.learners is not None
+        assert self.optimizer_set is not None
         self.model.eval()
         renewed: list[str] = []
         buffers = {name: value.clone() for name, value in self.model.named_buffers()}
@@ -314,19 +317,19 @@ class Trainer:
             with torch.no_grad():
                 renewed = list(self.model.on_epoch_start(stage.name, first.epoch, lambda: self._whole(first.data)))
         changed = [name for name, value in self.model.named_buffers() if not _equal(value, buffers.get(name))]
-        renewed, changed = self.processes.of_main((renewed, changed))
+        renewed, changed = self.processes.from_main((renewed, changed))
         if renewed:
-            self.processes.hand_out(dict(self.model.named_parameters()))
+            self.processes.broadcast_tensors(dict(self.model.named_parameters()))
         if changed:
             present = dict(self.model.named_buffers())
-            self.processes.hand_out({name: present[name] for name in changed})
+            self.processes.broadcast_tensors({name: present[name] for name in changed})
         self.model.train()
-        self.learners.look_up()
-        self.learners.forget(renewed)
+        self.optimizer_set.reset_active()
+        self.optimizer_set.forget(renewed)
 
     def _validate(self, stage: Stage) -> None:
-        assert self.learners is not None
-        move, means, state = stage.moves[0], Means(), self.state
+        assert self.optimizer_set is not None
+        move, means, state = stage.moves[0], RunningMeans(), self.state
         moment = Moment(state.update, 1.0)
         self.model.eval()
         # Looking must not change what is learned: the noise of validation is its own, and always the same.
@@ -339,7 +342,7 @@ class Trainer:
         means.merge(self.processes.gather(means.sums))
         samples = self._samples()
         self.model.train()
-        self.learners.look_up()
+        self.optimizer_set.reset_active()
         if means.sums.get(stage.criterion, [0.0, 0.0])[1] == 0:
             raise ConfigError(
                 f"stage {stage.name}: its validation data does not give {stage.criterion!r}; "
@@ -364,12 +367,12 @@ class Trainer:
         if self.journal is None:
             return []
         with self.processes.autocast():
-            return sample_replies(self.made, self.valid, self.processes.device)
+            return sample_replies(self.ckpt, self.valid, self.processes.device)
 
     def _log(self, stage: Stage, means: dict[str, float], speed: float, budget: int) -> None:
         self.display.update(self.state.seen, budget, means, speed)
         record: dict[str, Any] = {"stage": stage.name, "examples": self.state.total_seen, "speed": speed, **means}
-        record |= self.learners.rates() if self.learners else {}
+        record |= self.optimizer_set.rates() if self.optimizer_set else {}
         self._write("train", record)
 
     def _write(self, kind: str, record: dict[str, Any]) -> None:
@@ -378,10 +381,10 @@ class Trainer:
 
     def _meta(self, losses: dict[str, float]) -> dict[str, Any]:
         progress = {"examples": self.state.total_seen, "seconds": round(self.state.seconds, 1), "validation": losses}
-        return {**self.made.meta, **progress}
+        return {**self.ckpt.meta, **progress}
 
     def _save_best(self, losses: dict[str, float], needed: bool = False) -> bool:
-        whole = Checkpoint(**{**vars(self.made), "meta": self._meta(losses)})
+        whole = Checkpoint(**{**vars(self.ckpt), "meta": self._meta(losses)})
         return self._keep(lambda: checkpoint.save(whole, self.folder / "best"), needed)
 
     def _save(self) -> None:
@@ -390,11 +393,11 @@ class Trainer:
         random = self.processes.gather(torch.get_rng_state())
 
         def write(folder: Path) -> None:
-            optimizers = self.learners.optimizers if self.learners else {}
+            optimizers = self.optimizer_set.optimizers if self.optimizer_set else {}
             write_state(folder, self.state, optimizers, random, self.average.mean if self.average else None)
 
         self._keep(
-            lambda: checkpoint.save(self.made, self.folder / "last", extra=write, previous=self.folder / "previous"),
+            lambda: checkpoint.save(self.ckpt, self.folder / "last", extra=write, previous=self.folder / "previous"),
             needed=self._stop or self.state.finished,
         )
         self._saved = time.monotonic()
@@ -410,4 +413,4 @@ class Trainer:
                 raise TrainingError(f"checkpoint not written ({problem}); the one before it is whole") from problem
             self.display.warn(f"checkpoint not written ({problem}); the one before it is whole; training continues")
             written = False
-        return self.processes.of_main(written)
+        return self.processes.from_main(written)

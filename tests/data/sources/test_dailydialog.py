@@ -57,7 +57,7 @@ def test_another_number_of_labels_drops_the_line_and_too_many_such_are_an_error(
         make(("Hi __eou__ Ho", "0 0"), (GOOD, "2 0 0"))
     assert str(caught.value) == (
         "dialogues_test.txt line 2: 2 turns, expected 3, as many as its labels; "
-        "1 of 2 lines differ: get the files anew, or drop them with strict=False"
+        "1 of 2 lines differ: get the files again, or use strict=False"
     )
     assert len(make(("Hi __eou__ Ho", "0 0"), (GOOD, "2 0 0"), strict=False)[0]) == 1
 

@@ -5,10 +5,10 @@ import pytest
 from listenwell.data.dialogue import Label, Turn
 from listenwell.data.sources import dialogue_builder, quality
 from listenwell.data.sources.dialogue_builder import Builder, Utterance, taking_turns
-from listenwell.data.sources.files import Found
+from listenwell.data.sources.files import DataFile
 from listenwell.data.sources.report import Report
 
-FOUND = Found(Path("some/test.txt"), "test")
+DATA_FILE = DataFile(Path("some/test.txt"), "test")
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def builder():
 
 def build(builder, *texts, labels=None, name="d"):
     given = None if labels is None else [Label(label) if label else None for label in labels]
-    return builder.build(name, taking_turns(texts, 7, given), FOUND, 7)
+    return builder.build(name, taking_turns(texts, 7, given), DATA_FILE, 7)
 
 
 def test_a_clean_dialogue_comes_whole_and_is_counted(builder):
@@ -67,9 +67,9 @@ def test_an_empty_turn_is_dropped_and_its_neighbours_joined(builder):
 
 def test_joining_can_be_left_out_and_is_without_space_in_chinese():
     said = [Utterance("speaker", "好", 1, Label("joy")), Utterance("speaker", "吧", 1, Label("joy"))]
-    joined = Builder("made", Report(), language="zh").build("d", said, FOUND, 1)
+    joined = Builder("made", Report(), language="zh").build("d", said, DATA_FILE, 1)
     assert joined.turns == (Turn("speaker", "好吧", Label("joy")),)
-    apart = Builder("made", Report(), join=False).build("d", said, FOUND, 1)
+    apart = Builder("made", Report(), join=False).build("d", said, DATA_FILE, 1)
     assert [turn.text for turn in apart.turns] == ["好", "吧"]
 
 
@@ -78,14 +78,14 @@ def test_nothing_left_is_a_dropped_conversation(builder):
     report = builder.report
     assert report.dropped == {dialogue_builder.EMPTY_TURN: 2, dialogue_builder.NOTHING_LEFT: 1}
     assert (report.conversations, report.dialogues) == (1, 0)
-    builder.refuse("too odd", FOUND, 3, "x")
+    builder.refuse("too odd", DATA_FILE, 3, "x")
     assert (report.rows, report.conversations, report.dropped["too odd"]) == (2, 2, 1)
 
 
 def test_one_turn_is_noted_but_not_where_it_is_the_rule(builder):
     assert len(build(builder, "Alone").turns) == 1
     assert builder.report.noted == {quality.ONE_TURN: 1}
-    single = Builder("made", Report(), single=True)
+    single = Builder("made", Report(), single_turn=True)
     assert build(single, "Alone") is not None
     assert not single.report.noted
 
@@ -110,5 +110,5 @@ def test_clean_drops_duplicates_and_cuts_at_junk():
 
 
 def test_names_stay_apart(builder):
-    assert [builder.name(name, FOUND, 1) for name in ("a", "b", "a", "a")] == ["a", "b", "a~2", "a~3"]
+    assert [builder.name(name, DATA_FILE, 1) for name in ("a", "b", "a", "a")] == ["a", "b", "a~2", "a~3"]
     assert builder.report.noted == {dialogue_builder.SAME_ID: 2}

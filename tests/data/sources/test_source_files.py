@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from listenwell.data.sources import files
-from listenwell.data.sources.files import Found, Piece, aligned, choose, csv_rows, json_items, lines
+from listenwell.data.sources.files import DataFile, Piece, aligned, choose, csv_rows, json_items, lines
 from listenwell.data.sources.report import SourceError
 
 PIECES = (
@@ -34,7 +34,7 @@ def test_files_are_chosen_by_split_and_part_and_all_by_default(tmp_path):
     assert chosen(tmp_path, "test") == everything[1:]
     assert chosen(tmp_path, "test", "b") == everything[2:]
     assert chosen(tmp_path / "b_test.txt") == everything[2:]
-    assert Found(tmp_path / "b_test.txt", "test", "b").stem == "b-test"
+    assert DataFile(tmp_path / "b_test.txt", "test", "b").stem == "b-test"
 
 
 def test_what_was_asked_for_and_is_not_there_is_named(tmp_path):
@@ -68,7 +68,7 @@ def test_aligned_files_must_end_together(tmp_path):
         list(aligned(first, second))
     assert str(caught.value) == (
         "second.txt line 3: the end of the file, expected a line as in first.txt; "
-        "the files go line by line: get them anew, together"
+        "the files go line by line: download them again, together"
     )
 
 

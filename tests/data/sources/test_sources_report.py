@@ -1,7 +1,7 @@
 import json
 import pickle
 
-from listenwell.data.sources.report import PLACES_KEPT, Place, Report, SourceError
+from listenwell.data.sources.report import MAX_PLACES, Place, Report, SourceError
 
 
 def report_of(*excerpts, file="train.csv"):
@@ -25,7 +25,7 @@ def test_an_error_survives_the_way_back_from_a_worker_process():
 def test_all_are_counted_but_only_the_first_places_are_remembered():
     report = report_of(*"abcdefgh")
     assert report.dropped["empty turn"] == 8
-    assert report.places["empty turn"] == [Place("train.csv", 2 + n, "abc"[n]) for n in range(PLACES_KEPT)]
+    assert report.places["empty turn"] == [Place("train.csv", 2 + n, "abc"[n]) for n in range(MAX_PLACES)]
 
 
 def test_reports_add_up_and_leave_their_parts_alone():

@@ -10,17 +10,19 @@ import pytest
 import torch
 
 from listenwell import checkpoint, cli
-from listenwell.backbones.llama_engine import single
+from listenwell.backbones.llama_engine import fp32
 from listenwell.classifiers.calibration import tempered
 from listenwell.classifiers.listener import Now
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Dialogue, Example, Label, Turn
-from listenwell.decoding import Decoding, Hypothesis, Lean, Rerank, sampling
+from listenwell.decoding import Hypothesis, sampling
 from listenwell.decoding.sampling import uniforms
 from listenwell.labels.taxonomy import EMOTIONS, LABELS
-from listenwell.loading import load, made_to_talk
+from listenwell.loading import load, talking_system
 from listenwell.models.writer import PLAIN
 from listenwell.systems.house.calibration import calibrate_writer
+from listenwell.systems.house.endpoint_writer import EndpointWriter
+from listenwell.systems.house.options import HouseDecoding, Lean, Rerank
 from listenwell.systems.house.reranking import fresh, new, uplift
 from listenwell.systems.house.system import House
 from listenwell.systems.house.vetoes import PLAIN_BAD
@@ -44,7 +46,7 @@ TALKS = [
 @pytest.fixture
 def whole(tiny_writer, tiny_listener, tiny_classifier):
     """The checkpoint of a house system, all of it tiny."""
-    spoken = Decoding(method="sample", candidates=3, max_length=8, rerank=WEIGHTS, lean=Lean(positivity=0.5))
+    spoken = HouseDecoding(method="sample", candidates=3, max_length=8, rerank=WEIGHTS, lean=Lean(positivity=0.5))
     sentiment = replace(tiny_classifier(labels="polarity"), name="polarity")
     parts = {"listener": tiny_listener(), "labeller": tiny_classifier(), "sentiment": sentiment}
     return replace(tiny_writer(spoken), parts=parts)
@@ -113,7 +115,7 @@ def test_one_reply_can_be_written_another_way_by_the_same_engine(house):
     assert [*house.stream(TALKS[0], max_length=1)]
     assert house.decoding == before
     # Made at the first reply, though that was a copy's: the weights are not merged anew for every call.
-    assert house.with_decoding(seed=4).writer._lean() is house.writer._lean() is not None
+    assert house.with_decoding(seed=4).writer._get_engine() is house.writer._get_engine() is not None
 
 
 def test_guidance_is_refused_where_the_plan_is_told_in_words(house):
@@ -156,8 +158,8 @@ def test_how_sure_the_writer_is_of_a_feeling_is_calibrated(whole):
 
 def test_a_dialogue_is_read_once_to_hear_and_to_answer_it(house, monkeypatch):
     read = []
-    monkeypatch.setattr("listenwell.systems.house.writer.half", single)
-    engine = house.writer._lean()
+    monkeypatch.setattr("listenwell.systems.house.writer.fp16", fp32)
+    engine = house.writer._get_engine()
     inner = engine._read
 
     def reading(tokens, mask, cache):
@@ -235,7 +237,7 @@ def test_every_term_is_what_it_is_said_to_be(house, whole):
 
 
 def test_consensus_is_the_writers_other_direction(whole, monkeypatch):
-    monkeypatch.setattr("listenwell.systems.house.writer.half", single)
+    monkeypatch.setattr("listenwell.systems.house.writer.fp16", fp32)
     voice = HouseWriter(whole)
     tokens = voice.tokenizer
     headers = voice.model.config.headers
@@ -260,10 +262,10 @@ def test_the_lean_engine_weighs_a_consensus_as_the_writer_would(whole, monkeypat
     replies = ["Oh no.", "So you did, and I am glad for all of you!", "Why?", ""]
     lean, slow, half = HouseWriter(whole), HouseWriter(whole), HouseWriter(whole)
     half_found = half.consensus(turns, replies)
-    monkeypatch.setattr("listenwell.systems.house.writer.half", single)
+    monkeypatch.setattr("listenwell.systems.house.writer.fp16", fp32)
     found = lean.consensus(turns, replies)
-    monkeypatch.setattr(slow, "_lean", lambda: None)
-    assert (lean.engine.split(",")[0], slow.engine) == ("the lean engine", "transformers")
+    monkeypatch.setattr(slow, "_get_engine", lambda: None)
+    assert (lean.engine.split(",")[0], slow.engine) == ("the Llama engine", "transformers")
     assert found == pytest.approx(slow.consensus(turns, replies), abs=1e-5)
     assert half_found == pytest.approx(found, abs=5e-3)
     one_by_one = [lean.consensus([turn], [reply])[0] for turn, reply in zip(turns, replies, strict=True)]
@@ -340,14 +342,14 @@ def test_an_evaluation_says_how_it_leaned_and_keeps_the_terms_to_choose_anew_by(
 def test_the_lean_engine_writes_what_the_writer_would(whole, monkeypatch):
     options = {"method": "greedy", "candidates": 1}
     lean = House.of(whole).with_decoding(**options).replies(TALKS)
-    monkeypatch.setattr(HouseWriter, "_lean", lambda self: None)
+    monkeypatch.setattr(HouseWriter, "_get_engine", lambda self: None)
     slow = House.of(whole).with_decoding(**options).replies(TALKS)
     assert [reply.text for reply in lean] == [reply.text for reply in slow]
 
 
 def test_who_has_ended_is_read_along_while_most_go_on(whole, monkeypatch):
     options = {"candidates": 4, "max_length": 24, "rerank": Rerank()}
-    monkeypatch.setattr("listenwell.systems.house.writer.half", single)
+    monkeypatch.setattr("listenwell.systems.house.writer.fp16", fp32)
     written = []
     for share in (0.75, 0.0, 1.0):  # some are read along, all are, none is
         monkeypatch.setattr("listenwell.systems.house.writer.MOST_GO_ON", share)
@@ -361,9 +363,9 @@ def test_who_has_ended_is_read_along_while_most_go_on(whole, monkeypatch):
 
 def test_beams_move_in_the_lean_engines_memory(whole, monkeypatch):
     options = {"method": "beam", "beams": 3, "candidates": 2, "rerank": Rerank()}
-    monkeypatch.setattr("listenwell.systems.house.writer.half", single)  # half precision may swap near equals
+    monkeypatch.setattr("listenwell.systems.house.writer.fp16", fp32)  # half precision may swap near equals
     lean = House.of(whole).with_decoding(**options).replies(TALKS)
-    monkeypatch.setattr(HouseWriter, "_lean", lambda self: None)
+    monkeypatch.setattr(HouseWriter, "_get_engine", lambda self: None)
     slow = House.of(whole).with_decoding(**options).replies(TALKS)
     assert [[c.text for c in reply.candidates] for reply in lean] == [
         [c.text for c in reply.candidates] for reply in slow
@@ -379,7 +381,7 @@ def test_the_lean_engine_measures_what_the_writer_would(house, monkeypatch):
             zip(TALKS, ("Oh no, why?", "I am so happy for you!", "Hm."), (None, Label("wishing"), None), strict=False)
         )
     ]
-    monkeypatch.setattr("listenwell.systems.house.writer.brain", single)
+    monkeypatch.setattr("listenwell.systems.house.writer.bf16", fp32)
     monkeypatch.setattr("listenwell.systems.house.writer.AT_ONCE", 3)
     plain, oracle = house.likelihoods(items), house.oracle_likelihoods(items)
     house.precision = "bf16"  # the engine measures then, here without loss
@@ -390,11 +392,15 @@ def test_the_lean_engine_measures_what_the_writer_would(house, monkeypatch):
 def test_in_half_the_bits_it_writes_weighs_and_scores_much_the_same(house):
     item = Example("0", Dialogue.from_texts(TALKS[0]).turns, Turn("listener", "Oh no, why?"))
     voice = house.writer
-    full, engine, nll = voice.consensus(["I lost my job"], ["Oh no"]), voice._lean(), house.likelihoods([item]).nll
-    assert voice._lean() is engine
+    full, engine, nll = (
+        voice.consensus(["I lost my job"], ["Oh no"]),
+        voice._get_engine(),
+        house.likelihoods([item]).nll,
+    )
+    assert voice._get_engine() is engine
     house.precision = "bf16"
-    assert (voice.precision, voice.engine) == ("bf16", "the lean engine, weights in bfloat16")
-    assert voice._lean() is not engine
+    assert (voice.precision, voice.engine) == ("bf16", "the Llama engine, weights in bfloat16")
+    assert voice._get_engine() is not engine
     assert voice.consensus(["I lost my job"], ["Oh no"]) == pytest.approx(full, rel=0.05)
     assert house.likelihoods([item]).nll == pytest.approx(nll, rel=0.05)
     assert house.reply(TALKS[0]).candidates
@@ -538,7 +544,7 @@ def test_it_is_loaded_from_its_checkpoint(whole, tmp_path):
 
 
 def test_a_writer_without_ears_talks_without_a_plan(whole):
-    alone = made_to_talk(replace(whole, parts={}))
+    alone = talking_system(replace(whole, parts={}))
     assert not isinstance(alone, House)
     assert alone.reply(TALKS[0]).label is None
 
@@ -556,7 +562,7 @@ class Server:
 
     name = "openai:far"
     about = {"server": "far away"}  # noqa: RUF012
-    decoding = Decoding(method="sample", candidates=2, rerank=WEIGHTS)
+    decoding = HouseDecoding(method="sample", candidates=2, rerank=WEIGHTS)
 
     def __init__(self):
         self.asked = []
@@ -568,14 +574,14 @@ class Server:
 
 def test_an_endpoint_writes_what_was_planned_here(whole):
     server = Server()
-    house = House(whole.parts, server)
+    house = House(whole.parts, EndpointWriter(server))
     reply = house.reply(TALKS[0])
     assert reply.system == "openai:far"
     assert server.asked[0][1].label == reply.label
     assert set(reply.candidates[0].terms) == {"plan", "positivity", "fresh", "new"}
     assert house.likelihoods([]) is None
     assert house.about == {"server": "far away"}
-    with pytest.raises(ValueError, match="openai:far computes in a precision of its own; leave --precision out"):
+    with pytest.raises(ValueError, match="openai:far has a fixed precision; leave --precision out"):
         house.precision = "bf16"
 
 

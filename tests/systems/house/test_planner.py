@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from listenwell.classifiers.listener import Heard
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Dialogue
-from listenwell.decoding import Lean
 from listenwell.labels.taxonomy import EMOTIONS, LABELS, NEGATIVE, POSITIVE
-from listenwell.systems.controls import asked
+from listenwell.systems.controls import controls_from_request
+from listenwell.systems.house.options import Lean
 from listenwell.systems.house.planner import LIFT, LIFTS, PREMATURE, Planner
 
 PEOPLE = {"questioning": 0.3, "encouraging": 0.25, "acknowledging": 0.2, "joyful": 0.15, "sad": 0.1}
@@ -165,11 +165,11 @@ class Plain:
 
 
 def test_positivity_is_asked_for_beside_an_intent():
-    assert asked(Leaning(), None) is None
-    assert asked(Leaning(), None, 0.0) == Controls(positivity=0.0)
-    assert asked(Leaning(), " Consoling ", 0.3) == Controls(label="consoling", positivity=0.3)
-    assert asked(Plain(), "joyful") == Controls(label="joyful")
+    assert controls_from_request(Leaning(), None) is None
+    assert controls_from_request(Leaning(), None, 0.0) == Controls(positivity=0.0)
+    assert controls_from_request(Leaning(), " Consoling ", 0.3) == Controls(label="consoling", positivity=0.3)
+    assert controls_from_request(Plain(), "joyful") == Controls(label="joyful")
     with pytest.raises(ValueError, match=r"positivity is a number from 0 to 1, found 1\.5"):
-        asked(Leaning(), None, 1.5)
+        controls_from_request(Leaning(), None, 1.5)
     with pytest.raises(ValueError, match="plain does not lean towards a mood and cannot be asked to"):
-        asked(Plain(), None, 0.5)
+        controls_from_request(Plain(), None, 0.5)

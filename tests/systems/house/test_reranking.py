@@ -2,8 +2,8 @@
 
 import pytest
 
-from listenwell.decoding import Rerank
 from listenwell.labels.taxonomy import NEGATIVE, POSITIVE
+from listenwell.systems.house.options import Rerank
 from listenwell.systems.house.planner import Plan
 from listenwell.systems.house.reranking import fresh, new, uplift
 

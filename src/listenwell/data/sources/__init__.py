@@ -1,6 +1,6 @@
 """Corpora by name: `read("empathetic-dialogues", split="train")` gives Dialogues, one at a time.
 
-A source is one module with `read` and `files`; it is imported only when its name is asked for. Several are read as
+A source is one module with `read` and `files`; it is imported only when its name is used. Several are read as
 one, one after another, by their names with + between: "xdailydialog+emotionlines".
 """
 
@@ -63,7 +63,7 @@ GROUP = "listenwell.sources"
 """The entry points by which other packages add sources."""
 
 DATA_VARIABLE = "LISTENWELL_DATA"
-TOGETHER = "+"
+SOURCE_SEPARATOR = "+"
 
 
 def read(
@@ -81,16 +81,16 @@ def read(
     """
     by_mood = labels in (POLARITY, POLARITY.name)
     if len(several := _several(name, path)) > 1:
-        # A wrong name is told at the call.
+        # A wrong name raises at the call.
         each = [(part, read(part, None, split, labels=labels, **options)) for part in several]
         # Two corpora may use one id for two dialogues.
-        return (replace(dialogue, id=f"{part}/{dialogue.id}") for part, found in each for dialogue in found)
+        return (replace(dialogue, id=f"{part}/{dialogue.id}") for part, dialogues in each for dialogue in dialogues)
     source, place = _resolve(name, path)
     given = () if place is None else (place,)
     if by_mood and hasattr(source, "read_polarity"):  # its turns have more labels than a Turn holds
         return source.read_polarity(*given, split=split, **options)
-    found = source.read(*given, split=split, **options)
-    return map(by_polarity, found) if by_mood else found
+    dialogues = source.read(*given, split=split, **options)
+    return map(by_polarity, dialogues) if by_mood else dialogues
 
 
 def data_files(
@@ -134,21 +134,21 @@ def source_module(name: str) -> ModuleType:
 
 def source_name(name: str) -> str:
     """The registered name: hyphens and underscores, small and capital letters are one."""
-    if TOGETHER in name:
-        return TOGETHER.join(source_name(part) for part in name.split(TOGETHER))
+    if SOURCE_SEPARATOR in name:
+        return SOURCE_SEPARATOR.join(source_name(part) for part in name.split(SOURCE_SEPARATOR))
     plain = name.strip().lower().replace("_", "-")
     known = SOURCES if plain in SOURCES else all_sources()
     if plain not in known:
         if Path(name).is_file():
             raise ValueError(
-                f"{name}: expected a file of dialogues that ends in .jsonl or .jsonl.gz, one JSON object a line"
+                f"{name}: expected a file of dialogues that ends in .jsonl or .jsonl.gz, one JSON object per line"
             )
         raise ValueError(unknown_name("source", name, known) + ". Your own dialogues: a path that ends in .jsonl")
     return plain
 
 
 def find_data(name: str, path: str | Path | None = None) -> Path:
-    """Where the files of a named corpus lie: `path`, else under LISTENWELL_DATA, else under ../shared/data."""
+    """Where the files of a named corpus are: `path`, else under LISTENWELL_DATA, else under ../shared/data."""
     plain = source_name(name)
     if path is not None:
         place = Path(path).expanduser()
@@ -158,7 +158,7 @@ def find_data(name: str, path: str | Path | None = None) -> Path:
     source = source_module(plain)
     folder = getattr(source, "FOLDER", None)
     if folder is None:
-        raise ValueError(f"{plain} has no folder of its own; " + _way_in(plain))
+        raise ValueError(f"{plain} has no folder; " + _how_to_read(plain))
     roots = data_roots()
     for root in roots:
         if (root / folder).is_dir():
@@ -173,10 +173,10 @@ def find_data(name: str, path: str | Path | None = None) -> Path:
 
 
 def data_roots() -> list[Path]:
-    told = os.environ.get(DATA_VARIABLE)
-    if told:
+    folder = os.environ.get(DATA_VARIABLE)
+    if folder:
         # What was said outright is not second-guessed: other data than the user's would be read unnoticed.
-        return [Path(told).expanduser()]
+        return [Path(folder).expanduser()]
     roots = [Path.cwd().parent / "shared" / "data"]
     checkout = Path(__file__).resolve().parents[4]
     if (checkout / "pyproject.toml").is_file():  # an installed package has no checkout around it
@@ -186,15 +186,15 @@ def data_roots() -> list[Path]:
 
 def _several(name: str, path: str | Path | None) -> list[str]:
     """The sources that a name stands for: one, or those with + between. A file may be called a+b.jsonl."""
-    if TOGETHER not in name or Path(name).expanduser().is_file():
+    if SOURCE_SEPARATOR not in name or Path(name).expanduser().is_file():
         return [name]
     if path is not None:
-        raise ValueError(f"{name} are several sources, which lie in several places; leave the path {str(path)!r} out")
-    return name.split(TOGETHER)
+        raise ValueError(f"{name} are several sources in different places; leave the path {str(path)!r} out")
+    return name.split(SOURCE_SEPARATOR)
 
 
 def _resolve(name: str, path: str | Path | None) -> tuple[ModuleType, Path | None]:
-    """The module of a source and where its files lie; None where they lie inside the package."""
+    """The module of a source and where its files are; None where they are inside the package."""
     from listenwell.data.sources import jsonl
 
     if path is None and jsonl.is_jsonl(name):
@@ -203,10 +203,10 @@ def _resolve(name: str, path: str | Path | None) -> tuple[ModuleType, Path | Non
     source = source_module(plain)
     if plain == "shipped":
         if path is not None:
-            raise ValueError(f"shipped lies inside the package and takes no path, found {str(path)!r}")
+            raise ValueError(f"shipped is inside the package and takes no path, found {str(path)!r}")
         return source, None
     return source, find_data(plain, path)
 
 
-def _way_in(plain: str) -> str:
+def _how_to_read(plain: str) -> str:
     return "read it with its name alone" if plain == "shipped" else "give the path of a .jsonl file"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from listenwell.data.dialogue import Dialogue
 from listenwell.data.sources.dialogue_builder import Builder, taking_turns
-from listenwell.data.sources.files import Found, Piece, choose, lines
+from listenwell.data.sources.files import DataFile, Piece, choose, lines
 from listenwell.data.sources.report import Report, SourceError
 from listenwell.data.sources.splits import split_name, split_of_texts
 
@@ -25,7 +25,7 @@ SEPARATOR = "\t\t"
 COLUMNS = 4
 
 
-def files(path: str | Path, split: str | None = None) -> list[Found]:
+def files(path: str | Path, split: str | None = None) -> list[DataFile]:
     """The one file, which holds dialogues of every split."""
     if split is not None:
         split_name(split)
@@ -44,20 +44,20 @@ def read(
     return _read(chosen, Builder(NAME, Report() if report is None else report, clean, language="zh"), wanted)
 
 
-def _read(chosen: list[Found], builder: Builder, wanted: str | None) -> Iterator[Dialogue]:
-    for found in chosen:
-        for line, row in lines(found.path):
+def _read(chosen: list[DataFile], builder: Builder, wanted: str | None) -> Iterator[Dialogue]:
+    for data_file in chosen:
+        for line, row in lines(data_file.path):
             if not row.strip():
                 continue
             texts = row.rstrip("\r\n").split(SEPARATOR)
             if len(texts) != COLUMNS:
                 expected = f"{COLUMNS} with two tabs between them (three turns, the third rewritten)"
-                raise SourceError.at(found.file, line, f"{len(texts)} texts", expected, "correct the line")
+                raise SourceError.at(data_file.file, line, f"{len(texts)} texts", expected, "correct the line")
             turns = texts[:-1]
             split = split_of_texts(turns)
             if wanted not in (None, split):
                 continue
-            said = taking_turns(turns, line)
-            dialogue = builder.build(f"chat-{line}", said, found._replace(split=split), line)
+            utterances = taking_turns(turns, line)
+            dialogue = builder.build(f"chat-{line}", utterances, data_file._replace(split=split), line)
             if dialogue is not None:
                 yield dialogue

@@ -22,7 +22,7 @@ from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources.detokenize import detokenise
 from listenwell.data.sources.dialogue_builder import Builder, taking_turns
 from listenwell.data.sources.empathetic_dialogues import TOLERATED
-from listenwell.data.sources.files import Found, Piece, aligned, choose
+from listenwell.data.sources.files import DataFile, Piece, aligned, choose
 from listenwell.data.sources.report import Report, SourceError
 from listenwell.labels.sets import DAILYDIALOG
 from listenwell.labels.taxonomy import unknown_name
@@ -59,20 +59,20 @@ PIECES = tuple(
 )
 
 
-def files(path: str | Path, split: str | None = None, *, label: Kind = "emotion") -> list[Found]:
+def files(path: str | Path, split: str | None = None, *, label: Kind = "emotion") -> list[DataFile]:
     """The files that a reading takes, text and labels, each with its split."""
     return [part for pair in _pairs(path, split, label) for part in pair]
 
 
-def _pairs(path: str | Path, split: str | None, label: str) -> list[tuple[Found, Found]]:
+def _pairs(path: str | Path, split: str | None, label: str) -> list[tuple[DataFile, DataFile]]:
     if label not in NUMBERED:
         raise ValueError(unknown_name("kind of label", label, NUMBERED))
     pairs = []
-    for found in choose(path, PIECES, split, how_to_get=HOW_TO_GET):
-        labels = found.path.with_name(found.file.replace("dialogues_", f"dialogues_{label}_", 1))
-        if labels == found.path or not labels.is_file():
-            raise FileNotFoundError(f"{found.path}: dialogues_{label}_… is not beside it; {HOW_TO_GET}")
-        pairs.append((found, found._replace(path=labels)))
+    for data_file in choose(path, PIECES, split, how_to_get=HOW_TO_GET):
+        labels = data_file.path.with_name(data_file.file.replace("dialogues_", f"dialogues_{label}_", 1))
+        if labels == data_file.path or not labels.is_file():
+            raise FileNotFoundError(f"{data_file.path}: dialogues_{label}_… is not beside it; {HOW_TO_GET}")
+        pairs.append((data_file, data_file._replace(path=labels)))
     return pairs
 
 
@@ -97,12 +97,12 @@ def read(
 
 
 def _read(
-    pairs: list[tuple[Found, Found]], builder: Builder, numbered: dict[str, str], strict: bool, detokenised: bool
+    pairs: list[tuple[DataFile, DataFile]], builder: Builder, numbered: dict[str, str], strict: bool, detokenised: bool
 ) -> Iterator[Dialogue]:
-    for found, labelled in pairs:
-        lines = AlignedTurns(builder, found, strict)
-        for number, (text, numbers) in aligned(found.path, labelled.path):
-            labels = named(numbers, numbered, labelled.file, number)
+    for data_file, labelled in pairs:
+        lines = AlignedTurns(builder, data_file, strict)
+        for number, (text, numbers) in aligned(data_file.path, labelled.path):
+            labels = parse_labels(numbers, numbered, labelled.file, number)
             dialogue = lines.dialogue(number, turns_of(text, detokenised), labels)
             if dialogue is not None:
                 yield dialogue
@@ -117,13 +117,13 @@ def turns_of(line: str, detokenised: bool) -> list[str]:
     return [detokenise(text) if detokenised else text.strip() for text in texts]
 
 
-def named(numbers: str, names: dict[str, str], file: str, line: int) -> list[Label]:
+def parse_labels(numbers: str, names: dict[str, str], file: str, line: int) -> list[Label]:
     """The labels that a line of numbers stands for."""
     labels = []
     for number in numbers.split():
         if number not in names:
             known = ", ".join(f"{key} {name}" for key, name in names.items())
-            raise SourceError.at(file, line, f"the label {number!r}", known, "correct it, or get the file anew")
+            raise SourceError.at(file, line, f"the label {number!r}", known, "correct it, or download the file again")
         labels.append(Label(names[number]))
     return labels
 
@@ -133,24 +133,30 @@ class AlignedTurns:
     """Makes dialogues of turns and their labels; those that differ in number are dropped, but may not be many."""
 
     builder: Builder
-    found: Found
+    data_file: DataFile
     strict: bool
-    met: int = 0
-    wrong: int = 0
+    lines_seen: int = 0
+    mismatches: int = 0
     first: SourceError | None = None
 
     def dialogue(self, line: int, texts: Sequence[str], labels: Sequence[Label]) -> Dialogue | None:
-        self.met += 1
+        self.lines_seen += 1
         if len(texts) != len(labels):
-            self.wrong += 1
-            self.builder.refuse(MISMATCH, self.found, line, f"{len(texts)} turns, {len(labels)} labels: {texts[:1]}")
-            here = SourceError.at(self.found.file, line, f"{len(texts)} turns", f"{len(labels)}, as many as its labels")
+            self.mismatches += 1
+            self.builder.refuse(
+                MISMATCH, self.data_file, line, f"{len(texts)} turns, {len(labels)} labels: {texts[:1]}"
+            )
+            here = SourceError.at(
+                self.data_file.file, line, f"{len(texts)} turns", f"{len(labels)}, as many as its labels"
+            )
             self.first = self.first or here
             return None
-        return self.builder.build(f"{self.found.stem}-{line}", taking_turns(texts, line, labels), self.found, line)
+        return self.builder.build(
+            f"{self.data_file.stem}-{line}", taking_turns(texts, line, labels), self.data_file, line
+        )
 
     def check(self) -> None:
         """Many of them mean that a line was lost, and every label after it stands by the wrong turn."""
-        if self.strict and self.wrong > TOLERATED * self.met:
-            way_out = f"{self.wrong} of {self.met} lines differ: get the files anew, or drop them with strict=False"
+        if self.strict and self.mismatches > TOLERATED * self.lines_seen:
+            way_out = f"{self.mismatches} of {self.lines_seen} lines differ: get the files again, or use strict=False"
             raise SourceError(f"{self.first}; {way_out}")

@@ -11,7 +11,7 @@ from itertools import groupby
 from listenwell.data.dialogue import ROLES, Dialogue, Label, Role, Turn
 from listenwell.data.sources import quality
 from listenwell.data.sources.empathetic_dialogues import CUT, EMPTY_TURN, SAME_ROLE, STRAY_SPACES
-from listenwell.data.sources.files import Found
+from listenwell.data.sources.files import DataFile
 from listenwell.data.sources.report import Report
 
 __all__ = ["CUT", "EMPTY_TURN", "SAME_ROLE", "STRAY_SPACES", "Builder", "Utterance", "taking_turns"]
@@ -49,7 +49,7 @@ def taking_turns(texts: Sequence[str], line: int, labels: Sequence[Label | None]
 
 @dataclass
 class Builder:
-    """Makes Dialogues of one corpus, and reports what it met.
+    """Makes Dialogues of one corpus, and reports what it finds.
 
     A dialogue-level drop is counted once for its conversation, so that conversations = dialogues + those drops.
     """
@@ -59,68 +59,68 @@ class Builder:
     clean: bool = False
     """A junk turn ends its conversation, and duplicate dialogues are dropped."""
     language: str = "en"
-    single: bool = False
-    """The corpus is one of single utterances: a dialogue of one turn is no dirt there."""
+    single_turn: bool = False
+    """The corpus is one of single utterances: a dialogue of one turn is not a problem there."""
     join: bool = True
     """Turns of one role that follow each other become one."""
     seen: dict[bytes, int] = field(default_factory=dict)
-    """The labels of every text met, as hashes: a corpus of millions can be remembered."""
+    """The labels of every text seen, as hashes, so that millions fit in memory."""
     times: Counter[str] = field(default_factory=Counter)
 
-    def refuse(self, reason: str, found: Found, line: int, excerpt: str = "") -> None:
+    def refuse(self, reason: str, data_file: DataFile, line: int, excerpt: str = "") -> None:
         """Count a conversation that is left out."""
         self.report.rows += 1
         self.report.conversations += 1
-        self.report.drop(reason, found.file, line, excerpt)
+        self.report.drop(reason, data_file.file, line, excerpt)
 
     def build(
-        self, name: str, utterances: Sequence[Utterance], found: Found, line: int, rows: int = 1
+        self, name: str, utterances: Sequence[Utterance], data_file: DataFile, line: int, rows: int = 1
     ) -> Dialogue | None:
         """The dialogue, counted; None where nothing of it is left. `rows`: how many records of the file it takes."""
         self.report.rows += rows
         self.report.conversations += 1
-        turns = self._turns(utterances, found.file)
+        turns = self._turns(utterances, data_file.file)
         if not turns:
-            self.report.drop(NOTHING_LEFT, found.file, line, name)
+            self.report.drop(NOTHING_LEFT, data_file.file, line, name)
             return None
-        if len(turns) == 1 and not self.single:
-            self.report.note(quality.ONE_TURN, found.file, line, turns[0].text)
-        dialogue = Dialogue(name, tuple(turns), source=self.source, language=self.language, split=found.split)
-        if not self._is_fresh(dialogue, found.file, line):
+        if len(turns) == 1 and not self.single_turn:
+            self.report.note(quality.ONE_TURN, data_file.file, line, turns[0].text)
+        dialogue = Dialogue(name, tuple(turns), source=self.source, language=self.language, split=data_file.split)
+        if not self._is_fresh(dialogue, data_file.file, line):
             return None
         self.report.keep(len(turns))
         return dialogue
 
-    def name(self, name: str, found: Found, line: int) -> str:
+    def name(self, name: str, data_file: DataFile, line: int) -> str:
         """A name that no other dialogue has, since the ids of examples are made of it."""
         self.times[name] += 1
         if self.times[name] == 1:
             return name
-        self.report.note(SAME_ID, found.file, line, name)
+        self.report.note(SAME_ID, data_file.file, line, name)
         return f"{name}~{self.times[name]}"
 
     def _turns(self, utterances: Sequence[Utterance], file: str) -> list[Turn]:
         turns: list[Turn] = []
         lines: list[int] = []
-        for position, said in enumerate(utterances):
-            text = self._tidy(said, file)
+        for position, utterance in enumerate(utterances):
+            text = self._tidy(utterance, file)
             if not text:
-                self.report.drop(EMPTY_TURN, file, said.line)
+                self.report.drop(EMPTY_TURN, file, utterance.line)
                 continue
             if quality.is_garbled(text):
-                self.report.note(quality.GARBLED, file, said.line, text)
+                self.report.note(quality.GARBLED, file, utterance.line, text)
             if turns and turns[-1].text == text:
-                self.report.note(quality.REPEATED_TURN, file, said.line, text)
+                self.report.note(quality.REPEATED_TURN, file, utterance.line, text)
             if quality.is_junk(text):
                 if self.clean:
-                    self.report.drop(quality.JUNK_TURN, file, said.line, text)
+                    self.report.drop(quality.JUNK_TURN, file, utterance.line, text)
                     rest = utterances[position + 1 :]
                     if rest:
                         self.report.drop(CUT, file, rest[0].line, rest[0].text, count=len(rest))
                     break
-                self.report.note(quality.JUNK_TURN, file, said.line, text)
-            turns.append(Turn(said.role, text, said.label))
-            lines.append(said.line)
+                self.report.note(quality.JUNK_TURN, file, utterance.line, text)
+            turns.append(Turn(utterance.role, text, utterance.label))
+            lines.append(utterance.line)
         return self._joined(turns, lines, file) if self.join else turns
 
     def _joined(self, turns: list[Turn], lines: list[int], file: str) -> list[Turn]:
@@ -141,13 +141,13 @@ class Builder:
             joined.append(Turn(role, text, first.label if labels == {first.label} else None))
         return joined
 
-    def _tidy(self, said: Utterance, file: str) -> str:
-        text = said.text
+    def _tidy(self, utterance: Utterance, file: str) -> str:
+        text = utterance.text
         if quality.squeeze(text) != text:
-            self.report.note(STRAY_SPACES, file, said.line, text)
-        printable = _UNPRINTABLE.sub(_mended, text)
+            self.report.note(STRAY_SPACES, file, utterance.line, text)
+        printable = _UNPRINTABLE.sub(_repaired, text)
         if printable != text:
-            self.report.note(UNPRINTABLE, file, said.line, text)
+            self.report.note(UNPRINTABLE, file, utterance.line, text)
         return quality.squeeze(_whole(printable))
 
     def _is_fresh(self, dialogue: Dialogue, file: str, line: int) -> bool:
@@ -164,7 +164,7 @@ class Builder:
         return not self.clean
 
 
-def _mended(match: re.Match[str]) -> str:
+def _repaired(match: re.Match[str]) -> str:
     """What cp1252 has at the place of a C1 control: \\x92 is an apostrophe that was decoded as Latin-1."""
     char = match.group()
     return bytes([ord(char)]).decode("cp1252", "ignore") if "\x80" <= char <= "\x9f" else ""

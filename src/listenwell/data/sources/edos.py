@@ -1,6 +1,6 @@
 """EDOS (Welivita et al., 2021): the seed dialogues, from film subtitles, whose last turn carries a label.
 
-Four parts, each a CSV file, told apart by their header:
+Four parts, each a CSV file, distinguished by their header:
 
 - *mturk*: labelled by three people; "-" where no two of them agreed. Gold. A third has a single turn.
 - *self-labelled*: by a classifier, with its confidence.
@@ -25,7 +25,7 @@ from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources import quality
 from listenwell.data.sources.detokenize import detokenise
 from listenwell.data.sources.dialogue_builder import Builder, taking_turns
-from listenwell.data.sources.files import Found, Piece, choose, csv_rows
+from listenwell.data.sources.files import DataFile, Piece, choose, csv_rows
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.data.sources.splits import split_name, split_of_texts
 from listenwell.labels.taxonomy import LABEL_ID, unknown_name
@@ -84,7 +84,7 @@ PIECES = (
 _DASHES = re.compile(r"(?:- )*")
 
 
-def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[Found]:
+def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[DataFile]:
     """The files of a part, or of all of them: each holds dialogues of every split."""
     if split is not None:
         split_name(split)
@@ -111,25 +111,25 @@ def read(
     return _read(chosen, Builder(NAME, Report() if report is None else report, clean), wanted)
 
 
-def _read(chosen: list[Found], builder: Builder, wanted: str | None) -> Iterator[Dialogue]:
-    for found in chosen:
-        rows = csv_rows(found.path)
-        part, layout = _layout(next(rows, (1, []))[1], found.file)
+def _read(chosen: list[DataFile], builder: Builder, wanted: str | None) -> Iterator[Dialogue]:
+    for data_file in chosen:
+        rows = csv_rows(data_file.path)
+        part, layout = _layout(next(rows, (1, []))[1], data_file.file)
         for line, row in rows:
             if len(row) != len(layout.columns):
                 expected = f"{len(layout.columns)} ({', '.join(layout.columns)})"
-                raise SourceError.at(found.file, line, f"{len(row)} columns", expected, "correct the row")
+                raise SourceError.at(data_file.file, line, f"{len(row)} columns", expected, "correct the row")
             texts = layout.field(row, layout.text).split("\n")
             if part != "mturk":
                 texts = [_DASHES.sub("", text, count=1) for text in texts]
             texts = [detokenise(text) for text in texts]
-            name = builder.name(f"{part}-{layout.field(row, layout.id)}", found, line)
+            name = builder.name(f"{part}-{layout.field(row, layout.id)}", data_file, line)
             split = split_of_texts(texts)
             if wanted not in (None, split):
                 continue
-            label = _label(row, layout, builder.report, found.file, line)
-            said = taking_turns(texts, line, [*[None] * (len(texts) - 1), label])
-            dialogue = builder.build(name, said, found._replace(split=split), line)
+            label = _label(row, layout, builder.report, data_file.file, line)
+            utterances = taking_turns(texts, line, [*[None] * (len(texts) - 1), label])
+            dialogue = builder.build(name, utterances, data_file._replace(split=split), line)
             if dialogue is not None:
                 yield dialogue
 
@@ -138,9 +138,9 @@ def _layout(header: list[str], file: str) -> tuple[str, Layout]:
     for part, layout in LAYOUTS.items():
         if tuple(header) == layout.columns:
             return part, layout
-    found = f"the header {shorten(', '.join(header))!r}" if header else "no header"
+    actual = f"the header {shorten(', '.join(header))!r}" if header else "no header"
     expected = " or ".join(", ".join(layout.columns) for layout in LAYOUTS.values())
-    raise SourceError.at(file, 1, found, expected, "name a file of EDOS, or convert yours to .jsonl")
+    raise SourceError.at(file, 1, actual, expected, "name a file of EDOS, or convert yours to .jsonl")
 
 
 def _label(row: list[str], layout: Layout, report: Report, file: str, line: int) -> Label | None:
@@ -166,6 +166,6 @@ def _confidence(row: list[str], layout: Layout, file: str, line: int) -> float |
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        found, way_out = f"{layout.confidence} {written!r}", "correct the row"
-        raise SourceError.at(file, line, found, "a number from 0 to 1", way_out)
+        actual, way_out = f"{layout.confidence} {written!r}", "correct the row"
+        raise SourceError.at(file, line, actual, "a number from 0 to 1", way_out)
     return value

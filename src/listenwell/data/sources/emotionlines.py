@@ -16,7 +16,7 @@ from typing import Any
 from listenwell.data.dialogue import ROLES, Dialogue, Label
 from listenwell.data.sources import quality
 from listenwell.data.sources.dialogue_builder import Builder, Utterance
-from listenwell.data.sources.files import Found, Piece, choose, json_items
+from listenwell.data.sources.files import DataFile, Piece, choose, json_items
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.labels.sets import EMOTIONLINES
 
@@ -35,7 +35,7 @@ PIECES = tuple(
 _FIELDS = ("speaker", "utterance", "emotion")
 
 
-def files(path: str | Path, split: str | None = None) -> list[Found]:
+def files(path: str | Path, split: str | None = None) -> list[DataFile]:
     """The files that a reading of `split` takes, each with its split; all splits of a folder by default."""
     return choose(path, PIECES, split, how_to_get=HOW_TO_GET)
 
@@ -57,12 +57,12 @@ def read(
     return _read(chosen, Builder(NAME, Report() if report is None else report, clean, join=join))
 
 
-def _read(chosen: list[Found], builder: Builder) -> Iterator[Dialogue]:
-    for found in chosen:
-        for number, (line, item) in enumerate(json_items(found.path), start=1):
-            records = _records(item, found.file, line)
-            said = _utterances(records, builder.report, found.file, line)
-            dialogue = builder.build(f"{found.stem}-{number}", said, found, line, rows=len(records))
+def _read(chosen: list[DataFile], builder: Builder) -> Iterator[Dialogue]:
+    for data_file in chosen:
+        for number, (line, item) in enumerate(json_items(data_file.path), start=1):
+            records = _records(item, data_file.file, line)
+            utterances = _utterances(records, builder.report, data_file.file, line)
+            dialogue = builder.build(f"{data_file.stem}-{number}", utterances, data_file, line, rows=len(records))
             if dialogue is not None:
                 yield dialogue
 
@@ -73,8 +73,8 @@ def _records(item: Any, file: str, line: int) -> list[dict[str, str]]:
         raise SourceError.at(file, line, shorten(repr(item)), expected, "correct the item that begins here")
     for number, record in enumerate(item, start=1):
         if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in _FIELDS):
-            found, way_out = f"utterance {number} is {shorten(repr(record))}", "correct the item that begins here"
-            raise SourceError.at(file, line, found, expected, way_out)
+            actual, way_out = f"utterance {number} is {shorten(repr(record))}", "correct the item that begins here"
+            raise SourceError.at(file, line, actual, expected, way_out)
     return item
 
 
@@ -82,7 +82,7 @@ def _utterances(records: list[dict[str, str]], report: Report, file: str, line: 
     people = [quality.squeeze(record["speaker"]).casefold() for record in records]
     if len(set(people)) > 2:
         report.note(SEVERAL, file, line, ", ".join(dict.fromkeys(people)))
-    said: list[Utterance] = []
+    utterances: list[Utterance] = []
     changes = 0
     for index, record in enumerate(records):
         changes += index > 0 and people[index] != people[index - 1]
@@ -90,5 +90,5 @@ def _utterances(records: list[dict[str, str]], report: Report, file: str, line: 
         if name not in EMOTIONLINES:
             report.note(quality.UNKNOWN_LABEL, file, line, name)
         label = Label(name) if name else None
-        said.append(Utterance(ROLES[changes % 2], record["utterance"], line, label))
-    return said
+        utterances.append(Utterance(ROLES[changes % 2], record["utterance"], line, label))
+    return utterances

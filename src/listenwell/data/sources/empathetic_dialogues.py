@@ -1,8 +1,8 @@
 """EmpatheticDialogues (Rashkin et al., 2019), as published or with the machine labels of each turn.
 
-Two layouts, told apart by their header:
+Two layouts, distinguished by their header:
 
-- *official*: `…,speaker_idx,utterance,selfeval,tags`. It is no real CSV: a comma inside a text is written
+- *official*: `…,speaker_idx,utterance,selfeval,tags`. It is not real CSV: a comma inside a text is written
   `_comma_`, and quotes are plain characters, often unbalanced. So lines are split at commas, as Facebook's own
   loader does; a CSV parser would swallow rows. Some rows have a ninth field, the ranking candidates.
 - *labelled*: `…,role,utterance,eri_label,prompt_eri_label`. Real CSV; `eri_label` is a classifier's label.
@@ -99,13 +99,13 @@ def files(path: str | Path, split: str | None = None) -> list[tuple[Path, str | 
     # The published archive holds the folder; somebody who names where it was unpacked means what is inside.
     if not any(path.glob("*.csv")) and (path / FOLDER).is_dir():
         path = path / FOLDER
-    found = {name: path / f"{name}.csv" for name in SPLITS if (path / f"{name}.csv").is_file()}
-    if not found or (wanted and wanted not in found):
+    by_split = {name: path / f"{name}.csv" for name in SPLITS if (path / f"{name}.csv").is_file()}
+    if not by_split or (wanted and wanted not in by_split):
         missing = f"{wanted}.csv" if wanted else "none of train.csv, valid.csv, test.csv"
         there = ", ".join(sorted(entry.name for entry in path.iterdir())[:8]) or "nothing"
         problem = f"{missing} is not there" if wanted else f"{missing} is there"
         raise FileNotFoundError(f"{path}: {problem}, found {there}; {HOW_TO_GET}")
-    return [(file, name) for name, file in found.items() if wanted in (None, name)]
+    return [(file, name) for name, file in by_split.items() if wanted in (None, name)]
 
 
 def read(
@@ -121,7 +121,7 @@ def read(
     `strict`: a file with more than 1 % malformed rows is an error, raised at its end; else they are only counted.
     `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
     """
-    # Not a generator itself, so that a wrong path is told at the call and not at the first dialogue.
+    # Not a generator itself, so that a wrong path raises at the call and not at the first dialogue.
     chosen = files(path, split)
     return _read(chosen, Report() if report is None else report, strict, clean)
 
@@ -166,14 +166,14 @@ def _rows(stream: BinaryIO, file: str, report: Report, strict: bool) -> Iterator
     """The usable rows. Malformed ones are counted, and are an error at the end if they are too many."""
     lines = _Lines(stream)
     layout = _layout(lines, file)
-    met = wrong = 0
+    rows_seen = wrong = 0
     first: SourceError | None = None
     for line, fields in _records(lines, layout, file):
         # A stray quote makes the parser swallow whole lines: each of them is a row that was lost.
         span = lines.number - line + 1
-        row, reason, found, expected = _row(line, fields, layout)
+        row, reason, actual, expected = _row(line, fields, layout)
         count = 1 if row is not None else span
-        met += count
+        rows_seen += count
         report.rows += count
         if lines.lossy:
             lines.lossy = False
@@ -185,9 +185,11 @@ def _rows(stream: BinaryIO, file: str, report: Report, strict: bool) -> Iterator
             continue
         wrong += count
         report.drop(reason, file, line, ",".join(fields), count=count)
-        first = first or SourceError.at(file, line, found, expected)
-    if strict and first is not None and wrong > TOLERATED * met:
-        way_out = f"{wrong} of {met} rows are malformed: repair the file, or read it with strict=False to drop them"
+        first = first or SourceError.at(file, line, actual, expected)
+    if strict and first is not None and wrong > TOLERATED * rows_seen:
+        way_out = (
+            f"{wrong} of {rows_seen} rows are malformed: repair the file, or read it with strict=False to drop them"
+        )
         raise SourceError(f"{first}; {way_out}")
 
 
@@ -197,9 +199,9 @@ def _layout(lines: _Lines, file: str) -> Layout:
         return LABELLED
     if header[:8] == OFFICIAL.columns and len(header) in OFFICIAL.widths:
         return OFFICIAL
-    found = f"the header {shorten(', '.join(header))!r}" if any(header) else "no header"
+    actual = f"the header {shorten(', '.join(header))!r}" if any(header) else "no header"
     expected = f"{', '.join(OFFICIAL.columns)} (official) or {', '.join(LABELLED.columns[4:])} at its end (labelled)"
-    raise SourceError.at(file, 1, found, expected, "name a file of EmpatheticDialogues, or convert yours to .jsonl")
+    raise SourceError.at(file, 1, actual, expected, "name a file of EmpatheticDialogues, or convert yours to .jsonl")
 
 
 def _records(lines: _Lines, layout: Layout, file: str) -> Iterator[tuple[int, list[str]]]:
@@ -216,7 +218,7 @@ def _records(lines: _Lines, layout: Layout, file: str) -> Iterator[tuple[int, li
             raise SourceError.at(file, begins, f"{error}", "CSV with balanced quotes", way_out) from error
         if fields is None:
             return
-        if any(fields):  # a blank line is no row
+        if any(fields):  # a blank line is not a row
             yield begins, fields
 
 
@@ -246,7 +248,7 @@ def _row(line: int, fields: list[str], layout: Layout) -> tuple[Row | None, str,
 
 @dataclass
 class _Builder:
-    """Makes one Dialogue of the rows of one conversation, and reports what it met."""
+    """Makes one Dialogue of the rows of one conversation, and reports what it finds."""
 
     file: str
     split: str | None

@@ -27,7 +27,7 @@ from pathlib import Path
 from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources import empathetic_dialogues, find_data
 from listenwell.data.sources.dialogue_builder import Builder, Utterance
-from listenwell.data.sources.files import Found, Piece, choose, lines
+from listenwell.data.sources.files import DataFile, Piece, choose, lines
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.labels.taxonomy import EMOTION_ID, LABELS, unknown_name
 
@@ -40,7 +40,7 @@ IN_TEST = "a listener's line of EmpatheticDialogues, test"
 IN_VALID = "a listener's line of EmpatheticDialogues, valid"
 IN_HAND = "a line that is also labelled by hand"
 IN_OWN = "a line of the test or valid file"
-OTHER_INTENT = "a label by hand that is none of the eight intents"
+OTHER_INTENT = "a hand-assigned label that is not one of the eight intents"
 
 SEPARATOR = "<SEP>"
 HAND = "hand"
@@ -53,11 +53,13 @@ HAND_LABELS = (
 HAND_PIECES = tuple(Piece("test", (f"manual_annotations/{label}.txt", f"{label}.txt"), HAND) for label in HAND_LABELS)
 
 
-def files(path: str | Path, split: str | None = None, *, part: str | None = None, leaks: bool = False) -> list[Found]:
+def files(
+    path: str | Path, split: str | None = None, *, part: str | None = None, leaks: bool = False
+) -> list[DataFile]:
     """The files that a reading takes. To read train is also to look at what is held against it."""
     chosen = _chosen(path, split, part)
-    held = [] if leaks or not any(_learned(found) for found in chosen) else [*_held(Path(path)).values()]
-    return list(dict.fromkeys([*chosen, *(found for several in held for found in several)]))
+    held = [] if leaks or not any(_learned(data_file) for data_file in chosen) else [*_held(Path(path)).values()]
+    return list(dict.fromkeys([*chosen, *(data_file for several in held for data_file in several)]))
 
 
 def read(
@@ -75,74 +77,74 @@ def read(
     `clean`: lines that are junk or duplicates are dropped.
     """
     chosen = _chosen(path, split, part)
-    held = {} if leaks or not any(_learned(found) for found in chosen) else _held(Path(path))
-    return _read(chosen, held, Builder(NAME, Report() if report is None else report, clean, single=True))
+    held = {} if leaks or not any(_learned(data_file) for data_file in chosen) else _held(Path(path))
+    return _read(chosen, held, Builder(NAME, Report() if report is None else report, clean, single_turn=True))
 
 
-def _chosen(path: str | Path, split: str | None, part: str | None) -> list[Found]:
+def _chosen(path: str | Path, split: str | None, part: str | None) -> list[DataFile]:
     if part not in (None, HAND):
         raise ValueError(unknown_name("part", str(part), (HAND,)))
     pieces = (*PIECES, *HAND_PIECES) if Path(path).is_file() else HAND_PIECES if part else PIECES
     return choose(path, pieces, split, part, how_to_get=HOW_TO_GET)
 
 
-def _learned(found: Found) -> bool:
-    return found.split == "train" and found.part is None
+def _learned(data_file: DataFile) -> bool:
+    return data_file.split == "train" and data_file.part is None
 
 
-def _read(chosen: list[Found], held: dict[str, list[Found]], builder: Builder) -> Iterator[Dialogue]:
+def _read(chosen: list[DataFile], held: dict[str, list[DataFile]], builder: Builder) -> Iterator[Dialogue]:
     against = {reason: _marks(several) for reason, several in held.items()}
-    for found in chosen:
-        entries = _hand_lines(found) if found.part == HAND else _numbered_lines(found)
+    for data_file in chosen:
+        entries = _hand_lines(data_file) if data_file.part == HAND else _numbered_lines(data_file)
         for line, label, text in entries:
             if label not in LABELS:
-                builder.refuse(OTHER_INTENT, found, line, f"{label}: {text}")
+                builder.refuse(OTHER_INTENT, data_file, line, f"{label}: {text}")
                 continue
-            leak = _leak(label, text, against) if _learned(found) else None
+            leak = _leak(label, text, against) if _learned(data_file) else None
             if leak is not None:
-                builder.refuse(leak, found, line, text)
+                builder.refuse(leak, data_file, line, text)
                 continue
-            said = Utterance("speaker" if label in EMOTION_ID else "listener", text, line, Label(label))
-            name = builder.name(f"{label if found.part == HAND else found.stem}-{line}", found, line)
-            dialogue = builder.build(name, [said], found, line)
+            utterance = Utterance("speaker" if label in EMOTION_ID else "listener", text, line, Label(label))
+            name = builder.name(f"{label if data_file.part == HAND else data_file.stem}-{line}", data_file, line)
+            dialogue = builder.build(name, [utterance], data_file, line)
             if dialogue is not None:
                 yield dialogue
 
 
-def _numbered_lines(found: Found) -> Iterator[tuple[int, str, str]]:
+def _numbered_lines(data_file: DataFile) -> Iterator[tuple[int, str, str]]:
     """Line, label and text."""
-    for line, row in lines(found.path):
+    for line, row in lines(data_file.path):
         if not row.strip():
             continue
         number, separator, text = (piece.strip(" \r\n") for piece in row.partition(SEPARATOR))
         if not separator or not number.isdecimal() or int(number) >= len(LABELS):
             expected = f"a number from 0 to {len(LABELS) - 1}, {SEPARATOR} and the text"
-            raise SourceError.at(found.file, line, f"{shorten(row.strip())!r}", expected, "correct the line")
+            raise SourceError.at(data_file.file, line, f"{shorten(row.strip())!r}", expected, "correct the line")
         yield line, LABELS[int(number)], text
 
 
-def _hand_lines(found: Found) -> Iterator[tuple[int, str, str]]:
-    for line, row in lines(found.path):
+def _hand_lines(data_file: DataFile) -> Iterator[tuple[int, str, str]]:
+    for line, row in lines(data_file.path):
         if row.strip():
-            yield line, found.path.stem, row.rstrip("\r\n")
+            yield line, data_file.path.stem, row.rstrip("\r\n")
 
 
 # What is held against train
 
 
-def _held(path: Path) -> dict[str, list[Found]]:
-    """The files whose lines train must not have, by the reason that is told; nothing of a folder that is not there."""
+def _held(path: Path) -> dict[str, list[DataFile]]:
+    """The files whose lines must not be in train, by the reason to report; nothing for a folder that is not there."""
     root = path if path.is_dir() else path.parent.parent if path.parent.name == "train_data" else path.parent
     ours = _dialogues(root)
     held = {
-        IN_TEST: [Found(ours / "test.csv", "test", empathetic_dialogues.NAME)],
-        IN_VALID: [Found(ours / "valid.csv", "valid", empathetic_dialogues.NAME)],
+        IN_TEST: [DataFile(ours / "test.csv", "test", empathetic_dialogues.NAME)],
+        IN_VALID: [DataFile(ours / "valid.csv", "valid", empathetic_dialogues.NAME)],
         IN_HAND: _there(root, HAND_PIECES),
         IN_OWN: _there(root, [piece for piece in PIECES if piece.split != "train"]),
     }
-    for found in (*held[IN_TEST], *held[IN_VALID]):
-        if not found.path.is_file():
-            raise FileNotFoundError(f"{found.path} is not there; {_WHY}")
+    for data_file in (*held[IN_TEST], *held[IN_VALID]):
+        if not data_file.path.is_file():
+            raise FileNotFoundError(f"{data_file.path} is not there; {_WHY}")
     return held
 
 
@@ -162,21 +164,23 @@ def _dialogues(root: Path) -> Path:
         raise FileNotFoundError(f"{problem}. {_WHY}") from problem
 
 
-def _there(root: Path, pieces: Iterable[Piece]) -> list[Found]:
+def _there(root: Path, pieces: Iterable[Piece]) -> list[DataFile]:
     places = [(root / name, piece) for piece in pieces for name in piece.names]
-    return [Found(place, piece.split, piece.part) for place, piece in places if place.is_file()]
+    return [DataFile(place, piece.split, piece.part) for place, piece in places if place.is_file()]
 
 
-def _marks(several: Iterable[Found]) -> set[str]:
-    return {mark for found in several for text in _texts(found) if (mark := spelling(text))}
+def _marks(several: Iterable[DataFile]) -> set[str]:
+    return {mark for data_file in several for text in _texts(data_file) if (mark := spelling(text))}
 
 
-def _texts(found: Found) -> Iterator[str]:
-    if found.part == empathetic_dialogues.NAME:
-        for dialogue in empathetic_dialogues.read(found.path, found.split):
+def _texts(data_file: DataFile) -> Iterator[str]:
+    if data_file.part == empathetic_dialogues.NAME:
+        for dialogue in empathetic_dialogues.read(data_file.path, data_file.split):
             yield from (turn.text for turn in dialogue.turns if turn.speaker == "listener")
     else:
-        yield from (text for _, _, text in (_hand_lines(found) if found.part == HAND else _numbered_lines(found)))
+        yield from (
+            text for _, _, text in (_hand_lines(data_file) if data_file.part == HAND else _numbered_lines(data_file))
+        )
 
 
 def spelling(text: str) -> str:

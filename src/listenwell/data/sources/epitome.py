@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources.dialogue_builder import Builder, Utterance
-from listenwell.data.sources.files import Found, Piece, choose, csv_rows
+from listenwell.data.sources.files import DataFile, Piece, choose, csv_rows
 from listenwell.data.sources.quality import squeeze
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.data.sources.smp2020_ewect import ESCAPED
@@ -31,7 +31,7 @@ HOW_TO_GET = "it is published at https://github.com/behavioral-data/Empathy-Ment
 
 # Noted
 NO_PASSAGE = "a level above none without a passage"
-PASSAGE_ELSEWHERE = "a passage that does not stand in the reply"
+PASSAGE_ELSEWHERE = "a passage that is not in the reply"
 
 PARTS = ("emotional-reactions", "interpretations", "explorations")
 LEVELS = ("none", "weak", "strong")
@@ -53,7 +53,7 @@ class Annotation(NamedTuple):
     passages: tuple[str, ...]
 
 
-def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[Found]:
+def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[DataFile]:
     """The file of a part; the first of the three without one, since all hold the same pairs."""
     if split is not None:
         split_name(split)
@@ -79,21 +79,21 @@ def read(
     return _read(chosen, Builder(NAME, Report() if report is None else report, clean), wanted, labelled)
 
 
-def _read(chosen: list[Found], builder: Builder, wanted: str | None, labelled: bool) -> Iterator[Dialogue]:
-    for found in chosen:
-        for row in annotated_pairs(found.path):
+def _read(chosen: list[DataFile], builder: Builder, wanted: str | None, labelled: bool) -> Iterator[Dialogue]:
+    for data_file in chosen:
+        for row in annotated_pairs(data_file.path):
             split = split_of_texts([row.post])
             if wanted not in (None, split):
                 continue
-            name = builder.name(f"{row.post_id}-{row.reply_id}", found, row.line)
+            name = builder.name(f"{row.post_id}-{row.reply_id}", data_file, row.line)
             if labelled:
-                _note_passages(row, builder.report, found)
-            texts = [_unescaped(text, builder.report, found, row.line) for text in (row.post, row.reply)]
-            said = [
+                _note_passages(row, builder.report, data_file)
+            texts = [_unescaped(text, builder.report, data_file, row.line) for text in (row.post, row.reply)]
+            utterances = [
                 Utterance("speaker", texts[0], row.line),
                 Utterance("listener", texts[1], row.line, Label(row.level) if labelled else None),
             ]
-            dialogue = builder.build(name, said, found._replace(split=split), row.line)
+            dialogue = builder.build(name, utterances, data_file._replace(split=split), row.line)
             if dialogue is not None:
                 yield dialogue
 
@@ -103,8 +103,8 @@ def annotated_pairs(path: Path) -> Iterator[Annotation]:
     rows = csv_rows(path)
     _, header = next(rows, (1, []))
     if header != HEADER:
-        found = f"the header {shorten(', '.join(header))!r}" if header else "no header"
-        raise SourceError.at(path.name, 1, found, ", ".join(HEADER), "name a file of EPITOME")
+        actual = f"the header {shorten(', '.join(header))!r}" if header else "no header"
+        raise SourceError.at(path.name, 1, actual, ", ".join(HEADER), "name a file of EPITOME")
     for line, row in rows:
         if len(row) != len(HEADER):
             expected = f"{len(HEADER)} ({', '.join(HEADER)})"
@@ -116,17 +116,17 @@ def annotated_pairs(path: Path) -> Iterator[Annotation]:
         yield Annotation(line, post_id, reply_id, post, reply, LEVELS[int(level)], parts)
 
 
-def _note_passages(row: Annotation, report: Report, found: Found) -> None:
+def _note_passages(row: Annotation, report: Report, data_file: DataFile) -> None:
     if row.level != LEVELS[0] and not row.passages:
-        report.note(NO_PASSAGE, found.file, row.line, row.reply)
+        report.note(NO_PASSAGE, data_file.file, row.line, row.reply)
     reply = squeeze(html.unescape(row.reply))
     for passage in row.passages:
         if squeeze(html.unescape(passage)) not in reply:
-            report.note(PASSAGE_ELSEWHERE, found.file, row.line, passage)
+            report.note(PASSAGE_ELSEWHERE, data_file.file, row.line, passage)
 
 
-def _unescaped(text: str, report: Report, found: Found, line: int) -> str:
+def _unescaped(text: str, report: Report, data_file: DataFile, line: int) -> str:
     plain = html.unescape(text)
     if plain != text:
-        report.note(ESCAPED, found.file, line, text)
+        report.note(ESCAPED, data_file.file, line, text)
     return plain

@@ -34,7 +34,7 @@ class Piece(NamedTuple):
     part: str | None = None
 
 
-class Found(NamedTuple):
+class DataFile(NamedTuple):
     """A file that is there. The path comes first, as `sources.data_files` wants it."""
 
     path: Path
@@ -53,7 +53,7 @@ class Found(NamedTuple):
 
 def choose(
     path: str | Path, pieces: Sequence[Piece], split: str | None = None, part: str | None = None, *, how_to_get: str
-) -> list[Found]:
+) -> list[DataFile]:
     """The files of a split and part; of all that are there by default. `path` is the folder, or one file of it."""
     path = Path(path)
     wanted = None if split is None else split_name(split)
@@ -62,20 +62,20 @@ def choose(
         raise ValueError(unknown_name("part", part, parts) if parts else f"no parts to choose from, found {part!r}")
     if path.is_file():
         known = next((piece for piece in pieces if path.name in {Path(name).name for name in piece.names}), None)
-        told = known.split if known else split_of_file(path.name)
-        return [Found(path, wanted or told, part or (known.part if known else None))]
+        file_split = known.split if known else split_of_file(path.name)
+        return [DataFile(path, wanted or file_split, part or (known.part if known else None))]
     if not path.is_dir():
         raise FileNotFoundError(f"{path}: no such file or folder; {how_to_get}")
-    asked = [piece for piece in pieces if wanted in (None, piece.split) and part in (None, piece.part)]
-    if not asked:
+    wanted_pieces = [piece for piece in pieces if wanted in (None, piece.split) and part in (None, piece.part)]
+    if not wanted_pieces:
         there = dict.fromkeys(piece.split for piece in pieces if part in (None, piece.part))
         raise ValueError(f"no split {wanted!r} in {part or 'this corpus'}; there is: {', '.join(there)}")
-    found = [Found(file, piece.split, piece.part) for piece in asked if (file := _first(path, piece.names))]
-    if not found:
-        names = ", ".join(piece.names[0] for piece in asked)
-        missing = f"{names} is not there" if len(asked) == 1 else f"none of {names} is there"
+    chosen = [DataFile(file, piece.split, piece.part) for piece in wanted_pieces if (file := _first(path, piece.names))]
+    if not chosen:
+        names = ", ".join(piece.names[0] for piece in wanted_pieces)
+        missing = f"{names} is not there" if len(wanted_pieces) == 1 else f"none of {names} is there"
         raise FileNotFoundError(f"{path}: {missing}, found {listing(path)}; {how_to_get}")
-    return found
+    return chosen
 
 
 def listing(folder: Path) -> str:
@@ -117,7 +117,7 @@ def aligned(*paths: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
             if None in row:
                 short = paths[row.index(None)].name
                 long = next(path.name for path, text in zip(paths, texts, strict=True) if text.strip())
-                way_out = "the files go line by line: get them anew, together"
+                way_out = "the files go line by line: download them again, together"
                 raise SourceError.at(short, number, "the end of the file", f"a line as in {long}", way_out)
             yield number, texts
 
@@ -131,11 +131,11 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             row = next(reader, None)
         except csv.Error as error:
             # The parser cannot find its way back to a row's beginning, so no row after this one can be trusted.
-            found, way_out = f"{error}", "repair the quotes of this row"
-            raise SourceError.at(path.name, begins, found, "CSV with balanced quotes", way_out) from error
+            actual, way_out = f"{error}", "repair the quotes of this row"
+            raise SourceError.at(path.name, begins, actual, "CSV with balanced quotes", way_out) from error
         if row is None:
             return
-        if any(row):  # a blank line is no row
+        if any(row):  # a blank line is not a row
             yield begins, row
 
 
@@ -147,8 +147,8 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
         try:
             yield number, json.loads(text)
         except (json.JSONDecodeError, RecursionError) as error:
-            found = f"{shorten(text.strip())!r} ({getattr(error, 'msg', 'endless nesting')})"
-            raise SourceError.at(path.name, number, found, "one JSON value per line", "correct the line") from error
+            actual = f"{shorten(text.strip())!r} ({getattr(error, 'msg', 'endless nesting')})"
+            raise SourceError.at(path.name, number, actual, "one JSON value per line", "correct the line") from error
 
 
 def json_items(path: Path) -> Iterator[tuple[int, Any]]:
@@ -203,8 +203,8 @@ class _Array:
                     continue
                 self._move(error.pos)
                 near = self._text[self._at : self._at + 30]
-                found = f"{error.msg} at {shorten(near)!r}" if near else "the end of the file"
-                raise self._error(found, "a whole JSON item") from error
+                actual = f"{error.msg} at {shorten(near)!r}" if near else "the end of the file"
+                raise self._error(actual, "a whole JSON item") from error
             self._move(end)
             return item
 
@@ -215,7 +215,7 @@ class _Array:
         return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - 12
 
     def _next(self) -> str:
-        """The next character that is no space, not consumed; "" at the end."""
+        """The next character that is not a space, not consumed; "" at the end."""
         while True:
             match = _SPACE.match(self._text, self._at)
             self._move(match.end() if match else self._at)
@@ -242,5 +242,5 @@ class _Array:
         self._line += self._text.count("\n", self._at, to)
         self._at = to
 
-    def _error(self, found: str, expected: str) -> SourceError:
-        return SourceError.at(self._file, self._line, found, expected, "repair the file, or get it anew")
+    def _error(self, actual: str, expected: str) -> SourceError:
+        return SourceError.at(self._file, self._line, actual, expected, "repair the file, or download it again")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources.dialogue_builder import Builder, Utterance
-from listenwell.data.sources.files import Found, Piece, choose, lines
+from listenwell.data.sources.files import DataFile, Piece, choose, lines
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.labels.polarity import one_polarity
 from listenwell.labels.sets import GOEMOTIONS
@@ -47,7 +47,7 @@ class Comment:
     labels: tuple[str, ...]
 
 
-def files(path: str | Path, split: str | None = None) -> list[Found]:
+def files(path: str | Path, split: str | None = None) -> list[DataFile]:
     """The files that a reading of `split` takes, each with its split; all splits of a folder by default."""
     return choose(path, PIECES, split, how_to_get=HOW_TO_GET)
 
@@ -60,7 +60,7 @@ def read(
     `clean`: comments that are junk or duplicates are dropped.
     """
     chosen = files(path, split)
-    builder = Builder(NAME, Report() if report is None else report, clean, single=True)
+    builder = Builder(NAME, Report() if report is None else report, clean, single_turn=True)
     return _read(chosen, builder, lambda labels: labels[0] if len(labels) == 1 else None, SEVERAL)
 
 
@@ -72,22 +72,22 @@ def read_polarity(
     A comment with an ambiguous label, or with labels of different polarity (neutral is one), has none.
     """
     chosen = files(path, split)
-    builder = Builder(NAME, Report() if report is None else report, clean, single=True)
+    builder = Builder(NAME, Report() if report is None else report, clean, single_turn=True)
     return _read(chosen, builder, lambda labels: one_polarity(NAME, labels), NO_POLARITY)
 
 
 def _read(
-    chosen: list[Found], builder: Builder, chosen_label: Callable[[tuple[str, ...]], str | None], without: str
+    chosen: list[DataFile], builder: Builder, chosen_label: Callable[[tuple[str, ...]], str | None], without: str
 ) -> Iterator[Dialogue]:
-    for found in chosen:
-        for comment in comments(found.path):
+    for data_file in chosen:
+        for comment in comments(data_file.path):
             name = chosen_label(comment.labels)
             label = None if name is None else Label(name)
             if label is None:
-                builder.report.note(without, found.file, comment.line, ", ".join(comment.labels))
-            said = [Utterance("speaker", comment.text, comment.line, label)]
-            id = builder.name(comment.id, found, comment.line)
-            dialogue = builder.build(id, said, found, comment.line)
+                builder.report.note(without, data_file.file, comment.line, ", ".join(comment.labels))
+            utterances = [Utterance("speaker", comment.text, comment.line, label)]
+            id = builder.name(comment.id, data_file, comment.line)
+            dialogue = builder.build(id, utterances, data_file, comment.line)
             if dialogue is not None:
                 yield dialogue
 
@@ -99,8 +99,8 @@ def comments(path: Path) -> Iterator[Comment]:
         if not any(fields) or (line == 1 and [name.lower() for name in fields[:2]] in _HEADERS):
             continue
         if len(fields) != 3 or not fields[2].strip():
-            found = f"{len(fields)} columns" if len(fields) != 3 else "a blank id"
-            raise _wrong(path, line, found, "3 between tabs (text, labels, id)")
+            actual = f"{len(fields)} columns" if len(fields) != 3 else "a blank id"
+            raise _wrong(path, line, actual, "3 between tabs (text, labels, id)")
         text, numbers, name = fields
         yield Comment(line, name.strip(), _unquoted(text), _labels(numbers, path, line))
 
@@ -117,8 +117,8 @@ def _labels(numbers: str, path: Path, line: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _wrong(path: Path, line: int, found: str, expected: str) -> SourceError:
-    return SourceError.at(path.name, line, found, expected, "correct the line, or get the file anew")
+def _wrong(path: Path, line: int, actual: str, expected: str) -> SourceError:
+    return SourceError.at(path.name, line, actual, expected, "correct the line, or download the file again")
 
 
 def _unquoted(text: str) -> str:

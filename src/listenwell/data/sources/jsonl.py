@@ -44,13 +44,13 @@ def files(path: str | Path, split: str | None = None) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise FileNotFoundError(f"{path}: no such file or folder; give a .jsonl file with one dialogue a line")
-    found = sorted(entry for entry in path.iterdir() if is_jsonl(entry.name))
-    if not found:
+    entries = sorted(entry for entry in path.iterdir() if is_jsonl(entry.name))
+    if not entries:
         raise FileNotFoundError(f"{path}: no .jsonl or .jsonl.gz file in this folder")
     if split is not None:
         # A file named after another split needs no opening; any other may hold records of several splits.
-        found = [entry for entry in found if split_of_file(entry.name) in (None, split_name(split))]
-    return found
+        entries = [entry for entry in entries if split_of_file(entry.name) in (None, split_name(split))]
+    return entries
 
 
 def read(path: str | Path, split: str | None = None, *, report: Report | None = None) -> Iterator[Dialogue]:
@@ -87,8 +87,8 @@ def parse(text: str, file: str, number: int) -> Dialogue:
     try:
         record = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        found = f"{json_problem(text, error)} in {shorten(text)!r}"
-        raise SourceError.at(file, number, found, "one JSON object a line") from error
+        actual = f"{json_problem(text, error)} in {shorten(text)!r}"
+        raise SourceError.at(file, number, actual, "one JSON object per line") from error
     if "\\ud" in text.lower():
         # Half of a surrogate pair may be escaped in JSON but is no text: tokenizers and UTF-8 refuse it.
         whole = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -145,16 +145,16 @@ def _lines(stream: IO[bytes], file: str) -> Iterator[tuple[int, str]]:
         try:
             raw = source.readline()
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            found = f"broken gzip data ({error})"
-            raise SourceError.at(file, number + 1, found, "a whole .gz file", "copy or pack it again") from error
+            actual = f"broken gzip data ({error})"
+            raise SourceError.at(file, number + 1, actual, "a whole .gz file", "copy or pack it again") from error
         if not raw:
             return
         number += 1
         try:
             text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            found = f"the byte 0x{raw[error.start]:02x} at position {error.start + 1}"
-            raise SourceError.at(file, number, found, "UTF-8", "save the file as UTF-8") from error
+            actual = f"the byte 0x{raw[error.start]:02x} at position {error.start + 1}"
+            raise SourceError.at(file, number, actual, "UTF-8", "save the file as UTF-8") from error
         if text.strip():
             yield number, text
 
@@ -163,7 +163,7 @@ def _split(dialogue: Dialogue, file: str, number: int, wanted: str) -> str:
     if not dialogue.split:
         # To guess here would hand the same dialogues out as train and as test.
         way_out = 'give every record a "split", name the file train.jsonl, or read it without a split'
-        raise SourceError.at(file, number, f"no split where {wanted!r} was asked for", '"split": "train"', way_out)
+        raise SourceError.at(file, number, f"no split where {wanted!r} was requested", '"split": "train"', way_out)
     try:
         return split_name(dialogue.split)
     except ValueError as error:

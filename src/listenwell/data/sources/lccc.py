@@ -2,7 +2,7 @@
 
 A file is one JSON array of dialogues, a dialogue a list of texts, a text its characters with spaces between
 them, which are joined again. English words that were spelled letter by letter have no space to their
-neighbours any more: that is lost. Who speaks is not told; the turns alternate, as in the published pairs.
+neighbours any more: that is lost. Speakers are not given; the turns alternate, as in the published pairs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from listenwell.data.dialogue import Dialogue
 from listenwell.data.sources.detokenize import join_characters
 from listenwell.data.sources.dialogue_builder import Builder, taking_turns
-from listenwell.data.sources.files import Found, Piece, choose, json_items
+from listenwell.data.sources.files import DataFile, Piece, choose, json_items
 from listenwell.data.sources.report import Report, SourceError, shorten
 
 NAME = "lccc"
@@ -24,7 +24,7 @@ HOW_TO_GET = "it is published at https://github.com/thu-coai/CDial-GPT"
 PIECES = tuple(Piece(split, (f"LCCC-base_{split}.json",)) for split in ("train", "valid", "test"))
 
 
-def files(path: str | Path, split: str | None = None) -> list[Found]:
+def files(path: str | Path, split: str | None = None) -> list[DataFile]:
     """The files that a reading of `split` takes, each with its split; all splits of a folder by default."""
     return choose(path, PIECES, split, how_to_get=HOW_TO_GET)
 
@@ -40,11 +40,11 @@ def read(
     return _read(chosen, Builder(NAME, Report() if report is None else report, clean, language="zh"))
 
 
-def _read(chosen: list[Found], builder: Builder) -> Iterator[Dialogue]:
-    for found in chosen:
-        for number, (line, item) in enumerate(json_items(found.path), start=1):
-            texts = [join_characters(text) for text in _texts(item, found.file, line)]
-            dialogue = builder.build(f"{found.stem}-{number}", taking_turns(texts, line), found, line)
+def _read(chosen: list[DataFile], builder: Builder) -> Iterator[Dialogue]:
+    for data_file in chosen:
+        for number, (line, item) in enumerate(json_items(data_file.path), start=1):
+            texts = [join_characters(text) for text in _texts(item, data_file.file, line)]
+            dialogue = builder.build(f"{data_file.stem}-{number}", taking_turns(texts, line), data_file, line)
             if dialogue is not None:
                 yield dialogue
 

@@ -1,4 +1,4 @@
-"""What stands in more than one split: a test on what was trained on measures memory."""
+"""What is in more than one split: a test on training data measures memory."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Overlap:
     first: str
     second: str
     dialogues: int
-    """Whole dialogues of the second that stand in the first."""
+    """Whole dialogues of the second that are also in the first."""
     replies: int
-    """Listener replies of at least LONG_REPLY words that stand in the first as replies too."""
+    """Listener replies of at least LONG_REPLY words that are replies in the first too."""
     replies_of: int
     """Such replies in the second."""
 
@@ -44,22 +44,22 @@ class _Split:
 
 def check(splits: Iterable[str], read: Callable[[str], Iterator[Dialogue]]) -> Leakage:
     """Reads each split once, and keeps hashes alone."""
-    found: dict[str, _Split] = {}
+    by_split: dict[str, _Split] = {}
     for name in splits:
-        held = found.setdefault(name, _Split())
+        held = by_split.setdefault(name, _Split())
         for dialogue in read(name):
             held.dialogues.append(fingerprint(dialogue))
             held.replies.extend(_long_replies(dialogue))
-    leakage = Leakage({name: len(held.dialogues) - len(set(held.dialogues)) for name, held in found.items()})
-    for first, second in combinations(found, 2):
-        known, said = set(found[first].dialogues), set(found[first].replies)
+    leakage = Leakage({name: len(held.dialogues) - len(set(held.dialogues)) for name, held in by_split.items()})
+    for first, second in combinations(by_split, 2):
+        known, known_replies = set(by_split[first].dialogues), set(by_split[first].replies)
         leakage.across.append(
             Overlap(
                 first,
                 second,
-                sum(mark in known for mark in found[second].dialogues),
-                sum(mark in said for mark in found[second].replies),
-                len(found[second].replies),
+                sum(mark in known for mark in by_split[second].dialogues),
+                sum(mark in known_replies for mark in by_split[second].replies),
+                len(by_split[second].replies),
             )
         )
     return leakage

@@ -14,7 +14,7 @@ from pathlib import Path
 from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources import quality
 from listenwell.data.sources.dialogue_builder import Builder, Utterance
-from listenwell.data.sources.files import Found, Piece, choose
+from listenwell.data.sources.files import DataFile, Piece, choose
 from listenwell.data.sources.nlpcc2014 import NONE, SECOND, Weibo, joined_sentences, label_of, weibos
 from listenwell.data.sources.nlpcc_overlap import leak_of_post, leak_of_sentence, scored_files, scored_texts
 from listenwell.data.sources.report import Report
@@ -28,11 +28,13 @@ PARTS = ("posts", "sentences")
 PIECES = tuple(Piece("train", ("sample.xml",), part) for part in PARTS)
 
 
-def files(path: str | Path, split: str | None = None, *, part: str | None = None, leaks: bool = False) -> list[Found]:
+def files(
+    path: str | Path, split: str | None = None, *, part: str | None = None, leaks: bool = False
+) -> list[DataFile]:
     """The files that a reading takes, also those of what is scored elsewhere."""
     chosen = _chosen(path, split, part)
     held_out = {} if leaks else scored_files(Path(path))
-    return list(dict.fromkeys([*chosen, *(found for several in held_out.values() for found in several)]))
+    return list(dict.fromkeys([*chosen, *(data_file for several in held_out.values() for data_file in several)]))
 
 
 def read(
@@ -50,46 +52,48 @@ def read(
     """
     chosen = _chosen(path, split, part)
     held_out = {} if leaks else scored_files(Path(path))
-    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single=True)
+    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single_turn=True)
     return _read(chosen, held_out, builder)
 
 
-def _chosen(path: str | Path, split: str | None, part: str | None) -> list[Found]:
+def _chosen(path: str | Path, split: str | None, part: str | None) -> list[DataFile]:
     return choose(path, PIECES, split, part or PARTS[0], how_to_get=HOW_TO_GET)
 
 
-def _read(chosen: list[Found], held_out: dict[str, list[Found]], builder: Builder) -> Iterator[Dialogue]:
+def _read(chosen: list[DataFile], held_out: dict[str, list[DataFile]], builder: Builder) -> Iterator[Dialogue]:
     scored = scored_texts(held_out)
-    for found in chosen:
-        read_weibo = _sentences if found.part == "sentences" else _post
-        for weibo in weibos(found.path):
-            yield from read_weibo(weibo, scored, builder, found)
+    for data_file in chosen:
+        read_weibo = _sentences if data_file.part == "sentences" else _post
+        for weibo in weibos(data_file.path):
+            yield from read_weibo(weibo, scored, builder, data_file)
 
 
-def _post(weibo: Weibo, scored: dict[str, set[str]], builder: Builder, found: Found) -> Iterator[Dialogue]:
+def _post(weibo: Weibo, scored: dict[str, set[str]], builder: Builder, data_file: DataFile) -> Iterator[Dialogue]:
     leak = leak_of_post(weibo.sentences, scored)
     if leak is not None:
-        builder.refuse(leak, found, weibo.line, "".join(weibo.sentences))
+        builder.refuse(leak, data_file, weibo.line, "".join(weibo.sentences))
         return
     text = joined_sentences(weibo.sentences)
-    said = [Utterance("speaker", text, weibo.line, label_of(weibo, builder.report, found))]
-    dialogue = builder.build(builder.name(f"{found.stem}-{weibo.id}", found, weibo.line), said, found, weibo.line)
+    utterances = [Utterance("speaker", text, weibo.line, label_of(weibo, builder.report, data_file))]
+    dialogue = builder.build(
+        builder.name(f"{data_file.stem}-{weibo.id}", data_file, weibo.line), utterances, data_file, weibo.line
+    )
     if dialogue is not None:
         yield dialogue
 
 
-def _sentences(weibo: Weibo, scored: dict[str, set[str]], builder: Builder, found: Found) -> Iterator[Dialogue]:
+def _sentences(weibo: Weibo, scored: dict[str, set[str]], builder: Builder, data_file: DataFile) -> Iterator[Dialogue]:
     for number, (text, (first, second)) in enumerate(zip(weibo.sentences, weibo.emotions, strict=True), start=1):
         leak = leak_of_sentence(text, scored)
         if leak is not None:
-            builder.refuse(leak, found, weibo.line, text)
+            builder.refuse(leak, data_file, weibo.line, text)
             continue
         if first not in NLPCC.labels:
-            builder.report.note(quality.UNKNOWN_LABEL, found.file, weibo.line, first)
+            builder.report.note(quality.UNKNOWN_LABEL, data_file.file, weibo.line, first)
         if second not in (NONE, first):
-            builder.report.note(SECOND, found.file, weibo.line, f"{first}, {second}")
-        name = builder.name(f"{found.stem}-{weibo.id}-{number}", found, weibo.line)
-        said = [Utterance("speaker", text, weibo.line, Label(first))]
-        dialogue = builder.build(name, said, found, weibo.line)
+            builder.report.note(SECOND, data_file.file, weibo.line, f"{first}, {second}")
+        name = builder.name(f"{data_file.stem}-{weibo.id}-{number}", data_file, weibo.line)
+        utterances = [Utterance("speaker", text, weibo.line, Label(first))]
+        dialogue = builder.build(name, utterances, data_file, weibo.line)
         if dialogue is not None:
             yield dialogue

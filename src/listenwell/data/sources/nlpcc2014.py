@@ -19,7 +19,7 @@ from xml.parsers import expat
 from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources import quality
 from listenwell.data.sources.dialogue_builder import Builder, Utterance
-from listenwell.data.sources.files import Found, Piece, choose
+from listenwell.data.sources.files import DataFile, Piece, choose
 from listenwell.data.sources.report import Report, SourceError
 from listenwell.labels.sets import NLPCC
 
@@ -42,7 +42,7 @@ PIECES = (
 )
 NONE = "none"
 BLOCK = 1 << 16
-_WAY_OUT = "repair the file, or get it anew"
+_WAY_OUT = "repair the file, or download it again"
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Weibo:
     """Whether a sentence of it is said to show an emotion."""
 
 
-def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[Found]:
+def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[DataFile]:
     """The files of a split and part; those of classification and expression by default."""
     pieces = [piece for piece in PIECES if part is not None or piece.part != "sample" or Path(path).is_file()]
     return choose(path, pieces, split, part, how_to_get=HOW_TO_GET)
@@ -79,36 +79,36 @@ def read(
     `clean`: posts that are junk or duplicates are dropped.
     """
     chosen = files(path, split, part=part)
-    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single=True)
+    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single_turn=True)
     return _read(chosen, builder)
 
 
-def _read(chosen: list[Found], builder: Builder) -> Iterator[Dialogue]:
-    for found in chosen:
-        for weibo in weibos(found.path):
-            said = [
+def _read(chosen: list[DataFile], builder: Builder) -> Iterator[Dialogue]:
+    for data_file in chosen:
+        for weibo in weibos(data_file.path):
+            utterances = [
                 Utterance(
-                    "speaker", joined_sentences(weibo.sentences), weibo.line, label_of(weibo, builder.report, found)
+                    "speaker", joined_sentences(weibo.sentences), weibo.line, label_of(weibo, builder.report, data_file)
                 )
             ]
-            name = builder.name(f"{found.stem}-{weibo.id}", found, weibo.line)
-            dialogue = builder.build(name, said, found, weibo.line)
+            name = builder.name(f"{data_file.stem}-{weibo.id}", data_file, weibo.line)
+            dialogue = builder.build(name, utterances, data_file, weibo.line)
             if dialogue is not None:
                 yield dialogue
 
 
-def label_of(weibo: Weibo, report: Report, found: Found) -> Label | None:
+def label_of(weibo: Weibo, report: Report, data_file: DataFile) -> Label | None:
     """The label of a post; what is doubtful about it is noted."""
     excerpt = "".join(weibo.sentences)
     if not weibo.emotion:
-        report.note(NO_LABEL, found.file, weibo.line, excerpt)
+        report.note(NO_LABEL, data_file.file, weibo.line, excerpt)
         return None
     if weibo.emotion not in NLPCC:
-        report.note(quality.UNKNOWN_LABEL, found.file, weibo.line, weibo.emotion)
+        report.note(quality.UNKNOWN_LABEL, data_file.file, weibo.line, weibo.emotion)
     if weibo.second not in ("", NONE, weibo.emotion):
-        report.note(SECOND, found.file, weibo.line, f"{weibo.emotion}, {weibo.second}")
+        report.note(SECOND, data_file.file, weibo.line, f"{weibo.emotion}, {weibo.second}")
     if (weibo.emotion != NONE) != weibo.opinionated:
-        report.note(CONTRADICTED, found.file, weibo.line, f"{weibo.emotion}: {excerpt}")
+        report.note(CONTRADICTED, data_file.file, weibo.line, f"{weibo.emotion}: {excerpt}")
     return Label(weibo.emotion)
 
 
@@ -155,8 +155,8 @@ class _Reader:
         try:
             self._parser.Parse(block, self.ended)
         except expat.ExpatError as error:
-            found = f"{expat.ErrorString(error.code)} at column {error.offset + 1}"
-            raise SourceError.at(self._file, error.lineno, found, "well-formed XML", _WAY_OUT) from error
+            actual = f"{expat.ErrorString(error.code)} at column {error.offset + 1}"
+            raise SourceError.at(self._file, error.lineno, actual, "well-formed XML", _WAY_OUT) from error
 
     def taken(self) -> list[Weibo]:
         done, self._done = self._done, []
@@ -198,5 +198,5 @@ class _Reader:
             self._done.append(self._weibo)
             self._weibo = None
 
-    def _error(self, found: str, expected: str, way_out: str = _WAY_OUT) -> SourceError:
-        return SourceError.at(self._file, self._parser.CurrentLineNumber, found, expected, way_out)
+    def _error(self, actual: str, expected: str, way_out: str = _WAY_OUT) -> SourceError:
+        return SourceError.at(self._file, self._parser.CurrentLineNumber, actual, expected, way_out)

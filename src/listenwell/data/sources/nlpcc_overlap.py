@@ -12,7 +12,7 @@ from pathlib import Path
 
 from listenwell.data.sources import find_data, nlpcc2014
 from listenwell.data.sources.empathetic_intents import spelling
-from listenwell.data.sources.files import Found, lines
+from listenwell.data.sources.files import DataFile, lines
 
 SENTENCES = "nlpcc-sentences"
 SENTENCES_FOLDER = "nlpcc_sentences"
@@ -27,22 +27,22 @@ LONG_SENTENCE = 6
 WHY = "train is read without the texts that are scored there; leaks=True reads it whole"
 
 
-def scored_files(path: Path) -> dict[str, list[Found]]:
-    """The files whose texts train must not have, by the reason that is told. `path`: the corpus that is read."""
+def scored_files(path: Path) -> dict[str, list[DataFile]]:
+    """The files whose texts train must not have, by the reason that is reported. `path`: the corpus that is read."""
     root = path if path.is_dir() else path.parent
     posts = nlpcc2014.files(_folder(root, nlpcc2014.NAME, nlpcc2014.FOLDER), "test")
     folder = _folder(root, SENTENCES, SENTENCES_FOLDER)
-    sentences = [Found(folder / f"{split}.tsv", split, SENTENCES) for split in ("valid", "test")]
-    for found in sentences:
-        if not found.path.is_file():
-            raise FileNotFoundError(f"{found.path} is not there; {WHY}")
+    sentences = [DataFile(folder / f"{split}.tsv", split, SENTENCES) for split in ("valid", "test")]
+    for data_file in sentences:
+        if not data_file.path.is_file():
+            raise FileNotFoundError(f"{data_file.path} is not there; {WHY}")
     return {IN_2014: posts, IN_SENTENCES: sentences}
 
 
-def scored_texts(files: Mapping[str, Sequence[Found]]) -> dict[str, set[str]]:
+def scored_texts(files: Mapping[str, Sequence[DataFile]]) -> dict[str, set[str]]:
     """The spellings of the texts in `files`, by the same reasons."""
     return {
-        reason: {mark for found in several for text in _texts(found) if (mark := spelling(text))}
+        reason: {mark for data_file in several for text in _texts(data_file) if (mark := spelling(text))}
         for reason, several in files.items()
     }
 
@@ -61,7 +61,7 @@ def leak_of_post(sentences: Sequence[str], scored: Mapping[str, set[str]]) -> st
 
 
 def _folder(root: Path, name: str, folder: str) -> Path:
-    """Where a corpus lies: beside the one that is read, else where all corpora are."""
+    """Where a corpus is: next to the one that is read, else where all corpora are."""
     beside = root.resolve().parent / folder
     if beside.is_dir():
         return beside
@@ -71,9 +71,9 @@ def _folder(root: Path, name: str, folder: str) -> Path:
         raise FileNotFoundError(f"{problem}. {WHY}") from problem
 
 
-def _texts(found: Found) -> Iterator[str]:
-    if found.part == SENTENCES:
-        yield from (row.partition("\t")[2] for _, row in lines(found.path))
+def _texts(data_file: DataFile) -> Iterator[str]:
+    if data_file.part == SENTENCES:
+        yield from (row.partition("\t")[2] for _, row in lines(data_file.path))
         return
-    for weibo in nlpcc2014.weibos(found.path):
+    for weibo in nlpcc2014.weibos(data_file.path):
         yield from (*weibo.sentences, "".join(weibo.sentences))

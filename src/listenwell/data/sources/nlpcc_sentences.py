@@ -13,7 +13,7 @@ from pathlib import Path
 from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources.detokenize import join_characters
 from listenwell.data.sources.dialogue_builder import Builder, Utterance
-from listenwell.data.sources.files import Found, Piece, choose, lines
+from listenwell.data.sources.files import DataFile, Piece, choose, lines
 from listenwell.data.sources.nlpcc_overlap import (
     SENTENCES,
     SENTENCES_FOLDER,
@@ -31,11 +31,13 @@ HOW_TO_GET = "it is made of the NLPCC 2013 and 2014 evaluations of emotions in W
 PIECES = tuple(Piece(split, (f"{split}.tsv",)) for split in ("train", "valid", "test"))
 
 
-def files(path: str | Path, split: str | None = None, *, leaks: bool = False) -> list[Found]:
+def files(path: str | Path, split: str | None = None, *, leaks: bool = False) -> list[DataFile]:
     """The files that a reading takes. To read train is also to look at what is scored elsewhere."""
     chosen = choose(path, PIECES, split, how_to_get=HOW_TO_GET)
     return list(
-        dict.fromkeys([*chosen, *(found for several in _scored(path, chosen, leaks).values() for found in several)])
+        dict.fromkeys(
+            [*chosen, *(data_file for several in _scored(path, chosen, leaks).values() for data_file in several)]
+        )
     )
 
 
@@ -52,24 +54,24 @@ def read(
     `leaks`: train keeps what is scored elsewhere. `clean`: sentences that are junk or duplicates are dropped.
     """
     chosen = choose(path, PIECES, split, how_to_get=HOW_TO_GET)
-    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single=True)
+    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single_turn=True)
     return _read(chosen, _scored(path, chosen, leaks), builder)
 
 
-def _scored(path: str | Path, chosen: list[Found], leaks: bool) -> dict[str, list[Found]]:
-    return {} if leaks or all(found.split != "train" for found in chosen) else scored_files(Path(path))
+def _scored(path: str | Path, chosen: list[DataFile], leaks: bool) -> dict[str, list[DataFile]]:
+    return {} if leaks or all(data_file.split != "train" for data_file in chosen) else scored_files(Path(path))
 
 
-def _read(chosen: list[Found], held_out: dict[str, list[Found]], builder: Builder) -> Iterator[Dialogue]:
+def _read(chosen: list[DataFile], held_out: dict[str, list[DataFile]], builder: Builder) -> Iterator[Dialogue]:
     scored = scored_texts(held_out)
-    for found in chosen:
-        for line, label, text in _rows(found.path):
-            leak = leak_of_sentence(text, scored) if found.split == "train" else None
+    for data_file in chosen:
+        for line, label, text in _rows(data_file.path):
+            leak = leak_of_sentence(text, scored) if data_file.split == "train" else None
             if leak is not None:
-                builder.refuse(leak, found, line, text)
+                builder.refuse(leak, data_file, line, text)
                 continue
-            said = [Utterance("speaker", text, line, Label(label))]
-            dialogue = builder.build(f"{found.stem}-{line}", said, found, line)
+            utterances = [Utterance("speaker", text, line, Label(label))]
+            dialogue = builder.build(f"{data_file.stem}-{line}", utterances, data_file, line)
             if dialogue is not None:
                 yield dialogue
 

@@ -8,12 +8,14 @@ from listenwell.data.sources.statistics import Statistics
 from listenwell.outputs import save_picture
 
 
-def draw(found: Statistics, title: str, path: Path) -> None:
+def draw(statistics: Statistics, title: str, path: Path) -> None:
     """Bars for the emotions of dialogues and the labels of turns, as many panels as there are kinds."""
     from matplotlib.figure import Figure
 
     panels = [
-        (name, counts) for name, counts in (("emotions", found.emotions), ("labels of turns", found.labels)) if counts
+        (name, counts)
+        for name, counts in (("emotions", statistics.emotions), ("labels of turns", statistics.labels))
+        if counts
     ]
     if not panels:
         raise ValueError(f"{title} has neither emotions nor labels to draw")

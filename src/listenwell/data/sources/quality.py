@@ -1,4 +1,4 @@
-"""How a dirty text is told: pure functions on strings and dialogues, shared by all readers."""
+"""How problems in texts are detected: pure functions on strings and dialogues, shared by all readers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOJIBAKE = re.compile("\ufffd|â€|ðŸ|Ã[\x80-\xbf\u0192\u201a]|Â[\xa0-\xbf
 
 
 def is_junk(text: str) -> bool:
-    """Whether a turn says nothing in words: only digits, punctuation and spaces. An emoji is no junk."""
+    """Whether a turn says nothing in words: only digits, punctuation and spaces. An emoji is not junk."""
     return not any(char.isalpha() or unicodedata.category(char) == "So" for char in text)
 
 

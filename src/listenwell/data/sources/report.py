@@ -1,4 +1,4 @@
-"""What a reader met in a corpus: how much it kept, what it dropped and why, what it kept though dirty.
+"""What a reader found in a corpus: how much it kept, what it dropped and why, and problems in what it kept.
 
 A reader never skips in silence: whatever it leaves out is counted here under a reason in words, with the
 first places where it was seen, so that a person can go and look.
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-PLACES_KEPT = 3
+MAX_PLACES = 3
 EXCERPT_WIDTH = 60
 
 
@@ -19,9 +19,9 @@ class SourceError(ValueError):
     """A file that cannot be read as what it claims to be: the message names file, line, found and expected."""
 
     @classmethod
-    def at(cls, file: str, line: int, found: str, expected: str, way_out: str = "") -> SourceError:
+    def at(cls, file: str, line: int, actual: str, expected: str, way_out: str = "") -> SourceError:
         ending = f"; {way_out}" if way_out else ""
-        return cls(f"{file} line {line}: {found}, expected {expected}{ending}")
+        return cls(f"{file} line {line}: {actual}, expected {expected}{ending}")
 
 
 class Place(NamedTuple):
@@ -49,9 +49,9 @@ class Report:
     """Counts of one reading. Reports of several files or workers add up with `+`."""
 
     rows: int = 0
-    """Records met in the file, usable or not."""
+    """Records in the file, usable or not."""
     conversations: int = 0
-    """Conversations met in the file, usable or not."""
+    """Conversations in the file, usable or not."""
     dialogues: int = 0
     """Dialogues given on to the caller."""
     turns: int = 0
@@ -76,8 +76,8 @@ class Report:
         self.dialogues += 1
         self.turns += turns
 
-    def take_back(self, reason: str, turns: int) -> None:
-        """Count one dialogue left out after all, by whoever it was given on to."""
+    def drop_kept(self, reason: str, turns: int) -> None:
+        """Count one kept dialogue as dropped after all, by the caller."""
         self.dialogues -= 1
         self.turns -= turns
         self.dropped[reason] += 1
@@ -125,9 +125,9 @@ class Report:
         }
 
     def _remember(self, reason: str, places: Iterable[Place]) -> None:
-        kept = self.places.setdefault(reason, [])
+        known = self.places.setdefault(reason, [])
         # Only the first few: a report of a million bad rows must stay small enough to read and to send.
-        kept.extend(list(places)[: max(0, PLACES_KEPT - len(kept))])
+        known.extend(list(places)[: max(0, MAX_PLACES - len(known))])
 
 
 def shorten(text: str) -> str:

@@ -15,7 +15,7 @@ NAME = "shipped"
 
 
 def files() -> list[Traversable]:
-    """The corpus files, by name. They may lie inside a zip, so they are no paths; `open("rb")` works."""
+    """The corpus files, by name. They may be inside a zip, so they are not paths; `open("rb")` works."""
     corpus = package_files("listenwell").joinpath("corpus")
     entries = corpus.iterdir() if corpus.is_dir() else ()
     return sorted((entry for entry in entries if jsonl.is_jsonl(entry.name)), key=lambda entry: entry.name)

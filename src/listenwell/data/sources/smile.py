@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from listenwell.data.dialogue import Dialogue
 from listenwell.data.sources.dialogue_builder import Builder, taking_turns
-from listenwell.data.sources.files import Found, Piece, choose, json_lines
+from listenwell.data.sources.files import DataFile, Piece, choose, json_lines
 from listenwell.data.sources.report import Report, SourceError, shorten
 
 NAME = "smile"
@@ -34,7 +34,7 @@ class Pair(NamedTuple):
     reply: str
 
 
-def files(path: str | Path, split: str | None = None) -> list[Found]:
+def files(path: str | Path, split: str | None = None) -> list[DataFile]:
     """The files that a reading of `split` takes, each with its split; all splits of a folder by default."""
     return choose(path, PIECES, split, how_to_get=HOW_TO_GET)
 
@@ -50,18 +50,18 @@ def read(
     return _read(chosen, Builder(NAME, Report() if report is None else report, clean, language="zh"))
 
 
-def _read(chosen: list[Found], builder: Builder) -> Iterator[Dialogue]:
-    splits: dict[int, Found] = {}
-    for found in chosen:
-        for pair in pairs(found.path):
-            first = splits.setdefault(pair.dialogue, found)
-            if first != found:
-                problem = f"dialogue {pair.dialogue}, which stands in {first.file} too"
-                expected, way_out = "splits that share no dialogue", "read one split alone, or get the files anew"
-                raise SourceError.at(found.file, pair.line, problem, expected, way_out)
-            name = builder.name(f"{found.stem}-{pair.dialogue}-{pair.turn}", found, pair.line)
-            said = taking_turns([pair.query, pair.reply], pair.line)
-            dialogue = builder.build(name, said, found, pair.line)
+def _read(chosen: list[DataFile], builder: Builder) -> Iterator[Dialogue]:
+    splits: dict[int, DataFile] = {}
+    for data_file in chosen:
+        for pair in pairs(data_file.path):
+            first = splits.setdefault(pair.dialogue, data_file)
+            if first != data_file:
+                problem = f"dialogue {pair.dialogue}, which is also in {first.file}"
+                expected, way_out = "splits that share no dialogue", "read one split alone, or download the files again"
+                raise SourceError.at(data_file.file, pair.line, problem, expected, way_out)
+            name = builder.name(f"{data_file.stem}-{pair.dialogue}-{pair.turn}", data_file, pair.line)
+            utterances = taking_turns([pair.query, pair.reply], pair.line)
+            dialogue = builder.build(name, utterances, data_file, pair.line)
             if dialogue is not None:
                 yield dialogue
 

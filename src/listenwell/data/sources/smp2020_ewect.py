@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources import quality
 from listenwell.data.sources.dialogue_builder import Builder, Utterance
-from listenwell.data.sources.files import Found, Piece, choose, json_items, lines
+from listenwell.data.sources.files import DataFile, Piece, choose, json_items, lines
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.labels.sets import SMP
 
@@ -50,7 +50,7 @@ class Post(NamedTuple):
     label: str
 
 
-def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[Found]:
+def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[DataFile]:
     """The files of a split and part ("usual" or "virus"); all of both by default."""
     return choose(path, PIECES, split, part, how_to_get=HOW_TO_GET)
 
@@ -68,27 +68,27 @@ def read(
     `clean`: posts that are junk or duplicates are dropped.
     """
     chosen = files(path, split, part=part)
-    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single=True)
+    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single_turn=True)
     return _read(chosen, builder)
 
 
-def _read(chosen: list[Found], builder: Builder) -> Iterator[Dialogue]:
+def _read(chosen: list[DataFile], builder: Builder) -> Iterator[Dialogue]:
     report = builder.report
-    for found in chosen:
-        posts = _rows(found.path) if found.path.suffix == ".tsv" else _objects(found.path)
+    for data_file in chosen:
+        posts = _rows(data_file.path) if data_file.path.suffix == ".tsv" else _objects(data_file.path)
         for post in posts:
             text = _ENTITY.sub(lambda match: html.unescape(match.group()), post.text)
             if text != post.text:
-                report.note(ESCAPED, found.file, post.line, post.text)
+                report.note(ESCAPED, data_file.file, post.line, post.text)
             if "??" in text:
-                report.note(LOST, found.file, post.line, text)
+                report.note(LOST, data_file.file, post.line, text)
             if not post.label:
-                report.note(NO_LABEL, found.file, post.line, text)
+                report.note(NO_LABEL, data_file.file, post.line, text)
             elif post.label not in SMP:
-                report.note(quality.UNKNOWN_LABEL, found.file, post.line, post.label)
-            said = [Utterance("speaker", text, post.line, Label(post.label) if post.label else None)]
-            name = builder.name(f"{found.stem}-{post.id}", found, post.line)
-            dialogue = builder.build(name, said, found, post.line)
+                report.note(quality.UNKNOWN_LABEL, data_file.file, post.line, post.label)
+            utterances = [Utterance("speaker", text, post.line, Label(post.label) if post.label else None)]
+            name = builder.name(f"{data_file.stem}-{post.id}", data_file, post.line)
+            dialogue = builder.build(name, utterances, data_file, post.line)
             if dialogue is not None:
                 yield dialogue
 
@@ -98,8 +98,8 @@ def _rows(path: Path) -> Iterator[Post]:
     for line, row in lines(path):
         fields = row.rstrip("\r\n").split("\t")
         if line == 1 and fields != HEADER:
-            found = f"the header {shorten(', '.join(fields))!r}"
-            raise SourceError.at(path.name, 1, found, ", ".join(HEADER), "name a file of SMP2020-EWECT")
+            actual = f"the header {shorten(', '.join(fields))!r}"
+            raise SourceError.at(path.name, 1, actual, ", ".join(HEADER), "name a file of SMP2020-EWECT")
         if line == 1 or not any(fields):
             continue
         if len(fields) != 3:
@@ -112,8 +112,8 @@ def _objects(path: Path) -> Iterator[Post]:
     # Such a file is one line, so an item's number tells more of its place than its line.
     for number, (line, item) in enumerate(json_items(path), start=1):
         if not _is_post(item):
-            found, expected = f"item {number} is {shorten(repr(item))}", "an object with id, content and label"
-            raise SourceError.at(path.name, line, found, expected, "correct the item")
+            actual, expected = f"item {number} is {shorten(repr(item))}", "an object with id, content and label"
+            raise SourceError.at(path.name, line, actual, expected, "correct the item")
         yield Post(line, str(item["id"]), item["content"], item["label"].strip().lower())
 
 

@@ -1,4 +1,4 @@
-"""The names of the parts of a corpus, and how a file's name tells which part it holds."""
+"""The names of the parts of a corpus, and how a file name identifies the split."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def split_name(split: str) -> str:
 
 
 def split_of_file(name: str) -> str | None:
-    """The split that a file named train.csv, dev.jsonl.gz … holds; None where the name does not tell."""
+    """The split that a file named train.csv, dev.jsonl.gz … holds; None where the name does not say."""
     stem = name.split(".", 1)[0].lower()
     stem = _ALIASES.get(stem, stem)
     return stem if stem in SPLITS else None

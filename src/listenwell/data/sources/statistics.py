@@ -72,20 +72,20 @@ class Statistics:
 
 def describe(dialogues: Iterable[Dialogue], report: Report | None = None) -> Statistics:
     """The statistics of dialogues, read once; `report` is the one their reader fills meanwhile."""
-    found = Statistics(report=report)
+    statistics = Statistics(report=report)
     seen: set[bytes] = set()
     for dialogue in dialogues:
-        found.dialogues += 1
-        found.turns += len(dialogue.turns)
-        found.words += sum(len(_WORD.findall(turn.text)) for turn in dialogue.turns)
-        found.replies += sum(1 for _ in examples(dialogue))
+        statistics.dialogues += 1
+        statistics.turns += len(dialogue.turns)
+        statistics.words += sum(len(_WORD.findall(turn.text)) for turn in dialogue.turns)
+        statistics.replies += sum(1 for _ in examples(dialogue))
         if dialogue.emotion is not None:
-            found.emotions[dialogue.emotion.name] += 1
-        found.labels.update(turn.label.name for turn in dialogue.turns if turn.label is not None)
+            statistics.emotions[dialogue.emotion.name] += 1
+        statistics.labels.update(turn.label.name for turn in dialogue.turns if turn.label is not None)
         mark = fingerprint(dialogue)
-        found.duplicates += mark in seen
+        statistics.duplicates += mark in seen
         seen.add(mark)
-    return found
+    return statistics
 
 
 def _most(counts: Counter[str], shown: int = 5) -> str:

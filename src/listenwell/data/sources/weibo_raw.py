@@ -1,6 +1,6 @@
 """Weibo threads as they come, uncleaned: kaomoji, hashtags, links, adverts, reposted chains. For `data clean`.
 
-A file has one JSON list of texts per line: a thread. Who speaks is not told; the turns alternate. No splits were
+A file has one JSON list of texts per line: a thread. Speakers are not given; the turns alternate. No splits were
 published; here eight of ten threads are train, one valid, one test, by a hash of their texts. Two of the files share
 most of their threads: duplicates are noted, and dropped by `clean`.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 from listenwell.data.dialogue import Dialogue
 from listenwell.data.sources.dialogue_builder import Builder, taking_turns
-from listenwell.data.sources.files import Found, Piece, choose, json_lines
+from listenwell.data.sources.files import DataFile, Piece, choose, json_lines
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.data.sources.splits import split_name, split_of_texts
 
@@ -26,7 +26,7 @@ PIECES = tuple(
 )
 
 
-def files(path: str | Path, split: str | None = None) -> list[Found]:
+def files(path: str | Path, split: str | None = None) -> list[DataFile]:
     """The files of the folder, or the one named: each holds threads of every split."""
     if split is not None:
         split_name(split)
@@ -45,15 +45,15 @@ def read(
     return _read(chosen, Builder(NAME, Report() if report is None else report, clean, language="zh"), wanted)
 
 
-def _read(chosen: list[Found], builder: Builder, wanted: str | None) -> Iterator[Dialogue]:
-    for found in chosen:
-        for line, record in json_lines(found.path):
-            texts = _texts(record, found.file, line)
+def _read(chosen: list[DataFile], builder: Builder, wanted: str | None) -> Iterator[Dialogue]:
+    for data_file in chosen:
+        for line, record in json_lines(data_file.path):
+            texts = _texts(record, data_file.file, line)
             split = split_of_texts(texts)
             if wanted not in (None, split):
                 continue
-            name = f"{found.path.stem}-{line}"
-            dialogue = builder.build(name, taking_turns(texts, line), found._replace(split=split), line)
+            name = f"{data_file.path.stem}-{line}"
+            dialogue = builder.build(name, taking_turns(texts, line), data_file._replace(split=split), line)
             if dialogue is not None:
                 yield dialogue
 

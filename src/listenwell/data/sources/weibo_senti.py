@@ -13,7 +13,7 @@ from pathlib import Path
 from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources.cleaning.steps import strip_emoticons
 from listenwell.data.sources.dialogue_builder import Builder, Utterance
-from listenwell.data.sources.files import Found, Piece, choose, csv_rows
+from listenwell.data.sources.files import DataFile, Piece, choose, csv_rows
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.data.sources.splits import split_name, split_of_texts
 
@@ -29,7 +29,7 @@ HEADER = ["label", "review"]
 LABELS = {"1": "positive", "0": "negative"}
 
 
-def files(path: str | Path, split: str | None = None, *, emoticons: bool = True) -> list[Found]:
+def files(path: str | Path, split: str | None = None, *, emoticons: bool = True) -> list[DataFile]:
     """The one file, which holds posts of every split."""
     if split is not None:
         split_name(split)
@@ -50,21 +50,21 @@ def read(
     """
     chosen = files(path, split)
     wanted = None if split is None else split_name(split)
-    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single=True)
+    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single_turn=True)
     return _read(chosen, builder, wanted, emoticons)
 
 
-def _read(chosen: list[Found], builder: Builder, wanted: str | None, emoticons: bool) -> Iterator[Dialogue]:
-    for found in chosen:
-        for number, (line, label, text) in enumerate(_posts(found.path), start=1):
+def _read(chosen: list[DataFile], builder: Builder, wanted: str | None, emoticons: bool) -> Iterator[Dialogue]:
+    for data_file in chosen:
+        for number, (line, label, text) in enumerate(_posts(data_file.path), start=1):
             bare = strip_emoticons(text)
             split = split_of_texts([bare if bare.strip() else text])
             if wanted not in (None, split):
                 continue
             if not emoticons and bare != text:
-                builder.report.note(EMOTICONS, found.file, line, text)
-            said = [Utterance("speaker", text if emoticons else bare, line, Label(LABELS[label]))]
-            dialogue = builder.build(f"post-{number}", said, found._replace(split=split), line)
+                builder.report.note(EMOTICONS, data_file.file, line, text)
+            utterances = [Utterance("speaker", text if emoticons else bare, line, Label(LABELS[label]))]
+            dialogue = builder.build(f"post-{number}", utterances, data_file._replace(split=split), line)
             if dialogue is not None:
                 yield dialogue
 
@@ -74,8 +74,8 @@ def _posts(path: Path) -> Iterator[tuple[int, str, str]]:
     rows = csv_rows(path)
     _, header = next(rows, (1, []))
     if header != HEADER:
-        found = f"the header {shorten(', '.join(header))!r}" if header else "no header"
-        raise SourceError.at(path.name, 1, found, ", ".join(HEADER), "name a file of weibo_senti_100k")
+        actual = f"the header {shorten(', '.join(header))!r}" if header else "no header"
+        raise SourceError.at(path.name, 1, actual, ", ".join(HEADER), "name a file of weibo_senti_100k")
     for line, row in rows:
         if len(row) != len(HEADER):
             raise SourceError.at(path.name, line, f"{len(row)} columns", "2 (label, review)", "correct the row")

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Literal
 
 from listenwell.data.dialogue import Dialogue, Label
-from listenwell.data.sources.dailydialog import NUMBERED, AlignedTurns, Kind, named, turns_of
+from listenwell.data.sources.dailydialog import NUMBERED, AlignedTurns, Kind, parse_labels, turns_of
 from listenwell.data.sources.dialogue_builder import Builder
-from listenwell.data.sources.files import Found, aligned, lines, listing
+from listenwell.data.sources.files import DataFile, aligned, lines, listing
 from listenwell.data.sources.report import Report, SourceError
 from listenwell.data.sources.splits import SPLITS, split_name
 from listenwell.labels.taxonomy import unknown_name
@@ -36,14 +36,14 @@ _TRAIN_LABELS = {"emotion": "train_emotion.txt", "act": "train_action.txt"}
 _COLUMN = {"act": 2, "emotion": 3}
 
 # Dropped
-IN_TRAIN = "stands in the training split, too"
+IN_TRAIN = "also in the training split"
 
 _NOT_LETTERS = re.compile(r"[^a-z]+")
 
 
 def files(
     path: str | Path, split: str | None = None, *, language: Language = "en", label: Kind = "emotion"
-) -> list[Found]:
+) -> list[DataFile]:
     """The files that a reading takes, each with the split it is opened for; dev and test need train's English."""
     folder = Path(path)
     if label not in NUMBERED:
@@ -53,10 +53,10 @@ def files(
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder (its files are read together); {HOW_TO_GET}")
     wanted = SPLITS if split is None else (split_name(split),)
-    chosen = [Found(file, name) for name in wanted for file in _files(folder, name, language, label)]
-    for found in chosen:
-        if not found.path.is_file():
-            raise FileNotFoundError(f"{folder}: {found.file} is not there, found {listing(folder)}; {HOW_TO_GET}")
+    chosen = [DataFile(file, name) for name in wanted for file in _files(folder, name, language, label)]
+    for data_file in chosen:
+        if not data_file.path.is_file():
+            raise FileNotFoundError(f"{folder}: {data_file.file} is not there, found {listing(folder)}; {HOW_TO_GET}")
     return chosen
 
 
@@ -87,12 +87,12 @@ def read(
     return _read(chosen, builder, label, strict, detokenised and language == "en")
 
 
-def _read(chosen: list[Found], builder: Builder, label: str, strict: bool, detokenised: bool) -> Iterator[Dialogue]:
+def _read(chosen: list[DataFile], builder: Builder, label: str, strict: bool, detokenised: bool) -> Iterator[Dialogue]:
     train: set[bytes] = set()
-    for split in dict.fromkeys(found.split for found in chosen):
-        paths = [found.path for found in chosen if found.split == split]
-        found = Found(paths[0], split)
-        turns = AlignedTurns(builder, found, strict)
+    for split in dict.fromkeys(data_file.split for data_file in chosen):
+        paths = [data_file.path for data_file in chosen if data_file.split == split]
+        data_file = DataFile(paths[0], split)
+        turns = AlignedTurns(builder, data_file, strict)
         if split == "train":
             labelled = _labelled(paths, label)
         else:
@@ -101,7 +101,7 @@ def _read(chosen: list[Found], builder: Builder, label: str, strict: bool, detok
             labelled = _columns(paths, label)
         for number, text, english_text, labels in labelled:
             if train and split != "train" and _letters(english_text) in train:
-                builder.refuse(IN_TRAIN, found, number, text)
+                builder.refuse(IN_TRAIN, data_file, number, text)
                 continue
             dialogue = turns.dialogue(number, turns_of(text, detokenised), labels)
             if dialogue is not None:
@@ -112,7 +112,7 @@ def _read(chosen: list[Found], builder: Builder, label: str, strict: bool, detok
 def _labelled(paths: list[Path], label: str) -> Iterator[tuple[int, str, str, list[Label]]]:
     """Line number, text, its English and its labels, of the training files."""
     for number, texts in aligned(*paths):
-        labels = named(texts[-1], NUMBERED[label], paths[-1].name, number)
+        labels = parse_labels(texts[-1], NUMBERED[label], paths[-1].name, number)
         yield number, texts[0], texts[-2], labels
 
 
@@ -123,9 +123,9 @@ def _columns(paths: list[Path], label: str) -> Iterator[tuple[int, str, str, lis
         for row, path in zip(rows, paths, strict=True):
             if len(row) != 4:
                 expected = "4 between tabs (text, topic, acts, emotions)"
-                way_out = "correct the line, or get the file anew"
+                way_out = "correct the line, or download the file again"
                 raise SourceError.at(path.name, number, f"{len(row)} columns", expected, way_out)
-        labels = named(rows[0][_COLUMN[label]], NUMBERED[label], paths[0].name, number)
+        labels = parse_labels(rows[0][_COLUMN[label]], NUMBERED[label], paths[0].name, number)
         yield number, rows[0][0], rows[-1][0], labels
 
 

@@ -28,8 +28,8 @@ from typing import Literal
 from listenwell.classifiers.listener import Heard, Now
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Turn
-from listenwell.decoding.options import Lean, check_positivity
 from listenwell.labels.taxonomy import EMOTIONS, LABELS, NEGATIVE, NEUTRAL, POSITIVE, label_id, polarity
+from listenwell.systems.house.options import Lean, check_positivity
 
 Phase = Literal["share", "acknowledge", "lift"]
 

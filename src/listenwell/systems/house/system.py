@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -21,20 +21,19 @@ from listenwell.classifiers.label_cache import HOUSE_PARTS, LABELLER, LISTENER, 
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.listener import CLEAR, Heard, ListenerClassifier, Now, felt_now, heard_of, mood_of
 from listenwell.contract import Controls
-from listenwell.data.dialogue import Dialogue, Example, Turn
+from listenwell.data.dialogue import Example, Turn
 from listenwell.decoding import Decoding
 from listenwell.labels.taxonomy import LABEL_ID
 from listenwell.metrics.positivity import leaning
-from listenwell.systems.bot import Likelihoods, Precision, Talk, as_context, as_contexts, draw_number
-from listenwell.systems.controls import Asked, for_this_call
+from listenwell.systems.base import Likelihoods, Precision, Talk, as_context, as_contexts, draw_number
+from listenwell.systems.controls import ReplyOptions, for_this_call
+from listenwell.systems.house.options import HouseDecoding
 from listenwell.systems.house.planner import Plan, Planner, feels_bad_now
+from listenwell.systems.house.protocol import CandidateWriter
 from listenwell.systems.house.reranking import fresh, new, uplift
 from listenwell.systems.house.vetoes import Sentence, find_vetoes, plain_reply, split_sentences
 from listenwell.systems.house.writer import HouseWriter
 from listenwell.systems.reply import Candidate, Reply
-
-if TYPE_CHECKING:
-    from listenwell.systems.remote.endpoint import Endpoint
 
 TOGETHER = 128
 """Dialogues that are heard before they are answered."""
@@ -82,12 +81,12 @@ class Planned:
 
 
 class House:
-    """Listens, plans, replies. With an endpoint, that writes the candidates; listening and planning stay ours."""
+    """Listens, plans, replies. The writer may be an endpoint: listening, planning and choosing stay here."""
 
     takes_label = True
     takes_positivity = True
 
-    def __init__(self, parts: Mapping[str, Checkpoint], writer: HouseWriter | Endpoint) -> None:
+    def __init__(self, parts: Mapping[str, Checkpoint], writer: CandidateWriter) -> None:
         if lacking := [name for name in HOUSE_PARTS if name not in parts]:
             raise ValueError(f"the house system lacks {', '.join(lacking)} among the parts of its checkpoint")
         self.listening = ListenerClassifier(parts[LISTENER])
@@ -96,40 +95,38 @@ class House:
         self._turn_labels = CachedLabeller(self.labeller)
         self.sentiment = Labeller(parts[SENTIMENT], "polarity")
         self.writer = writer
-        self.name = "house" if isinstance(writer, HouseWriter) else writer.name
+        self.name = writer.system_name
 
     @classmethod
     def of(cls, made: Checkpoint) -> House:
         return cls(made.parts, HouseWriter(made))
 
     @property
-    def about(self) -> dict[str, str]:
-        """What an evaluation notes of an endpoint."""
-        return {} if isinstance(self.writer, HouseWriter) else self.writer.about
+    def about(self) -> Mapping[str, str]:
+        """What an evaluation notes of the writer."""
+        return self.writer.about
 
     @property
-    def decoding(self) -> Decoding:
+    def decoding(self) -> HouseDecoding:
         return self.writer.decoding
 
     @decoding.setter
     def decoding(self, decoding: Decoding) -> None:
-        self.writer.decoding = decoding
+        self.writer.decoding = HouseDecoding.extend(decoding)
 
     @property
     def precision(self) -> Precision:
         """Of the writer; whoever listens and chooses stays in full."""
-        return self.writer.precision if isinstance(self.writer, HouseWriter) else ""
+        return self.writer.precision
 
     @precision.setter
     def precision(self, precision: Precision) -> None:
-        if not isinstance(self.writer, HouseWriter):
-            raise ValueError(f"{self.name} computes in a precision of its own; leave --precision out")
         self.writer.precision = precision
 
     def with_decoding(self, **changes: object) -> House:
         """The same system, speaking another way."""
         other = copy(self)
-        other.writer = self.writer.with_decoding(**changes)  # type: ignore[assignment]
+        other.writer = self.writer.with_decoding(**changes)
         return other
 
     # Listen and plan
@@ -166,16 +163,15 @@ class House:
         With `to_answer` the writer remembers its reading, and goes on from it when it replies.
         """
         found = self.listening.log_probs(contexts)
-        if isinstance(self.writer, HouseWriter):
-            items = [Example(str(row), context) for row, context in enumerate(contexts)]
-            felt = self.writer.feel(items, to_answer)
+        items = [Example(str(row), context) for row, context in enumerate(contexts)]
+        if (felt := self.writer.feel(items, to_answer)) is not None:
             both = (found["emotion"] + felt) / 2
             found["emotion"] = both - np.logaddexp.reduce(both, axis=1, keepdims=True)
         return heard_of(found)
 
     # Reply
 
-    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
+    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]) -> Reply:
         house, controls = for_this_call(self, controls, named)
         planned = house._plan([as_context(talk, controls)], controls, to_answer=True)
         return house._replies(planned, [draw_number(one.context) for one in planned])[0]
@@ -186,7 +182,7 @@ class House:
         controls: Controls | None = None,
         done: Callable[[int], None] | None = None,
         first: int = 0,
-        **named: Unpack[Asked],
+        **named: Unpack[ReplyOptions],
     ) -> list[Reply]:
         house, controls = for_this_call(self, controls, named)
         contexts = as_contexts(talks, controls)
@@ -229,7 +225,7 @@ class House:
         return [(one, [*_plain(one, candidates), *candidates]) for one, candidates in found]
 
     def stream(
-        self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
+        self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]
     ) -> Generator[str, None, Reply]:
         """One candidate as it grows: sooner there, and not the best of several.
 
@@ -258,18 +254,13 @@ class House:
         return replace(self._explain(one, said), candidates=())
 
     def _grow(self, one: Planned, number: int) -> Iterator[str]:
-        if isinstance(self.writer, HouseWriter):
-            return self.writer.say(_item(0, one), _plans([one]), number)
-        return self.writer.stream(Dialogue("", one.context), Controls(label=one.plan.label))
+        return self.writer.say(_item(0, one), _plans([one]), number)
 
     def _write(
         self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None
     ) -> list[list[Candidate]]:
-        if isinstance(self.writer, HouseWriter):
-            items = [_item(row, one) for row, one in enumerate(planned)]
-            return self.writer.write(items, _plans(planned), numbers, done)
-        asked = [(one.context, Controls(label=one.plan.label)) for one in planned]
-        return self.writer.many_candidates(asked, done)
+        items = [_item(row, one) for row, one in enumerate(planned)]
+        return self.writer.write(items, _plans(planned), numbers, done)
 
     # Choose
 
@@ -319,14 +310,16 @@ class House:
         """Each term of `reranking` for all candidates together; those without weight are not computed."""
         weights = self.decoding.rerank
         texts = [candidate.text for _, candidate in pairs]
-        if weights.likelihood and isinstance(self.writer, HouseWriter):
+        if weights.likelihood and self.writer.has_likelihoods:
             yield "likelihood", [candidate.score for _, candidate in pairs]
         heard = self.labeller.log_probs(texts) if weights.plan or weights.positivity else np.empty((0, 0))
         if weights.plan:
             wanted = [LABEL_ID[one.plan.label] for one, _ in pairs]
             yield "plan", heard[np.arange(len(texts)), wanted].clip(LEAST)
-        if weights.consensus and isinstance(self.writer, HouseWriter):
-            yield "consensus", self.writer.consensus([one.last for one, _ in pairs], texts)
+        if weights.consensus:
+            consensus = self.writer.consensus([one.last for one, _ in pairs], texts)
+            if consensus is not None:
+                yield "consensus", consensus
         if weights.positivity:
             turns = [one.last for one, _ in pairs]
             gain = leaning(self.sentiment.distribution(texts)) - leaning(self.sentiment.distribution(turns))
@@ -366,7 +359,7 @@ class House:
 
     def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
         """The plan is summed out by what people would do, without the lean: that is a choice in use."""
-        if not isinstance(self.writer, HouseWriter):
+        if not self.writer.has_likelihoods:
             return None
         chances = self.listening.log_probs([item.context for item in items])["label"]
         return self.writer.likelihoods_by(items, torch.from_numpy(chances), done)
@@ -374,7 +367,7 @@ class House:
     def oracle_likelihoods(
         self, items: Sequence[Example], done: Callable[[int], None] | None = None
     ) -> Likelihoods | None:
-        return self.writer.oracle_likelihoods(items, done) if isinstance(self.writer, HouseWriter) else None
+        return self.writer.oracle_likelihoods(items, done)
 
 
 def other_plans(one: Planned) -> list[Planned]:

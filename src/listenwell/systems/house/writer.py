@@ -1,13 +1,13 @@
 """The voice of the house system: its writer with a tokenizer, an engine and a way of decoding.
 
 What is learned or measured is read by transformers, with adapters; what is written and weighed while somebody waits
-goes through the lean engine, with the adapters merged, where the backbone is of its kind. In half the bits that engine
+goes through the Llama engine, with the adapters merged, where the backbone is of its kind. In half the bits that engine
 measures too: the products are its own then, and nothing exact is lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from listenwell.backbones.llama_engine import Cache, LeanLlama, brain, half, has_half
+from listenwell.backbones.llama_engine import Cache, LlamaEngine, bf16, fp16, has_fp16
 from listenwell.checkpoint import Checkpoint
 from listenwell.contract import Batch, State, Steps, chosen
 from listenwell.contract import Sequence as Tokens
@@ -26,7 +26,9 @@ from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.layers.cpu import return_freed_memory
 from listenwell.models.joined_text import REPLY, Text
 from listenwell.models.writer import AT_ONCE, Writer
-from listenwell.systems.bot import Bot, Likelihoods, Precision
+from listenwell.systems.base import Likelihoods, Precision
+from listenwell.systems.bot import Bot
+from listenwell.systems.house.options import HouseDecoding
 from listenwell.systems.reply import Candidate
 
 TOGETHER: dict[str, int] = {"tokens": 4_000, "examples": 32}
@@ -39,14 +41,14 @@ MOST_GO_ON = 0.75
 """The share of rows that go on below which the others' memory is given up."""
 
 
-class Lean:
-    """The lean engine under the step() contract.
+class EngineSteps:
+    """The engine under the step() contract.
 
     There is one memory, which every step moves on: a state only says which of its rows go on, and in which order. While
     most of them do, those that have ended are read along: to copy what all others remember would take longer.
     """
 
-    def __init__(self, engine: LeanLlama, cache: Cache, first: Tensor) -> None:
+    def __init__(self, engine: LlamaEngine, cache: Cache, first: Tensor) -> None:
         self.engine, self.cache, self.first = engine, cache, first
 
     def begin(self) -> State:
@@ -74,11 +76,11 @@ class Lean:
 class Begun:
     """Dialogues that were read to hear what is felt: whoever answers them next need not read them again."""
 
-    engine: LeanLlama
+    engine: LlamaEngine
     tokens: Tensor
     cache: Cache
 
-    def is_of(self, engine: LeanLlama, tokens: Tensor) -> bool:
+    def is_of(self, engine: LlamaEngine, tokens: Tensor) -> bool:
         return self.engine is engine and torch.equal(self.tokens, tokens)
 
     def with_room(self, more: int) -> Cache:
@@ -90,12 +92,16 @@ class HouseWriter(Bot):
     """A writer that is told, for every reply, what to do."""
 
     model: Writer
+    decoding: HouseDecoding
+    has_likelihoods = True
+    system_name = "house"
+    about: Mapping[str, str] = {}
 
     def __init__(self, made: Checkpoint) -> None:
         if not isinstance(made.model, Writer):
             raise ValueError(f"{made.name} does not write by a plan; house-writer does")
-        super().__init__(replace(made, parts={}))
-        self._engines: dict[Precision, LeanLlama | None] = {}
+        super().__init__(replace(made, parts={}, decoding=HouseDecoding.extend(made.decoding)))
+        self._engines: dict[Precision, LlamaEngine | None] = {}
         """The engine of the precision last used; None in it where the backbone is of another kind. A copy that speaks
         another way shares it."""
         self._begun: dict[tuple[int, ...], Begun] = {}
@@ -118,7 +124,7 @@ class HouseWriter(Bot):
         return found
 
     def _feel(self, batch: Batch, keep: bool) -> Tensor:
-        engine = self._lean()
+        engine = self._get_engine()
         if engine is None:
             with self._computing():
                 return self.model.feel(batch)
@@ -193,11 +199,11 @@ class HouseWriter(Bot):
 
         return self._likelihoods(items, score, done)
 
-    def _measuring(self) -> LeanLlama | None:
+    def _measuring(self) -> LlamaEngine | None:
         """The engine where it is to measure too: in full precision the adapters are not merged for that."""
-        return self._lean() if self.precision else None
+        return self._get_engine() if self.precision else None
 
-    def _told(self, engine: LeanLlama, batch: Batch, rows: Tensor, plans: Tensor) -> Tensor:
+    def _told(self, engine: LlamaEngine, batch: Batch, rows: Tensor, plans: Tensor) -> Tensor:
         """−log p(reply | context, plan) of rows of the batch, each with a plan of its own. Contexts are read once."""
         assert batch.reply is not None
         context = Text.joined(self.model.context(batch))
@@ -229,7 +235,7 @@ class HouseWriter(Bot):
 
     def _backward(self, replies: Tokens, turns: Tokens) -> Tensor:
         """−log p(turn | reply) of each row."""
-        engine = self._lean()
+        engine = self._get_engine()
         if engine is None:
             with self._computing():
                 return self.model.backward_scores(replies, turns)
@@ -242,7 +248,7 @@ class HouseWriter(Bot):
             raise ValueError(
                 f"decoding.guidance is {self.decoding.guidance:g}, expected 0: every plan is told in words"
             )
-        engine = self._lean()
+        engine = self._get_engine()
         if engine is None:
             return self.model, self.model.plan(batch, plans[:, None])
         context, header = Text.joined(self.model.context(batch)), self.model.header(plans)
@@ -254,22 +260,22 @@ class HouseWriter(Bot):
         else:
             text, first = self.model.opening(Text.joined(context, header))
             cache, _ = engine.understand(text.tokens, text.mask, room)
-        lean = Lean(engine, cache, first)
-        return lean, lean.begin()
+        steps = EngineSteps(engine, cache, first)
+        return steps, steps.begin()
 
     def _writing_by(self) -> AbstractContextManager[None]:
         """The engine has its precision in its weights; without one it is the layers'."""
-        return self._computing() if self._lean() is None else torch.inference_mode()
+        return self._computing() if self._get_engine() is None else torch.inference_mode()
 
     @property
     def engine(self) -> str:
         """What writes, in words."""
-        if self._lean() is None:
+        if self._get_engine() is None:
             return "transformers"
-        weights = "bfloat16" if self.precision == "bf16" else "float16" if has_half() else "float32"
-        return f"the lean engine, weights in {weights}"
+        weights = "bfloat16" if self.precision == "bf16" else "float16" if has_fp16() else "float32"
+        return f"the Llama engine, weights in {weights}"
 
-    def _lean(self) -> LeanLlama | None:
+    def _get_engine(self) -> LlamaEngine | None:
         """The engine, made at the first reply in a precision; None where the backbone is of another kind."""
         if self.precision not in self._engines:
             self._engines.clear()  # each is as large as the model: that of another precision goes before this one comes
@@ -277,10 +283,10 @@ class HouseWriter(Bot):
             return_freed_memory()
         return self._engines[self.precision]
 
-    def _new_engine(self) -> LeanLlama | None:
+    def _new_engine(self) -> LlamaEngine | None:
         words = self.model.vocabulary.size  # a backbone may have more rows
-        product = brain if self.precision == "bf16" else half
+        product = bf16 if self.precision == "bf16" else fp16
         try:
-            return LeanLlama(self.model.config.architecture, self.model.merged(), product, words)
+            return LlamaEngine(self.model.config.architecture, self.model.merged(), product, words)
         except ValueError:
             return None

@@ -12,10 +12,10 @@ from typing import Any, TypeVar, Unpack
 
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Example, Turn
-from listenwell.decoding import Decoding
+from listenwell.decoding import Decoding, changed
 from listenwell.labels.taxonomy import label_id
-from listenwell.systems.bot import Likelihoods, Talk, as_context, as_contexts
-from listenwell.systems.controls import Asked, for_this_call
+from listenwell.systems.base import Likelihoods, Talk, as_context, as_contexts
+from listenwell.systems.controls import ReplyOptions, for_this_call
 from listenwell.systems.remote.http import KEYS, Clock, Patience, RemoteError, Server, clean
 from listenwell.systems.reply import Candidate, Reply
 from listenwell.weights import REMOTE
@@ -101,10 +101,10 @@ class Endpoint:
     def with_decoding(self, **changes: Any) -> Endpoint:
         """The same model, speaking another way."""
         other = copy(self)
-        other.decoding = replace(self.decoding, **changes)
+        other.decoding = changed(self.decoding, changes)
         return other
 
-    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]) -> Reply:
+    def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]) -> Reply:
         bot, controls = for_this_call(self, controls, named)
         return bot._reply(as_context(talk, controls), controls)
 
@@ -114,14 +114,14 @@ class Endpoint:
         controls: Controls | None = None,
         done: Callable[[int], None] | None = None,
         first: int = 0,
-        **named: Unpack[Asked],
+        **named: Unpack[ReplyOptions],
     ) -> list[Reply]:
         bot, controls = for_this_call(self, controls, named)
         contexts = as_contexts(talks, controls)
         return bot.server.together([partial(bot._reply, context, controls) for context in contexts], done)
 
     def stream(
-        self, talk: Talk, controls: Controls | None = None, **named: Unpack[Asked]
+        self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]
     ) -> Generator[str, None, Reply]:
         """The reply as it grows: each item is the whole text so far. What is returned at the end is the reply."""
         bot, controls = for_this_call(self, controls, named)
