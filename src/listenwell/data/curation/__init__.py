@@ -1,0 +1,1 @@
+"""From raw subtitles and posts to dialogues: reading, turns, cleaning, and the pipeline that runs it all."""
