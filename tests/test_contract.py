@@ -107,7 +107,7 @@ def test_every_model_is_made_by_name_and_says_where_it_is_from(name):
     assert found.about
     assert found.paper
     choices = {choice.name for choice in fields(getattr(import_module(found.module), found.cls).Config)}
-    small = {"width": 12} if "width" in choices else {}  # a backbone has its own width
+    small = {"width": 24} if "width" in choices else {}  # a backbone has its own width
     assert isinstance(build(name.replace("-", "_"), small, Vocabulary(9)), Model)
 
 

@@ -6,6 +6,7 @@ from importlib import import_module
 import pytest
 import torch
 
+from listenwell.checkpoint import Checkpoint
 from listenwell.contract import Moment, WordPrior
 from listenwell.data.batching import EncodingConfig, collate, encode
 from listenwell.data.dialogue import examples
@@ -16,9 +17,18 @@ from listenwell.text import backbone_tokenizer
 PRETRAINED = {"house-writer"}
 """Models whose words are chosen by a pretrained language model: they start at more than frequencies."""
 
+REPLIES = {"strategy-memory": "condition"}
+"""The objective that replies are first learned by, where it is not `likelihood`."""
 
 WIDTHS = [(16, 0), (16, 8), (96, 32)]
 """Of the model and of its word table: without a projection, with one, with one that has room beside the words."""
+
+
+def detector(emotions, tokenizer):
+    """The classifier that says which of a model's emotions a query has."""
+    sizes = {"width": 16, "heads": 2, "layers": 1, "feed_forward": 24}
+    model = build("text-encoder", {**sizes, "labels": emotions.name}, tokenizer.vocabulary)
+    return Checkpoint("text-encoder", model.eval(), tokenizer)
 
 
 def model_class(name):
@@ -46,6 +56,8 @@ def start(tiny_backbone, small_corpus):
         model = build(name, {**sizes, **backbone}, pieces.vocabulary)
         vectors, known = torch.randn(len(pieces), 12), torch.arange(len(pieces)) % 2 == 0
         model.initialise(WordPrior(counts, vectors, known, emotional=torch.arange(len(pieces)) % 3 == 0))
+        if name == "strategy-memory":
+            model.attach({"detector": detector(model.emotions, pieces)})
         return model, counts, batch
 
     return make
@@ -67,12 +79,14 @@ def test_a_model_starts_at_the_perplexity_of_unigrams(start, name, width, word_w
 @pytest.mark.parametrize("name", LEARNERS)
 def test_after_one_step_from_there_every_part_of_a_model_learns(start, name, width, word_width):
     model, _, batch = start(name, width, word_width)
+    objective = REPLIES.get(name, "likelihood")
     optimizer = torch.optim.Adam(model.parameters(), 1e-3)
     for _ in range(2):
         optimizer.zero_grad()
-        sum(term.total for term in model("likelihood", batch, Moment()).values() if term.learned).backward()
+        sum(term.total for term in model(objective, batch, Moment()).values() if term.learned).backward()
         optimizer.step()
-    model = getattr(model, "generator", model)
+    # The part that writes, where a model has others beside it.
+    model = getattr(model, "generator", getattr(model, "conversation", model))
     words, decoder = model.words, getattr(model, "forward_model", model).decoder
     assert words.table.grad.any()
     assert all(weight.grad is not None and weight.grad.any() for weight in decoder.parameters() if weight.dim() > 1)
