@@ -405,7 +405,7 @@ def test_why_tells_what_was_heard_chosen_considered_and_why():
 def test_why_of_a_system_that_tells_little():
     told = explained(Reply("I see", system="written"), "hello", label=Label("sad", "machine"))
     assert "written does not name emotions" in told
-    assert "classifier hears in your message: sad" in told
+    assert "classifier labels your message: sad" in told
     assert explained(Reply("I see", emotion="sad"), "hello").strip() == "heard: sad"
     unscored = Reply("one", label="wishing", candidates=(Candidate("one", 0.0), Candidate("", 0.0)), system="far")
     told = explained(unscored, "hello")

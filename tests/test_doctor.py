@@ -171,7 +171,7 @@ def test_a_broken_file_of_crisis_resources_weakens_care(monkeypatch, tmp_path: P
     from listenwell.systems.safety.resources import FILE
 
     monkeypatch.setenv(FILE, str(tmp_path / "none.yaml"))
-    found = finding("places to turn to")
+    found = finding("crisis resources")
     assert (found.state, found.weakens_safety) == ("broken", True)
 
 

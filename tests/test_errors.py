@@ -17,7 +17,7 @@ from listenwell.commands.terminal import plain
     ("problem", "expected"),
     [
         (PermissionError(errno.EACCES, "Permission denied", "/data/out"), "/data/out: no permission"),
-        (OSError(errno.EROFS, "Read-only file system", "/data/out"), "/data/out: lies on a read-only file system"),
+        (OSError(errno.EROFS, "Read-only file system", "/data/out"), "/data/out: is on a read-only file system"),
         (OSError(errno.ENOSPC, "No space left on device"), "no space is left on the disk; free some"),
         (FileNotFoundError(errno.ENOENT, "No such file", "a/b"), "a/b: no such file or folder; check the name"),
         (IsADirectoryError(errno.EISDIR, "Is a directory", "/d/.out.3f.tmp", None, "/d/out"), "/d/out: is a folder"),
@@ -72,7 +72,7 @@ def test_places_that_cannot_be_written_are_told(tmp_path: Path, capsys: pytest.C
     assert "is a folder, where a file is expected" in failing([*convert, str(tmp_path / "folder")], capsys)
     (tmp_path / "file").write_text("")
     inside = failing([*convert, str(tmp_path / "file" / "x.jsonl")], capsys)
-    assert "/file is a file, in which nothing can lie" in inside
+    assert "/file is a file, not a folder" in inside
 
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(tmp_path / "locked"))

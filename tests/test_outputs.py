@@ -190,12 +190,12 @@ def test_a_place_that_cannot_be_written_to_is_found_before_the_work(run, tmp_pat
 
 def test_a_folder_cannot_lie_in_a_file(tmp_path):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(OutputError, match="file is a file, in which nothing can lie"):
+    with pytest.raises(OutputError, match="file is a file, not a folder"):
         outputs.check_folder(tmp_path / "file" / "out", EVALUATE)
 
 
 def test_a_device_is_no_place_for_a_file():
-    with pytest.raises(OutputError, match="is no plain file"):
+    with pytest.raises(OutputError, match="is not a regular file"):
         outputs.check_file(Path(os.devnull))
 
 

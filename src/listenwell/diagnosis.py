@@ -192,7 +192,7 @@ def care() -> Iterator[Finding]:
         yield Finding("care", "crisis resources", "broken", str(problem), f"unset {FILE}, or fix the file", True)
     else:
         where = os.environ.get(FILE) or "shipped, of no country: SAFETY.md says how to name your own"
-        yield Finding("care", "places to turn to", "ok", f"{len(lines)} ({where})")
+        yield Finding("care", "crisis resources", "ok", f"{len(lines)} ({where})")
 
 
 def classifiers() -> Iterator[Finding]:

@@ -150,7 +150,7 @@ def test_what_cannot_be_calibrated_is_told(tiny_classifier, tmp_path):
     with pytest.raises(SystemExit, match="does not say what it was trained on; name the data with --data"):
         main(["calibrate", str(tmp_path / "bare")])
     (tmp_path / "bare" / "training.json").write_text("{}")
-    with pytest.raises(SystemExit, match="is what a run goes on from; give the folder of the run"):
+    with pytest.raises(SystemExit, match="is the state a run resumes from; give the folder of the run"):
         main(["calibrate", str(tmp_path / "bare")])
 
 

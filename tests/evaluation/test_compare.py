@@ -71,7 +71,7 @@ def test_values_computed_in_different_ways_are_told_and_not_judged(runs: list[st
     file = Path(runs[1]) / "evaluation" / "test" / "items.json"
     file.write_text(file.read_text(encoding="utf-8").replace("case:lc|tok:word", "case:lc|tok:13a"), encoding="utf-8")
     found = compare(read_all(runs))
-    assert any(remark.startswith("bleu-4 was not computed alike") and "tok:13a" in remark for remark in found.remarks)
+    assert any(remark.startswith("bleu-4 was computed in different ways") and "tok:13a" in remark for remark in found.remarks)
     assert not any(cell.best or cell.verdict for cell in cells(found, "bleu-4"))
     assert ("hears", "bleu-4") not in found.tests
     assert ("hears", "bland") in found.tests
@@ -178,7 +178,7 @@ def test_a_run_that_was_not_evaluated_says_what_to_run(runs: list[str], tmp_path
 def test_a_broken_file_is_named_with_its_line(runs: list[str]):
     file = Path(runs[0]) / "evaluation" / "test" / "replies.jsonl"
     file.write_text(file.read_text(encoding="utf-8") + "{oops\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"replies\.jsonl line 7: no JSON"):
+    with pytest.raises(ValueError, match=r"replies\.jsonl line 7: not valid JSON"):
         read(runs[0])
 
 
@@ -251,7 +251,7 @@ def test_published_rows_fill_only_the_columns_they_have(found: Comparison):
 
 def test_what_a_paper_has_and_we_do_not_is_named_and_so_is_other_data(found: Comparison):
     assert any("mime/2" in remark and "human_empathy" in remark for remark in found.remarks)
-    assert found.remarks[0] == "Published on ed, measured on made: these do not compare."
+    assert found.remarks[0] == "Published on ed, measured on made: these cannot be compared."
 
 
 def test_a_table_without_any_of_our_scores_says_so(runs: list[str]):
@@ -317,5 +317,5 @@ def test_the_scores_on_cards_are_headed_by_their_corpus(capsys):
 def test_a_record_that_is_cut_off_is_told_with_its_column(runs):
     replies = next(Path(runs[0]).rglob("replies.jsonl"))
     replies.write_text(replies.read_text().splitlines()[0] + '\n{"id": "2", "rep\n')
-    with pytest.raises(ValueError, match=r"replies\.jsonl line 2: no JSON \(cut off at column 17\)"):
+    with pytest.raises(ValueError, match=r"replies\.jsonl line 2: not valid JSON \(cut off at column 17\)"):
         read_all(runs)

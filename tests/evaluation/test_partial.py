@@ -84,7 +84,7 @@ def test_an_evaluation_cut_off_ends_as_an_unbroken_one(tiny_model, tokenizer, tm
         cli.main([*words, "--out", str(tmp_path / "cut")])
     assert "8 replies are saved; the same command resumes from there" in capsys.readouterr().err
     cli.main([*words, "--out", str(tmp_path / "cut")])
-    assert "going on: 8 of 10 replies were written before" in capsys.readouterr().err
+    assert "resuming: 8 of 10 replies were written before" in capsys.readouterr().err
     assert calls == [0, 4, 8, 8]
     ends = [(tmp_path / name / "replies.jsonl").read_text() for name in ("unbroken", "cut")]
     assert ends[0] == ends[1]

@@ -78,7 +78,7 @@ def test_a_corpus_labelled_by_the_41_is_drawn_as_shares_and_any_other_as_counts(
 
 
 def test_what_cannot_be_drawn_is_told(tmp_path):
-    with pytest.raises(ValueError, match="no item to draw a confusion of"):
+    with pytest.raises(ValueError, match="no items to draw a confusion matrix of"):
         draw_confusion(np.zeros((41, 41), int), LABELS, "none", tmp_path / "none.png")
     with pytest.raises(ValueError, match="there are no labels to draw of a system"):
         draw_distributions({"people": {"sad": 1}, "a system": {}}, "", tmp_path / "none.png")

@@ -382,7 +382,7 @@ def test_the_reply_teaches_how_to_feel_and_a_situation_nothing_else(model, batch
         return {name.split(".")[0] for name, parameter in model.named_parameters() if parameter.grad is not None}
 
     own = {"backbone", "emotion"} if model.backbone is not None else {"words", "speakers", "emotion"}
-    assert own <= trained_parameters(model.likelihood(batch, Moment())["reply"])
+    assert own <= learned(model.likelihood(batch, Moment())["reply"])
     alone = model.objective("situation", replace(batch, reply=None), Moment())
     assert set(alone) == {"situation", "situation-accuracy"}
     assert torch.allclose(alone["situation"].total, model.likelihood(batch, Moment())["emotion"].total)

@@ -19,7 +19,7 @@ from listenwell.models.empdg import JUDGES, LONGEST, EmbeddedText, soft_draw, to
 from listenwell.systems.bot import Bot
 from listenwell.training import load_recipe, run, trainer
 from listenwell.training.display import read_journal
-from listenwell.training.optimizers import learned
+from listenwell.training.optimizers import trained_parameters
 from listenwell.training.resume import read_run_state
 from listenwell.training.trainer import Trainer
 
@@ -666,7 +666,7 @@ def test_the_shipped_recipe_fits_the_model(make):
     sides = {}
     for stage in recipe.stages:
         for name, optimizer in stage.optimizers.items():
-            sides[stage.name, name] = {key.split(".")[0] for key in learned(model, optimizer)}
+            sides[stage.name, name] = {key.split(".")[0] for key in trained_parameters(model, optimizer)}
         assert all(move.objective in model.objectives for move in stage.moves)
     assert sides == {
         ("talk", "main"): {"generator"},

@@ -71,9 +71,9 @@ def test_the_emotion_is_c_matched_with_the_emotions_embeddings(model, batch):
 @torch.no_grad()
 def test_the_summary_may_be_the_mean_over_the_context(tiny_model, batch):
     model = tiny_model("mime", emotion_from="mean")
-    heard = model.hear(batch)
+    context = model.read(batch)
     for row in range(6):
-        assert torch.allclose(heard.summary[row], context_of(model, batch, row).mean(dim=0), atol=1e-5)
+        assert torch.allclose(context.summary[row], context_of(model, batch, row).mean(dim=0), atol=1e-5)
 
 
 def test_classifier_and_response_side_share_the_embeddings(model, batch):
@@ -89,25 +89,25 @@ def test_classifier_and_response_side_share_the_embeddings(model, batch):
 @torch.no_grad()
 def test_the_prior_of_each_group_by_hand(model, batch):
     """Equations 7 and 11 to 13: one c′ for both groups, means and variances of their own."""
-    heard = model.hear(batch)
+    context = model.read(batch)
     assert list(model.groups) == ["positive", "negative"]
-    for prior, group in zip(heard.priors, model.groups.values(), strict=True):
+    for prior, group in zip(context.priors, model.groups.values(), strict=True):
         for row in range(6):
             within = apply(model.sample, context_of(model, batch, row)[0]).clamp_min(0)
             assert torch.allclose(prior.mean[row], apply(group.mean, within), atol=1e-5)
             deviation = (0.5 * prior.log_variance[row]).exp()
             assert torch.allclose(deviation, torch.exp(0.5 * apply(group.log_variance, within)), atol=1e-5)
-    assert not torch.allclose(heard.priors[0].log_variance, heard.priors[1].log_variance, atol=1e-2)
+    assert not torch.allclose(context.priors[0].log_variance, context.priors[1].log_variance, atol=1e-2)
 
 
 @torch.no_grad()
 def test_draws_have_the_moments_of_the_prior(model, batch):
     """Equations 8, 14 and 15."""
-    heard = model.hear(batch)
+    context = model.read(batch)
     noise = model._noise(batch, 20_000, seeded())
-    for index, prior in enumerate(heard.priors):
+    for index, prior in enumerate(context.priors):
         draws = prior.mean[:, None] + noise[:, :, index] * (0.5 * prior.log_variance[:, None]).exp()
-        one = mime.at(heard.priors, noise[:, 3])[index]
+        one = mime.at(context.priors, noise[:, 3])[index]
         assert torch.allclose(one, draws[:, 3])
         assert torch.allclose(draws.mean(dim=1), prior.mean, atol=0.08)
         assert torch.allclose(draws.var(dim=1).log(), prior.log_variance, atol=0.08)
@@ -137,13 +137,13 @@ def test_the_posterior_reads_c_and_the_mixture_of_a_draw_from_the_prior(model, b
 
 def check_posteriors(model, batch, seen):
     """Holds each posterior against one from c, what is `seen` besides in a row, and the mixture of a draw."""
-    heard = model.hear(batch)
-    drawn = [prior.sample() for prior in heard.priors]
-    found = model.posteriors(heard, drawn, batch.reply)
+    context = model.read(batch)
+    drawn = [prior.sample() for prior in context.priors]
+    found = model.posteriors(context, drawn, batch.reply)
     for group, latent, posterior in zip(model.groups.values(), drawn, found, strict=True):
         _, mixed = group.mixture(latent, model.emotion_embeddings)
         for row in range(6):
-            known = torch.cat([heard.summary[row], *seen(row), mixed[row]])
+            known = torch.cat([context.summary[row], *seen(row), mixed[row]])
             within = apply(group.posterior.hidden, known).clamp_min(0)
             assert torch.allclose(posterior.mean[row], apply(group.posterior.mean, within), atol=1e-5)
             log_variance = apply(group.posterior.log_variance, within)
@@ -156,11 +156,11 @@ def test_the_kl_of_both_groups_is_the_integral_it_stands_for(model, batch):
     torch.manual_seed(3)
     term = model.likelihood(batch, Moment())["kl"]
     torch.manual_seed(3)
-    heard = model.hear(batch)
-    posteriors = model.posteriors(heard, [prior.sample() for prior in heard.priors], None)
+    context = model.read(batch)
+    posteriors = model.posteriors(context, [prior.sample() for prior in context.priors], None)
     x = torch.linspace(-20, 20, 20_001, dtype=torch.float64)
     slow = 0.0
-    for q, p in zip(posteriors, heard.priors, strict=True):
+    for q, p in zip(posteriors, context.priors, strict=True):
         log_q, log_p = (
             torch.distributions.Normal(
                 one.mean.double()[..., None], (0.5 * one.log_variance).double().exp()[..., None]
@@ -189,10 +189,10 @@ def test_free_nats_of_a_group_cost_nothing(model, batch):
         return model.likelihood(batch, Moment(), free=free)["kl"]
 
     torch.manual_seed(0)
-    heard = model.hear(batch)
-    drawn = [prior.sample() for prior in heard.priors]
-    posteriors = model.posteriors(heard, drawn, batch.reply)
-    means = [q.kl(p).mean().item() for q, p in zip(posteriors, heard.priors, strict=True)]
+    context = model.read(batch)
+    drawn = [prior.sample() for prior in context.priors]
+    posteriors = model.posteriors(context, drawn, batch.reply)
+    means = [q.kl(p).mean().item() for q, p in zip(posteriors, context.priors, strict=True)]
     between = sum(means) / 2
     assert min(means) < between < max(means)
     assert term(0).total.item() == pytest.approx(6 * sum(means), rel=1e-5)
@@ -237,9 +237,9 @@ def test_the_polarity_is_that_of_the_likeliest_emotion_or_of_the_gold_one_where_
 def test_refinement_and_fusion_by_hand(tiny_model, batch, name):
     """Equations 20 to 27, a row and a position at a time, each row alone and each side alone."""
     model = tiny_model(name)
-    heard = model.hear(batch)
+    context = model.read(batch)
     sides = torch.randn(2 if name == "mime" else 1, 6, 16)
-    fused, contribution = model.refine(heard, sides)
+    fused, contribution = model.refine(context, sides)
     # The first layer on [H_i; m], put together from its two shares.
     first = torch.cat([model.word_share.weight, model.emotion_share.weight], dim=1)
     for row in range(6):
@@ -261,12 +261,12 @@ def test_before_it_learns_a_word_goes_through_and_both_sides_count_alike(tiny_mo
     model = tiny_model(name, dropout=0.0)
     model.start_plain()
     hidden, _ = model.encode(batch)
-    heard = model.hear(batch)
-    assert torch.allclose(heard.words, hidden[:, 1:], atol=1e-6)
+    context = model.read(batch)
+    assert torch.allclose(context.words, hidden[:, 1:], atol=1e-6)
     sides = torch.zeros(2 if model.config.grouping else 1, 6, model.config.width)
-    fused, contribution = model.refine(heard, sides)
+    fused, contribution = model.refine(context, sides)
     assert torch.equal(contribution, torch.full_like(contribution, 0.5))
-    assert torch.allclose(fused[heard.mask], model.refiner(heard.words, heard.mask)[heard.mask], atol=1e-5)
+    assert torch.allclose(fused[context.mask], model.refiner(context.words, context.mask)[context.mask], atol=1e-5)
 
 
 @torch.no_grad()
@@ -277,7 +277,7 @@ def test_one_response_encoder_reads_both_sides(model, batch):
     seen = []
     handle = model.refiner.register_forward_hook(lambda module, inputs, output: seen.append(output))
     mixed = torch.randn(6, 16)
-    model.refine(model.hear(batch), torch.stack([mixed, mixed]))
+    model.refine(model.read(batch), torch.stack([mixed, mixed]))
     handle.remove()
     (output,) = seen  # one call
     assert torch.allclose(*output.chunk(2), atol=1e-6)
@@ -300,7 +300,7 @@ def test_cached_steps_are_teacher_forcing(tiny_model, batch, name):
     model = tiny_model(name)
     state = model.understand(batch, generator=seeded(4))
     noise = model._noise(batch, 2, seeded(4))[:, :1]
-    forced = model._nll(batch, model.hear(batch), noise)[:, 0]
+    forced = model._nll(batch, model.read(batch), noise)[:, 0]
     for row in range(6):
         assert step_nll(model, batch, row, state) == pytest.approx(forced[row].item(), rel=1e-4)
 
@@ -386,10 +386,10 @@ def test_no_gold_is_seen_in_use_or_in_scoring(tiny_model, batch, name):
 def test_the_score_is_the_mean_in_probability_over_ten_draws(model, batch):
     noise = model._noise(batch, 10, seeded(5))
     scores = model.score(batch, seeded(5))
-    heard = model.hear(batch)
+    context = model.read(batch)
     slow = torch.zeros(6, dtype=torch.float64)
     for draw in range(10):
-        slow += (-model._nll(batch, heard, noise[:, draw : draw + 1])[:, 0].double()).exp() / 10
+        slow += (-model._nll(batch, context, noise[:, draw : draw + 1])[:, 0].double()).exp() / 10
     assert torch.allclose(scores.double(), -slow.log(), rtol=1e-5)
 
 
@@ -447,16 +447,16 @@ def test_a_context_of_no_words_is_read_by_its_ctx_and_changes_no_other(model, ba
 @torch.no_grad()
 def test_reasons_are_the_mean_gate_of_each_side_and_the_first_emotions_of_each_mixture(model, batch):
     state = model.understand(batch, MEAN)
-    heard = model.hear(batch)
+    context = model.read(batch)
     mixed = [
-        g.mixture(p.mean, model.emotion_embeddings) for g, p in zip(model.groups.values(), heard.priors, strict=True)
+        g.mixture(p.mean, model.emotion_embeddings) for g, p in zip(model.groups.values(), context.priors, strict=True)
     ]
-    sides = model.sides([emotion for _, emotion in mixed], model.is_positive(heard.emotion))
-    _, contribution = model.refine(heard, sides)
+    sides = model.sides([emotion for _, emotion in mixed], model.is_positive(context.emotion))
+    _, contribution = model.refine(context, sides)
     for row in range(6):
         found = model.reasons(state, row)
         assert list(found) == ["mimicry", "contrast", "positive", "negative"]
-        gates = contribution[row][heard.mask[row]]
+        gates = contribution[row][context.mask[row]]
         assert found["mimicry"] == pytest.approx(gates[:, :16].mean().item(), abs=1e-4)
         assert found["contrast"] == pytest.approx(gates[:, 16:].mean().item(), abs=1e-4)
         for (log_weights, _), group in zip(mixed, model.groups.values(), strict=True):
@@ -486,7 +486,7 @@ def test_without_stochasticity_there_is_no_noise_and_no_posterior(tiny_model, ba
     assert not any("variance" in name or "posterior" in name for name, _ in model.named_parameters())
     first, second = (model.understand(batch, generator=seeded(seed)) for seed in (1, 2))
     assert torch.equal(first.beliefs["positive"], second.beliefs["positive"])
-    prior = model.hear(batch).priors[0]
+    prior = model.read(batch).priors[0]
     assert torch.equal(prior.sample(), prior.mean)
     model.train()
     one, two = (model.likelihood(batch, Moment())["reply"].total for _ in range(2))
@@ -521,7 +521,7 @@ def test_without_grouping_one_latent_mixes_all_32_emotions(tiny_model, batch):
     state = model.understand(batch, generator=seeded())
     assert state.beliefs["mixture"].shape == (6, 32)
     assert torch.allclose(state.beliefs["mixture"].exp().sum(dim=-1), torch.ones(6))
-    assert len(model.hear(batch).priors) == 1
+    assert len(model.read(batch).priors) == 1
 
 
 def test_mimicry_without_groups_is_refused():

@@ -218,7 +218,7 @@ def test_a_label_set_that_nobody_knows_is_told_when_the_recipe_is_read(tmp_path,
 def test_emotions_outside_the_set_are_counted_and_the_near_ones_named():
     moods = LabelSet("moods", MOODS)
     assert unknown_emotions(Counter({"calm": 3}), moods) is None
-    assert "2 examples have an emotion that is none of the 3" in unknown_emotions(Counter({"tens": 2}), moods)
+    assert "2 examples have an emotion that is not one of the 3" in unknown_emotions(Counter({"tens": 2}), moods)
 
 
 def test_items_of_several_languages_are_not_evaluated_together(talker, corpus):

@@ -223,5 +223,5 @@ def test_emotions_that_are_not_learned_are_counted_with_the_near_name(
     run.train(tiny_recipe(data={"source": str(path)}), tmp_path / "run", quiet=True)
     replies = sum(turn["speaker"] == "listener" for record in records[:2] for turn in record["turns"])
     said = " ".join(capsys.readouterr().err.split())
-    assert f"{replies} examples have an emotion that is none of the 32" in said
+    assert f"{replies} examples have an emotion that is not one of the 32" in said
     assert f"{replies} of joyfull (joyful?)" in said

@@ -121,8 +121,8 @@ def lean(bot: Any, positivity: float | None) -> None:
     from dataclasses import replace
 
     if positivity is not None:
-        leaning = replace(bot.decoding.lean, positivity=_positivity(bot, positivity))
-        bot.decoding = replace(bot.decoding, lean=leaning)
+        wanted = _positivity(bot, positivity)  # refuses a system whose decoding has no lean
+        bot.decoding = replace(bot.decoding, lean=replace(bot.decoding.lean, positivity=wanted))
 
 
 def _intent(bot: Any, intent: str) -> str:

@@ -140,7 +140,7 @@ def test_a_split_is_told_by_the_record_or_else_by_the_file(tmp_path):
 
 def test_a_split_that_nothing_tells_is_an_error_not_a_guess(tmp_path):
     with pytest.raises(
-        SourceError, match=r"my\.jsonl line 1: no split where 'train' was asked for, .*name the file train"
+        SourceError, match=r"my\.jsonl line 1: no split where 'train' was requested, .*name the file train"
     ):
         list(jsonl.read(file_of(tmp_path, GOOD), "train"))
     with pytest.raises(SourceError, match="line 1: unknown split 'trian'; did you mean 'train'"):

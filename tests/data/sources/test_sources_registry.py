@@ -96,7 +96,7 @@ def test_a_jsonl_path_is_a_source_by_itself(tmp_path, ending):
     assert len(list(sources.read(str(path)))) == 1
     assert len(list(sources.read("jsonl", path))) == 1
     assert sources.data_files(str(path)) == [path]
-    with pytest.raises(ValueError, match=r"jsonl has no folder of its own; give the path of a \.jsonl file"):
+    with pytest.raises(ValueError, match=r"jsonl has no folder; give the path of a \.jsonl file"):
         sources.read("jsonl")
 
 
@@ -110,7 +110,7 @@ def test_several_sources_are_read_as_one(corpus, monkeypatch, tmp_path):
     assert sources.source_name("Empathetic_dialogues+shipped") == "empathetic-dialogues+shipped"
     with pytest.raises(ValueError, match="unknown source 'shiped'; did you mean 'shipped'"):
         sources.read("shipped+shiped")
-    with pytest.raises(ValueError, match="several sources, which lie in several places; leave the path"):
+    with pytest.raises(ValueError, match="are several sources in different places; leave the path"):
         sources.read("empathetic-dialogues+shipped", corpus)
     path = tmp_path / "mine+yours.jsonl"
     jsonl.write([Dialogue.from_texts(["Hello", "Hi"])], path)
