@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "calibrate": ("listenwell.commands.calibrate:calibrate", "fit how sure a classifier is, or how meed2 chooses"),
     "control": ("listenwell.commands.control:control", "measure whether a system follows the requested intent"),
     "variety": ("listenwell.commands.variety:variety", "measure how differently a system replies to the same"),
+    "consensus": ("listenwell.commands.consensus:consensus", "measure whether a discrete latent is used"),
     "rerank": ("listenwell.commands.rerank:rerank", "weigh the terms by which a system chooses among candidates"),
     "compare": ("listenwell.commands.compare:compare", "put evaluated systems beside each other and the papers"),
     "embeddings": ("listenwell.commands.embeddings:embeddings", "draw the emotion embeddings of trained systems"),

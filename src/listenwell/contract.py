@@ -174,6 +174,8 @@ class Controls:
     situation: str | None = None
     """What the user says in advance. The system reads it as the speaker's first words."""
     latent: Literal["prior", "posterior", "mean"] = "prior"
+    latent_value: int | None = None
+    """Which value of a discrete latent to reply under; None leaves the choice to the model."""
 
 
 @dataclass(slots=True)
@@ -284,6 +286,9 @@ class Model(nn.Module):
     has_oracle_score: bool = False
     """Whether `oracle_score` gives the likelihood of a reply under its true label."""
 
+    latent_values: int = 0
+    """How many values its discrete latent has, for `score_by_latent` and `Controls.latent_value`; 0 if it has none."""
+
     labels_texts: bool = False
     """Whether `label_log_probs` gives the probabilities of a text's labels."""
 
@@ -338,6 +343,10 @@ class Model(nn.Module):
     def oracle_score(self, batch: Batch) -> Tensor:
         """−log p(reply | context, label) of each row with the *true* label, for figures that are marked."""
         raise TypeError(f"{type(self).__name__} gives no likelihood under a label")
+
+    def score_by_latent(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """log q(z | context) and −log p(reply | context, z) for every value z of a discrete latent, (batch, values)."""
+        raise TypeError(f"{type(self).__name__} has no discrete latent")
 
     def label_log_probs(self, batch: Batch) -> Tensor:
         """log p(label | text), (batch, labels)."""

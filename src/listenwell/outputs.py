@@ -90,7 +90,8 @@ EVALUATE = Owner("evaluate", frozenset().union(*EVALUATIONS), _wrote_evaluation)
 VARIETY = Owner("variety", STUDY_FILES, _wrote_study("variety", "different"))
 CONTROL = Owner("control", STUDY_FILES, _wrote_study("control", "control-mean"))
 COMPARE = Owner("compare", frozenset({"compare.md", "compare.html", "compare.json"}), _wrote_comparison)
-STUDIES = {owner.command: owner for owner in (VARIETY, CONTROL)}
+CONSENSUS = Owner("consensus", STUDY_FILES, _wrote_study("consensus", "information"))
+STUDIES = {owner.command: owner for owner in (VARIETY, CONTROL, CONSENSUS)}
 
 
 def check_folder(folder: Path, owner: Owner, option: str = "--out") -> None:

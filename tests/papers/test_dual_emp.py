@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from listenwell import checkpoint
 from listenwell.checkpoint import Checkpoint
-from listenwell.contract import Batch, Moment, Sequence, Vocabulary
+from listenwell.contract import Batch, Controls, Moment, Sequence, Vocabulary
 from listenwell.data.batching import EncodingConfig, collate
 from listenwell.decoding import Decoding, decode
 from listenwell.labels.taxonomy import EMOTIONS
@@ -339,3 +339,15 @@ def test_it_is_saved_and_read_back_bit_for_bit(model, batch, tokenizer, tmp_path
     ends = {"start": tokenizer.start, "end": tokenizer.end, "banned": tokenizer.banned}
     said = [decode(one, one.understand(batch, direction=direction), made.decoding, **ends) for one in (model, again)]
     assert said[0] == said[1]
+
+
+def test_a_reply_may_be_written_under_a_consensus_that_is_asked_for(model, batch):
+    chosen = model.understand(batch)
+    other = (int(chosen.beliefs["consensus"][0].argmax()) + 1) % model.config.consensus_size
+    asked = model.understand(batch, Controls(latent_value=other))
+    assert model.reasons(asked, 0)["consensus"] == other
+    assert torch.equal(asked.beliefs["emotion"], chosen.beliefs["emotion"]), "what is heard stays"
+    start = torch.full((len(batch),), model.vocabulary.start)
+    assert not torch.equal(model.step(start, asked)[0], model.step(start, chosen)[0])
+    with pytest.raises(ValueError, match="the consensus has the values 0 to"):
+        model.understand(batch, Controls(latent_value=99))

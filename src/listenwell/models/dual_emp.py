@@ -128,6 +128,7 @@ class DualEmp(Model):
             nn.init.normal_(table.weight, std=0.02 if table is self.speakers else 1.0)
         self.forward_model = DialogueModel(config)
         self.backward_model = DialogueModel(config) if config.dual else None
+        self.latent_values = config.consensus_size
         if not config.dual:
             self.directions = ("forward",)
 
@@ -199,14 +200,24 @@ class DualEmp(Model):
         direction: Direction = "forward",
         generator: torch.Generator | None = None,
     ) -> State:
-        """The likeliest z is taken: in use nothing is drawn."""
+        """The likeliest z is taken, unless `controls.latent_value` names one: in use nothing is drawn."""
         if direction not in self.directions:
             raise ValueError("sing-emp has no backward model; dual-emp has")
         source = self.source(batch, direction)
         hidden = self.encode(source, direction)
         log_q = self.model(direction).infer(hidden, source.mask)
-        embedding = self.consensus(log_q.argmax(dim=-1))
-        return self._begin(hidden, source.mask, log_q, embedding, direction)
+        chosen = log_q.argmax(dim=-1)
+        if controls is not None and controls.latent_value is not None:
+            chosen = torch.full_like(chosen, self._checked(controls.latent_value))
+        state = self._begin(hidden, source.mask, log_q, self.consensus(chosen), direction)
+        # What was chosen is certain, whoever chose it.
+        state.beliefs["chosen"] = torch.full_like(log_q, -torch.inf).scatter(1, chosen[:, None], 0.0)
+        return state
+
+    def _checked(self, value: int) -> int:
+        if not 0 <= value < self.config.consensus_size:
+            raise ValueError(f"the consensus has the values 0 to {self.config.consensus_size - 1}, found {value}")
+        return value
 
     def _begin(self, hidden: Tensor, mask: Tensor, log_q: Tensor, embedding: Tensor, direction: Direction) -> State:
         memory = self.model(direction).decoder.remember(hidden, mask, embedding)
@@ -396,10 +407,13 @@ class DualEmp(Model):
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
         """−log Σ_z q(z|c) p(y|c,z), exactly."""
+        return sum_out(*self.score_by_latent(batch))
+
+    def score_by_latent(self, batch: Batch) -> tuple[Tensor, Tensor]:
         context = self.source(batch, "forward")
         hidden = self.encode(context, "forward")
         log_q = self.model("forward").infer(hidden, context.mask)
-        return sum_out(log_q, torch.stack([*self._by_consensus(batch, hidden, context.mask)], dim=1))
+        return log_q, torch.stack([*self._by_consensus(batch, hidden, context.mask)], dim=1)
 
     def _by_consensus(self, batch: Batch, hidden: Tensor, mask: Tensor) -> Iterator[Tensor]:
         """−log p(y | c, z) of each row (batch,), for each z."""
@@ -417,8 +431,8 @@ class DualEmp(Model):
     def reasons(self, state: State, row: int) -> dict[str, Any]:
         """Which consensus was chosen, how sure that is, and which emotions it stands for."""
         log_q = state.beliefs["consensus"][row]
-        chosen = int(log_q.argmax())
-        chances = self.emotion(self.consensus.weight[chosen]).softmax(dim=-1)
+        chosen = int(state.beliefs["chosen"][row].argmax())
+        chances = self.emotion(self.consensus.weight[chosen]).softmax(dim=-1).detach()
         likely = chances.argsort(descending=True)[:SHOWN].tolist()
         return {
             "consensus": chosen,

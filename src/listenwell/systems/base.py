@@ -14,6 +14,7 @@ from listenwell.data.dialogue import Dialogue, Example, Talk, Turn, readable
 from listenwell.systems.reply import Reply
 
 __all__ = [
+    "LatentScores",
     "Likelihoods",
     "Precision",
     "System",
@@ -43,6 +44,18 @@ class Likelihoods:
     """Target words that the system's vocabulary lacks."""
     unseen_types: int
     """How many different such words the items have."""
+
+
+@dataclass(slots=True)
+class LatentScores:
+    """What a system with a discrete latent z makes of each item."""
+
+    log_q: np.ndarray
+    """(items, values) log q(z | context)."""
+    nll: np.ndarray
+    """(items, values) −log p(reply | context, z), the end token counted."""
+    tokens: np.ndarray
+    """(items,) of the reply, the end token counted."""
 
 
 Precision = Literal["", "bf16"]

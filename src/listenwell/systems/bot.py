@@ -19,7 +19,7 @@ from listenwell.data.batching import EncodingConfig, collate, encode, ordered_ba
 from listenwell.data.dialogue import Example, LabelPlace, Talk, Turn
 from listenwell.decoding import Decoding, Guided, Hypothesis, changed, decode, paired, stream
 from listenwell.labels.sets import LabelSet
-from listenwell.systems.base import Likelihoods, Precision, as_answer, as_context, draw_number, read_each
+from listenwell.systems.base import LatentScores, Likelihoods, Precision, as_answer, as_context, draw_number, read_each
 from listenwell.systems.controls import ReplyOptions, for_this_call
 from listenwell.systems.reply import Candidate, Reply
 from listenwell.text import Tokenizer, words
@@ -169,6 +169,25 @@ class Bot(HasCheckpoint):
     ) -> Likelihoods | None:
         """The likelihoods of the replies given their true labels; None for a model that knows no labels."""
         return self._likelihoods(items, self.model.oracle_score, done) if self.model.has_oracle_score else None
+
+    def latent_scores(
+        self, items: Sequence[Example], done: Callable[[int], None] | None = None
+    ) -> LatentScores | None:
+        """How likely each reply is under each value of the latent; None without a discrete latent."""
+        if not self.model.latent_values:
+            return None
+        tables = (np.zeros((len(items), self.model.latent_values)) for _ in range(2))
+        found = LatentScores(*tables, np.zeros(len(items)))
+        for batch in self._batches(self._with_turn_labels(items), tokens=12_000):
+            assert batch.reply is not None
+            with self._computing():
+                log_q, nll = self.model.score_by_latent(batch)
+            rows = list(batch.rows)
+            found.log_q[rows], found.nll[rows] = log_q.float().numpy(), nll.float().numpy()
+            found.tokens[rows] = batch.reply.mask.sum(1).numpy()
+            if done is not None:
+                done(len(batch))
+        return found
 
     def _likelihoods(
         self, items: Sequence[Example], score: Callable[[Batch], Tensor], done: Callable[[int], None] | None
