@@ -1,0 +1,105 @@
+"""OPUS XML, as OpenSubtitles is published: sentences (<s>), maybe cut into words (<w>), with the times of the cues.
+
+A <time id="T12S" value="00:01:02,500"/> opens cue 12, T12E closes it. Sentences and cues cross: the cues are restored,
+since it is between cues that time says something. A sentence outside of any pair of times is a cue without times.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import DefusedXMLParser
+
+from listenwell.data.curation.formats.parsed import RawCue, plain, seconds
+from listenwell.data.sources.detokenize import detokenise, join_characters
+
+_EDGE = re.compile(r"T?\d+([SE])", re.IGNORECASE)
+_EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+
+
+class BrokenXml(ValueError):
+    """XML that is not well-formed, or declares what subtitle files do not need and attackers do."""
+
+
+def looks_like(data: bytes) -> bool:
+    start = data[:1024].lstrip(b"\xef\xbb\xbf \t\r\n")
+    return start.startswith((b"<?xml", b"<document")) or b"<\0?\0x\0m\0l\0" in data[:16]
+
+
+def parse(data: bytes) -> list[RawCue]:
+    """The cues of a document, which is read in its own encoding.
+
+    Raises:
+        BrokenXml: not well-formed, or with a document type or entities, which are never expanded.
+    """
+    parser = DefusedXMLParser(target=_Cues(), forbid_dtd=True)
+    try:
+        parser.feed(data)
+        cues: list[RawCue] = parser.close()
+    except ParseError as error:
+        raise BrokenXml(f"XML is not well-formed: {error}") from error
+    except DefusedXmlException as error:
+        raise BrokenXml("XML with a document type or entities is refused: remove the <!DOCTYPE …>") from error
+    except (LookupError, ValueError) as error:  # such as an encoding that does not exist
+        raise BrokenXml(f"XML cannot be read: {error}") from error
+    return cues
+
+
+class _Cues:
+    """Receives the tags and texts of a document in order; collects what stands between two times."""
+
+    def __init__(self) -> None:
+        self.cues: list[RawCue] = []
+        self.pieces: list[str] = []
+        self.buffer: list[str] = []
+        self.has_words = False
+        self.in_sentence = False
+        self.is_open = False
+        self.opened: float | None = None
+
+    def start(self, tag: str, attributes: dict[str, Any]) -> None:
+        self._flush()
+        if tag == "s":
+            self.in_sentence = True
+            if not self.is_open:
+                self._finish(None)
+        elif tag == "w":
+            self.has_words = True
+        elif tag == "time" and (edge := _EDGE.fullmatch(str(attributes.get("id", "")))):
+            moment = seconds(str(attributes.get("value", "")))
+            if edge[1].upper() == "S":
+                self._finish(None)
+                self.is_open, self.opened = True, moment
+            else:
+                self._finish(moment)
+                self.is_open, self.opened = False, None
+
+    def data(self, text: str) -> None:
+        if self.in_sentence:
+            self.buffer.append(text)
+
+    def end(self, tag: str) -> None:
+        self._flush()
+        if tag == "s":
+            self.in_sentence = False
+
+    def close(self) -> list[RawCue]:
+        self._finish(None)
+        return self.cues
+
+    def _flush(self) -> None:
+        if text := " ".join("".join(self.buffer).split()):
+            self.pieces.append(text)
+        self.buffer = []
+
+    def _finish(self, end: float | None) -> None:
+        self._flush()
+        if self.pieces or self.is_open:
+            text = " ".join(self.pieces)
+            if self.has_words:
+                text = join_characters(text) if _EAST_ASIAN.search(text) else detokenise(text)
+            self.cues.append(RawCue(self.opened, end, plain(text)))
+        self.pieces, self.is_open, self.opened = [], False, None

@@ -1,0 +1,53 @@
+"""SubRip: a number, a line with two times, the text, an empty line. Real files break every one of these rules.
+
+So the lines with an arrow are what counts: the text of a cue is all that stands between one of them and the next,
+without the next one's number. Times have any separator and any number of digits. Some editors write hundredths of a
+second as if they were thousandths ("00:00:02,099" for 2.99 s): a file of which no fraction reaches 100 is read that way.
+"""
+
+from __future__ import annotations
+
+import re
+
+from listenwell.data.curation.formats.parsed import RawCue, plain, seconds
+
+_ARROW = re.compile(r"^[^\S\n]*([\d:;,. ]{3,24}?)[^\S\n]*-+>[^\S\n]*([\d:;,. ]{3,24}?)(?:[^\S\n]+\S.*)?[^\S\n]*$", re.MULTILINE)
+_ANY_ARROW = re.compile(r"^.*-->.*$", re.MULTILINE)
+_NUMBER = re.compile(r"(?:^|\n)[^\S\n]*\d+[^\S\n]*\n*\Z")
+_FRACTION = re.compile(r"[,.](\d+)\s*\Z")
+
+MIN_TIMES = 20
+"""Fractions that must agree before thousandths are taken for hundredths."""
+
+
+def looks_like(text: str) -> bool:
+    return _ARROW.search(text) is not None
+
+
+def parse(text: str) -> list[RawCue]:
+    """All cues, in the order of the file. A time that cannot be read is None."""
+    arrows = list(_ARROW.finditer(text))
+    lines = sorted([*arrows, *_unreadable(text, arrows)], key=lambda match: match.start())
+    digits = _digits(arrows)
+    cues = []
+    for index, line in enumerate(lines):
+        last = index + 1 == len(lines)
+        body = text[line.end() : len(text) if last else lines[index + 1].start()]
+        if not last:
+            body = _NUMBER.sub("", body)
+        times = [seconds(time, digits) for time in line.groups()] if line.re is _ARROW else [None, None]
+        cues.append(RawCue(times[0], times[1], plain(body)))
+    return cues
+
+
+def _unreadable(text: str, arrows: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Lines with an arrow whose times are damaged: they still separate two cues."""
+    known = {match.start() for match in arrows}
+    return [match for match in _ANY_ARROW.finditer(text) if match.start() not in known]
+
+
+def _digits(arrows: list[re.Match[str]]) -> int | None:
+    fractions = [found[1] for arrow in arrows for time in arrow.groups() if (found := _FRACTION.search(time))]
+    if len(fractions) >= MIN_TIMES and all(len(part) == 3 and part[0] == "0" for part in fractions):
+        return 2
+    return None
