@@ -4,14 +4,17 @@ from listenwell.decoding.decode import decode, stream
 from listenwell.decoding.guidance import Guided, paired
 from listenwell.decoding.hypotheses import Hypothesis
 from listenwell.decoding.options import Changes, Decoding, changed
+from listenwell.decoding.rows import Row, write_rows
 
 __all__ = [
     "Changes",
     "Decoding",
     "Guided",
     "Hypothesis",
+    "Row",
     "changed",
     "decode",
     "paired",
     "stream",
+    "write_rows",
 ]

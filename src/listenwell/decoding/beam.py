@@ -8,6 +8,7 @@ favour replies that break off.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, fields, replace
 from math import inf
 from typing import TypeVar
@@ -90,6 +91,28 @@ def search(
     model: Steps, state: State, options: Decoding, rules: Rules, *, start: int, count: int, device: torch.device
 ) -> list[list[Hypothesis]]:
     """The best `candidates` hypotheses of each of the `count` rows, best first."""
+    steps = search_steps(model, state, options, rules, start=start, count=count, device=device)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+# As a decorator, inference mode is left at each yield: it must not leak into the caller's own code.
+@torch.inference_mode()
+def search_steps(
+    model: Steps,
+    state: State,
+    options: Decoding,
+    rules: Rules,
+    *,
+    start: int,
+    count: int,
+    device: torch.device,
+    dropped: Callable[[int], bool] | None = None,
+) -> Generator[dict[int, list[Hypothesis]], None, list[list[Hypothesis]]]:
+    """As `search`; yields after each step the rows that it decided. Those that are `dropped` leave the search."""
     results: list[list[Hypothesis]] = [[] for _ in range(count)]
     rows = torch.arange(count, device=device)  # those still being searched
     # All rows begin with one hypothesis: `beams` equal ones would all be continued in the same way.
@@ -111,11 +134,16 @@ def search(
             settled = torch.ones_like(rows, dtype=torch.bool)
         else:
             settled = decided(live, kept, step + 1, options)
+        if dropped is not None:
+            settled |= torch.tensor([dropped(row) for row in rows.tolist()], dtype=torch.bool, device=device)
+        decided_now: dict[int, list[Hypothesis]] = {}
         if bool(settled.any()):
-            for row, found in zip(rows[settled].tolist(), only(kept, settled).hypotheses(), strict=True):
+            decided_now = dict(zip(rows[settled].tolist(), only(kept, settled).hypotheses(), strict=True))
+            for row, found in decided_now.items():
                 results[row] = found
-            if bool(settled.all()):
-                break
+        yield decided_now
+        if bool(settled.all()):
+            break
         state = follow(state, origins, width, ~settled)
         rows, live, kept = rows[~settled], only(live, ~settled), only(kept, ~settled)
         last = live.tokens[:, :, step].flatten()

@@ -22,6 +22,7 @@ from listenwell.labels.sets import LabelSet
 from listenwell.systems.base import LatentScores, Likelihoods, Precision, as_answer, as_context, draw_number, read_each
 from listenwell.systems.controls import ReplyOptions, for_this_call
 from listenwell.systems.reply import Candidate, Reply
+from listenwell.systems.together import Job, write_bot
 from listenwell.text import Tokenizer, words
 
 
@@ -159,6 +160,10 @@ class Bot(HasCheckpoint):
             yield self.tokenizer.decode(tokens)
         written = Hypothesis(tokens, score=0.0, logprob=0.0, finished=len(tokens) < options.max_length)
         return replace(self._explain([written], state, 0, item.context), candidates=())
+
+    def write_together(self, jobs: Sequence[Job]) -> Iterator[None]:
+        """Writes replies for several people at once, a decoding step at a time: see listenwell.systems.together."""
+        return write_bot(self, jobs)
 
     def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
         generator = torch.Generator().manual_seed(0)

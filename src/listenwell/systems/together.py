@@ -1,0 +1,179 @@
+"""Replies written together for people who do not know of each other: as a server needs it.
+
+`write_together(jobs)` of a system is an iterator; each of its items is one decoding step for all of them. Between two
+steps texts may be read as they grow, and jobs given up. A reply does not depend on what else is written with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from listenwell.contract import Batch, Controls, Steps
+from listenwell.data.dialogue import Example, Turn
+from listenwell.decoding import Decoding, Hypothesis, Row, write_rows
+from listenwell.decoding.beam import search_steps
+from listenwell.decoding.decode import rows_of
+from listenwell.decoding.rules import Rules
+from listenwell.systems.reply import Reply
+
+if TYPE_CHECKING:
+    from listenwell.contract import State
+    from listenwell.systems.bot import Bot
+
+ANOTHER = 1 << 44
+"""Added to the number that says what is drawn, for each further reply to the same conversation."""
+
+Done = Callable[[int, list[Hypothesis]], None]
+"""Told the place of a job whose hypotheses, best first, are known."""
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """One reply that is asked for, and what has become of it."""
+
+    context: tuple[Turn, ...]
+    """What is replied to, by `as_context`."""
+    controls: Controls | None
+    decoding: Decoding
+    """The system's own, with what was asked for."""
+    number: int
+    """What is drawn goes by it and the seed: `draw_number` of the context."""
+    grows: bool = True
+    """Whether somebody reads the text before its end."""
+    text: str = ""
+    """So far. Its last word may still change."""
+    reply: Reply | None = None
+    """Set at the end."""
+    finished: bool = True
+    """False where the reply was cut at its greatest length."""
+    dropped: bool = False
+    """Set by whoever asked and does not want it any more."""
+    steps: int = 0
+    """Decoding steps that were computed for it."""
+
+    @property
+    def goes_on(self) -> bool:
+        return self.reply is None and not self.dropped
+
+
+def together(writers: Iterable[Iterator[None]]) -> Iterator[None]:
+    """Several writers in turn, one step of each at a time."""
+    going = list(writers)
+    while going:
+        for writer in list(going):
+            try:
+                next(writer)
+            except StopIteration:
+                going.remove(writer)
+        if going:
+            yield
+
+
+def write_bot(bot: Bot, jobs: Sequence[Job]) -> Iterator[None]:
+    """The jobs of a trained model. Those that are asked alike go through it as one batch."""
+    alike: dict[object, list[Job]] = {}
+    for job in jobs:
+        alike.setdefault(_kind(job), []).append(job)
+    yield from together(writer for some in alike.values() for writer in _writers(bot, some))
+
+
+def _kind(job: Job) -> object:
+    """What jobs of one batch have in common: controls and seed, which a model may draw latents by; and the search."""
+    options = job.decoding
+    searched = replace(options, seed=0) if is_search(options) else None
+    return job.controls, options.seed, searched
+
+
+def is_search(options: Decoding) -> bool:
+    """Whether no token is known until the end. One beam is greedy."""
+    return options.method == "beam" and options.beams > 1
+
+
+def _writers(bot: Bot, jobs: Sequence[Job]) -> Iterator[Iterator[None]]:
+    items = bot._with_turn_labels([Example("", job.context) for job in jobs])
+    for batch in bot._batches(items, tokens=6_000, examples=64):
+        some = [jobs[row] for row in batch.rows]
+        contexts = [items[row].context for row in batch.rows]
+        yield _write_batch(bot, batch, some, contexts)
+
+
+def _write_batch(
+    bot: Bot, batch: Batch, jobs: Sequence[Job], contexts: Sequence[tuple[Turn, ...]]
+) -> Generator[None, None, None]:
+    speaks = bot.with_decoding(seed=jobs[0].decoding.seed)  # the seed of a model's latents
+    with speaks._computing():
+        numbers = tuple(job.number for job in jobs)
+        state, model, start = speaks._writing(replace(batch, rows=numbers), jobs[0].controls)
+
+    def done(place: int, hypotheses: list[Hypothesis]) -> None:
+        job = jobs[place]
+        job.finished = hypotheses[0].finished
+        job.reply = speaks._explain(hypotheses, state, place, contexts[place])
+        job.text = job.reply.text
+
+    # The precision is entered at each step, and left at each yield.
+    write = _search if is_search(jobs[0].decoding) else _walk
+    steps = write(speaks, model, start, jobs, done)
+    while True:
+        with speaks._computing():
+            try:
+                next(steps)
+            except StopIteration:
+                return
+        yield
+
+
+def _rules(bot: Bot) -> Rules:
+    own = bot.decoding
+    return Rules(bot.tokenizer.end, bot.tokenizer.banned, own.min_length, own.block_ngrams)
+
+
+def _search(bot: Bot, model: Steps, state: State, jobs: Sequence[Job], done: Done) -> Iterator[None]:
+    searched = dict(enumerate(jobs))
+    count, device = rows_of(state)
+    steps = search_steps(
+        model,
+        state,
+        jobs[0].decoding,
+        _rules(bot),
+        start=bot.tokenizer.start,
+        count=count,
+        device=device,
+        dropped=lambda row: jobs[row].dropped,
+    )
+    for decided in steps:
+        for job in searched.values():
+            job.steps += 1
+        for row, hypotheses in decided.items():
+            del searched[row]
+            if hypotheses and not jobs[row].dropped:
+                done(row, hypotheses)
+        yield
+
+
+def _walk(bot: Bot, model: Steps, state: State, jobs: Sequence[Job], done: Done) -> Iterator[None]:
+    rows = [[Row(job.decoding, job.number, n) for n in range(job.decoding.candidates)] for job in jobs]
+    every = [row for some in rows for row in some]
+    if len(every) > len(jobs):
+        state = state.select(torch.tensor([place for place, some in enumerate(rows) for _ in some]))
+    for _ in write_rows(model, state, every, _rules(bot), bot.tokenizer.start):
+        for place, (job, some) in enumerate(zip(jobs, rows, strict=True)):
+            if job.reply is not None or some[0].dropped:
+                continue
+            job.steps += 1
+            if job.dropped:
+                for row in some:
+                    row.dropped = True
+            elif not any(row.goes_on for row in some):
+                done(place, best_first(some))
+            elif job.grows and len(some) == 1:
+                job.text = bot.tokenizer.decode(some[0].tokens)
+        yield
+
+
+def best_first(rows: Iterable[Row]) -> list[Hypothesis]:
+    return sorted((row.hypothesis() for row in rows), key=lambda one: one.score, reverse=True)
