@@ -1,0 +1,123 @@
+// What stands behind a reply, folded away under it: the emotion heard, the plan, the other candidates, the reasons.
+
+import { languageOf, make } from "./dom.js";
+import { labelMeaning, labelName, percent, t } from "./i18n.js";
+
+const SHOWN = 4; // of the likeliest emotions
+const SHOWN_ELSEWHERE = new Set(["care", "heard", "does", "probability", "likeliest", "vetoed"]);
+
+function isShare(value) {
+  return typeof value === "number" && value >= 0 && value <= 1;
+}
+
+function withChance(name, share) {
+  return isShare(share) ? `${labelName(name)} (${percent(share)})` : labelName(name);
+}
+
+// { name, probability } as the server gives it, or null.
+function believed(value) {
+  return typeof value?.name === "string" && value.name ? value : null;
+}
+
+function summaryText(details) {
+  const parts = [];
+  const emotion = believed(details.emotion);
+  const label = believed(details.label);
+  if (emotion) parts.push(t("heard", { emotion: labelName(emotion.name) }));
+  if (label) parts.push(t("does", { label: labelName(label.name) }));
+  return parts.join(" · ") || t("why");
+}
+
+// A table row with a bar; <meter> says its value to screen readers, too.
+function chanceRow([name, share]) {
+  return make(
+    "li",
+    {},
+    make("span", {}, labelName(name)),
+    make("meter", { min: 0, max: 1, value: share, "aria-label": `${labelName(name)}: ${percent(share)}` }),
+    make("span", { class: "number" }, percent(share)),
+  );
+}
+
+function chances(distribution) {
+  return Object.entries(distribution ?? {})
+    .filter(([, share]) => isShare(share))
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, SHOWN);
+}
+
+function heardSection(details) {
+  const rows = chances(details.emotions);
+  if (rows.length) return section(t("whyHeard"), make("ul", { class: "chances" }, ...rows.map(chanceRow)));
+  const emotion = believed(details.emotion);
+  return emotion && section(t("whyHeard"), make("p", {}, withChance(emotion.name, emotion.probability)));
+}
+
+function planSection(details) {
+  const label = believed(details.label);
+  if (!label) return null;
+  const meaning = labelMeaning(label.name);
+  const words = withChance(label.name, label.probability) + (meaning && ` — ${meaning}`);
+  return section(t("whyPlan"), make("p", {}, words));
+}
+
+function textsSection(title, texts) {
+  if (!texts.length) return null;
+  const items = texts.map((text) => make("li", { dir: "auto", lang: languageOf(text) }, text));
+  return section(title, make("ul", { class: "others" }, ...items));
+}
+
+function shown(value) {
+  if (Array.isArray(value)) return value.map(shown).join(", ");
+  if (value && typeof value === "object") {
+    return Object.entries(value).map(([name, part]) => `${labelName(name)} ${shown(part)}`).join(", ");
+  }
+  return typeof value === "number" && !Number.isInteger(value) ? value.toFixed(2) : String(value);
+}
+
+function reasonsSection(reasons) {
+  const entries = Object.entries(reasons ?? {}).filter(
+    ([name, value]) => !SHOWN_ELSEWHERE.has(name) && value !== null && value !== "",
+  );
+  if (!entries.length) return null;
+  const rows = entries.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, shown(value))]);
+  return section(t("whyMore"), make("dl", {}, ...rows));
+}
+
+function section(title, content) {
+  return make("section", {}, make("h3", {}, title), content);
+}
+
+// A candidate is a text, or an object that has one.
+function candidateTexts(details, said) {
+  const candidates = Array.isArray(details.candidates) ? details.candidates : [];
+  const texts = candidates.map((one) => (typeof one === "string" ? one : one?.text));
+  return [...new Set(texts.filter((text) => typeof text === "string" && text.trim() && text !== said))];
+}
+
+export function why(exchange) {
+  const { reply } = exchange;
+  const details = reply.details ?? {};
+  const model = make("p", { class: "small soft" }, t("whyModel", { model: reply.model ?? exchange.model }));
+  if (details.care) {
+    const fixed = details.care.kind === "language" ? t("whyLanguage") : t("whyCare");
+    return folded(t("why"), [make("p", { class: "small soft" }, fixed)]);
+  }
+  return folded(summaryText(details), [
+    heardSection(details),
+    planSection(details),
+    textsSection(t("whyOthers"), candidateTexts(details, reply.text)),
+    textsSection(t("whyEarlier"), exchange.earlier.map((one) => one.text)),
+    reasonsSection(details.reasons),
+    model,
+  ]);
+}
+
+function folded(summary, parts) {
+  return make(
+    "details",
+    { class: "why" },
+    make("summary", { class: "plain" }, summary),
+    make("div", { class: "why-body" }, ...parts.filter(Boolean)),
+  );
+}
