@@ -33,9 +33,9 @@ def without_minilm(monkeypatch):
     """As where the package that carries MiniLM is not installed."""
     monkeypatch.setattr(backbones, "CARRIERS", {**backbones.CARRIERS, backbones.SHORT["minilm"]: ()})
     monkeypatch.setattr(status, "install_command", lambda name, again=False: COMMAND)
-    classifier.ear.cache_clear()
+    classifier.english_classifier.cache_clear()
     yield
-    classifier.ear.cache_clear()
+    classifier.english_classifier.cache_clear()
 
 
 def test_load_warns_once_with_a_category_of_its_own(without_minilm):
@@ -70,7 +70,7 @@ def test_a_piped_conversation_says_it_on_standard_error_and_only_there(without_m
 
 def test_a_conversation_in_the_terminal_begins_with_it(without_minilm):
     shown = io.StringIO()
-    chat._warn_of_weaker_care(Console(file=shown))
+    chat._warn_of_weaker_safety(Console(file=shown))
     assert OFF in shown.getvalue()
     with warnings.catch_warnings():
         warnings.simplefilter("error", SafetyWarning)
@@ -94,15 +94,15 @@ def test_where_all_is_installed_nobody_is_warned():
 
 @needs_backbone
 def test_damaged_files_turn_it_off_with_a_word_and_the_rules_go_on(monkeypatch, tmp_path: Path):
-    cut = tmp_path / "ear.safetensors"
+    cut = tmp_path / "english.safetensors"
     cut.write_bytes(status.classifier_file().read_bytes()[:-1])
     monkeypatch.setattr(status, "classifier_file", lambda: cut)
-    classifier.ear.cache_clear()
+    classifier.english_classifier.cache_clear()
     try:
         with pytest.warns(SafetyWarning, match="is missing or damaged"):
             assert detect("I want to kill myself") is not None
     finally:
-        classifier.ear.cache_clear()
+        classifier.english_classifier.cache_clear()
 
 
 @pytest.mark.parametrize("content", [b"", b"\x01", b"\xff" * 16, b"\x02" + b"\0" * 7 + b"[]"])

@@ -8,7 +8,16 @@ import pytest
 from listenwell.systems.safety import chinese_learning, detect
 from listenwell.systems.safety.chinese_learning import Message
 from listenwell.systems.safety.detector import rules
-from listenwell.systems.safety.ngrams import BUCKETS, NgramClassifier, ngram_buckets
+from listenwell.systems.safety.ngrams import (
+    BUCKETS,
+    NGRAM_SCALE,
+    PAIR_SCALE,
+    NgramClassifier,
+    concept_pairs,
+    concepts_in,
+    ngram_buckets,
+    size,
+)
 
 MESSAGES = [
     Message("我不想活了", True),
@@ -24,10 +33,22 @@ def test_every_ngram_of_a_text_has_one_bucket():
 
 
 def test_a_text_is_weighed_by_its_ngrams_and_its_length():
-    weights = np.zeros(BUCKETS, dtype=np.float16)
+    weights = np.zeros(size(), dtype=np.float16)
     weights[ngram_buckets("好")] = 1.0
     classifier = NgramClassifier(weights, bias=-1.0)
-    assert classifier.odds("好") == pytest.approx(6 / 6**0.5 - 1)
+    assert concepts_in("好") == []
+    assert classifier.odds("好") == pytest.approx(NGRAM_SCALE * 6 / 6**0.5 - 1)
+
+
+def test_concepts_and_their_pairs_are_weighed_too():
+    places = concepts_in("攒了一瓶药")
+    assert len(places) >= 2
+    weights = np.zeros(size(), dtype=np.float16)
+    weights[BUCKETS + places[0]] = 1.0
+    weights[concept_pairs("攒了一瓶药", places)] = 1.0
+    classifier = NgramClassifier(weights, bias=0.0)
+    pairs = len(places) * (len(places) - 1)  # once in the text, once in its only sentence
+    assert classifier.odds("攒了一瓶药") == pytest.approx(1 + PAIR_SCALE * pairs / (pairs + len(places)) ** 0.5)
 
 
 def test_learning_twice_gives_the_same_classifier_and_it_tells_signs_apart():

@@ -1,4 +1,4 @@
-"""The learned ear: what it hears alone, how it is weighed against the rules, how it is learned."""
+"""The English classifier: what it finds alone, how it is weighed against the rules, how it is trained."""
 
 from __future__ import annotations
 
@@ -11,48 +11,49 @@ from pathlib import Path
 import pytest
 import torch
 
-from listenwell.systems.safety import classifier as hearing
-from listenwell.systems.safety import detect, training
-from listenwell.systems.safety.classifier import SIGNS, Heard
+from listenwell.systems.safety import classifier, detect, training
+from listenwell.systems.safety.classifier import SIGNS, Prediction
 from listenwell.systems.safety.detector import ALONE, BACKED, Sign, decide, rules
 
 NORMAL = rules("en").normal
-needs_backbone = pytest.mark.skipif(hearing.backbone() is None, reason="no package carries MiniLM here")
+needs_backbone = pytest.mark.skipif(classifier.backbone() is None, reason="no package carries MiniLM here")
 
 
 @pytest.fixture
-def _deaf(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(hearing, "backbone", lambda: None)
-    hearing.ear.cache_clear()
+def _without_classifier(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(classifier, "backbone", lambda: None)
+    classifier.english_classifier.cache_clear()
     yield
-    hearing.ear.cache_clear()
+    classifier.english_classifier.cache_clear()
 
 
 @pytest.fixture(scope="module")
-def learner() -> training.Learner:
-    folder = hearing.backbone()
+def trainer() -> training.Trainer:
+    folder = classifier.backbone()
     assert folder is not None
-    return training.Learner(folder)
+    return training.Trainer(folder)
 
 
-def the_ear() -> hearing.Ear:
-    found = hearing.ear(NORMAL)
+def the_classifier() -> classifier.CrisisClassifier:
+    found = classifier.english_classifier(NORMAL)
     assert found is not None
     return found
 
 
 @needs_backbone
-def test_its_layers_are_those_of_the_published_encoder(learner: training.Learner):
+def test_its_layers_are_those_of_the_published_encoder(trainer: training.Trainer):
     """Before anything is learned, embeddings and layers say what transformers makes of the same files."""
     transformers = pytest.importorskip("transformers")
-    theirs = transformers.AutoModel.from_pretrained(hearing.backbone(), local_files_only=True).eval()
+    theirs = transformers.AutoModel.from_pretrained(classifier.backbone(), local_files_only=True).eval()
     rows = [
-        part for text in ("Good morning!", "I do not know what to say to her now") for part in learner.words.parts(text)
+        part
+        for text in ("Good morning!", "I do not know what to say to her now")
+        for part in trainer.tokenizer.parts(text)
     ]
-    tokens, mask = hearing.padded(rows)
+    tokens, mask = classifier.padded(rows)
     with torch.inference_mode():
-        ours = learner.embed(tokens)
-        for layer in hearing.Reader(learner.weights).eval().layers:
+        ours = trainer.embed(tokens)
+        for layer in classifier.Encoder(trainer.weights).eval().layers:
             ours = layer(ours, mask)
         expected = theirs(input_ids=tokens, attention_mask=mask.long()).last_hidden_state
     torch.testing.assert_close(ours[mask], expected[mask], rtol=1e-4, atol=1e-5)
@@ -83,7 +84,7 @@ def test_it_speaks_against_a_rule_that_took_ordinary_talk_for_a_sign():
     assert detect(text) is None
 
 
-@pytest.mark.usefixtures("_deaf")
+@pytest.mark.usefixtures("_without_classifier")
 def test_without_its_backbone_the_rules_serve_alone():
     sign = detect("I want to kill myself")
     assert sign is not None
@@ -92,17 +93,17 @@ def test_without_its_backbone_the_rules_serve_alone():
     assert detect("I had toast for breakfast") is None
 
 
-def test_the_ear_alone_must_be_surer_than_with_a_rule():
-    def heard(odds: float) -> Heard:
-        return Heard("danger", "indirect", odds)
+def test_the_classifier_alone_must_be_surer_than_with_a_rule():
+    def predicted(odds: float) -> Prediction:
+        return Prediction("danger", "indirect", odds)
 
-    assert decide("some words", None, heard(ALONE - 0.1)) is None
-    learned = decide("Some words", None, heard(ALONE + 0.1))
+    assert decide("some words", None, predicted(ALONE - 0.1)) is None
+    learned = decide("Some words", None, predicted(ALONE + 0.1))
     assert learned == Sign("danger", "indirect", "en", "some words", learned.why if learned else "")
     sign = Sign("self-harm", "direct", "en", "words", "why")
     assert BACKED < ALONE
-    assert decide("some words", sign, heard(BACKED + 0.1)) is sign
-    assert decide("some words", sign, heard(BACKED - 0.1)) is None
+    assert decide("some words", sign, predicted(BACKED + 0.1)) is sign
+    assert decide("some words", sign, predicted(BACKED - 0.1)) is None
 
 
 @needs_backbone
@@ -116,38 +117,39 @@ def test_each_language_of_a_message_is_heard():
 @needs_backbone
 def test_both_views_of_a_message_count_alike():
     """Against a slow computation: each view alone, their log-probabilities averaged."""
-    ear, text = the_ear(), "im gonna be gone by 2morrow"
+    ours, text = the_classifier(), "im gonna be gone by 2morrow"
     with torch.inference_mode():
         each = []
         for view in (text, NORMAL(text)):
-            tokens, mask = hearing.padded(ear.words.pieces(view))
-            each.append(ear.reader(ear.embed(tokens), mask).log_softmax(-1)[0])
+            tokens, mask = classifier.padded(ours.tokenizer.pieces(view))
+            each.append(ours.encoder(ours.embed(tokens), mask).log_softmax(-1)[0])
     mean = (each[0] + each[1]) / 2
-    heard = ear.hear(text)
-    assert heard.odds == pytest.approx(float(mean[1:].exp().sum().log() - mean[0]), abs=1e-4)
-    assert (heard.kind, heard.directness) == SIGNS[int(mean[1:].argmax())]
+    prediction = ours.predict(text)
+    assert prediction.odds == pytest.approx(float(mean[1:].exp().sum().log() - mean[0]), abs=1e-4)
+    assert (prediction.kind, prediction.directness) == SIGNS[int(mean[1:].argmax())]
 
 
 @needs_backbone
 def test_a_sign_at_the_end_of_a_long_message_is_heard():
     long = "We went to the market and bought apples, bread and a little cheese for the evening. " * 20
-    parts = the_ear().words.parts(long)
+    parts = the_classifier().tokenizer.parts(long)
     assert len(parts) > 2
-    assert max(map(len, parts)) <= hearing.LONGEST
+    assert max(map(len, parts)) <= classifier.LONGEST
     whole = [token for part in parts for token in part]
-    assert set(the_ear().words.tokenizer.encode(long).ids) == set(whole)
+    assert set(the_classifier().tokenizer.tokenizer.encode(long).ids) == set(whole)
     assert detect(long) is None
     assert detect(long + "I am going to kill myself tonight.") is not None
 
 
 @needs_backbone
-def test_learning_twice_gives_the_same_ear(learner: training.Learner):
+def test_training_twice_gives_the_same_classifier(trainer: training.Trainer):
     cases = training.read_cases()[::200] + training.frames()[::100]
     talk = ["I had toast for breakfast", "We went to the lake with my cousins", "My train was late again"]
-    first, second = (learner.learn(cases, talk, epochs=1).state_dict() for _ in range(2))
+    replies = ["What happened?", "I see."]
+    first, second = (trainer.train(cases, talk, replies, epochs=1).state_dict() for _ in range(2))
     assert all(torch.equal(first[name], second[name]) for name in first)
-    untouched = hearing.Reader(learner.weights).state_dict()
-    assert not torch.equal(first["layers.1.into.weight"], untouched["layers.1.into.weight"])
+    untouched = classifier.Encoder(trainer.weights).state_dict()
+    assert not torch.equal(first["layers.1.expand.weight"], untouched["layers.1.expand.weight"])
 
 
 def test_frames_are_filled_and_always_alike():
@@ -186,13 +188,16 @@ def test_care_comes_up_without_tensors():
 
 @needs_backbone
 def test_a_diary_is_read_a_few_parts_at_a_time_and_heard_as_if_at_once(monkeypatch):
-    ear, text = the_ear(), " ".join(f"On day {day} I fed the dog, and then I wrote {day} lines." for day in range(20))
+    ours, text = (
+        the_classifier(),
+        " ".join(f"On day {day} I fed the dog, and then I wrote {day} lines." for day in range(20)),
+    )
     text = f"{text} I want to kill myself. {text}"
     at_once = []
-    inner = ear.embed.forward
-    monkeypatch.setattr(ear.embed, "forward", lambda tokens: at_once.append(len(tokens)) or inner(tokens))
-    heard = ear.hear(text)
-    assert max(at_once) == hearing.AT_ONCE
-    assert (heard.kind, heard.directness) == ("self-harm", "direct")
-    monkeypatch.setattr(hearing, "AT_ONCE", 10_000)
-    assert ear.hear(text).odds == pytest.approx(heard.odds, abs=1e-4)
+    inner = ours.embed.forward
+    monkeypatch.setattr(ours.embed, "forward", lambda tokens: at_once.append(len(tokens)) or inner(tokens))
+    prediction = ours.predict(text)
+    assert max(at_once) == classifier.AT_ONCE
+    assert (prediction.kind, prediction.directness) == ("self-harm", "direct")
+    monkeypatch.setattr(classifier, "AT_ONCE", 10_000)
+    assert ours.predict(text).odds == pytest.approx(prediction.odds, abs=1e-4)

@@ -16,7 +16,7 @@ from listenwell.systems.safety.detector import rules
 from listenwell.systems.safety.normalize import Chinese, English
 
 CASES = Path(safety.__file__).parent / "cases"
-"""What the rules were mended on and the ear has learned from."""
+"""What the rules were adjusted on and the classifier was trained on."""
 HELD_OUT = [Path(__file__).parent / name for name in ("held_out.jsonl", "held_out_second.jsonl")]
 """What neither has seen, each written apart by somebody who knew nothing of either."""
 

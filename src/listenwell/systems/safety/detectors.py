@@ -15,7 +15,7 @@ from listenwell.systems.safety.evidence import Question, YesNo, evidence, joined
 from listenwell.systems.safety.ngrams import chinese_classifier
 
 if TYPE_CHECKING:
-    from listenwell.systems.safety.classifier import Ear
+    from listenwell.systems.safety.classifier import CrisisClassifier
 
 SENTENCE = re.compile(r"[^.!?…\n]+[.!?…]*")
 OWN = re.compile(r"\b(i|im|ive|my|myself)\b", re.IGNORECASE)
@@ -184,7 +184,7 @@ class EnglishDetector(RuleDetector):
         if classifier is None:
             return sign
         ours = CHINESE.sub(" ", text)
-        return decide(text, sign, classifier.hear(ours), alone=ALONE + _doubt(ours))
+        return decide(text, sign, classifier.predict(ours), alone=ALONE + _doubt(ours))
 
     def together(self, messages: Sequence[str]) -> Sign | None:
         sign = super().together(messages)
@@ -192,8 +192,8 @@ class EnglishDetector(RuleDetector):
         if classifier is None:
             return sign
         text = joined(messages)
-        heard = classifier.hear(script(messages), whole=True)
-        return decide(text, sign, heard, backed=TOGETHER_BACKED, alone=TOGETHER_ALONE + _doubt(text))
+        prediction = classifier.predict(script(messages), whole=True)
+        return decide(text, sign, prediction, backed=TOGETHER_BACKED, alone=TOGETHER_ALONE + _doubt(text))
 
     def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
         classifier = self._classifier()
@@ -203,18 +203,18 @@ class EnglishDetector(RuleDetector):
         if sign.directness == "direct" and not learned:
             return True
         least = MOURNING if evidence("en").mourns(messages) else UPHELD if learned else BACKED
-        return classifier.hear(script(messages), whole=True).odds > least
+        return classifier.predict(script(messages), whole=True).odds > least
 
     def continues(self, sign: Sign, messages: Sequence[str]) -> bool:
         classifier = self._classifier()
         if classifier is None:
             return super().continues(sign, messages)
-        return classifier.hear(script(messages), whole=True).odds > TOGETHER_BACKED
+        return classifier.predict(script(messages), whole=True).odds > TOGETHER_BACKED
 
-    def _classifier(self) -> Ear | None:
-        from listenwell.systems.safety.classifier import ear  # brings up tensors
+    def _classifier(self) -> CrisisClassifier | None:
+        from listenwell.systems.safety.classifier import english_classifier  # imports torch
 
-        return ear(rules("en").normal)
+        return english_classifier(rules("en").normal)
 
 
 def _doubt(text: str) -> float:

@@ -38,7 +38,7 @@ class ClassifierStatus:
 
 def classifier_file() -> Path:
     """The weights of the classifier, which lie in the package."""
-    return Path(str(files("listenwell.systems.safety").joinpath("ear.safetensors")))
+    return Path(str(files("listenwell.systems.safety").joinpath("english.safetensors")))
 
 
 def classifier_status() -> ClassifierStatus:
