@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "consensus": ("listenwell.commands.consensus:consensus", "measure whether a discrete latent is used"),
     "rerank": ("listenwell.commands.rerank:rerank", "weigh the terms by which a system chooses among candidates"),
     "compare": ("listenwell.commands.compare:compare", "put evaluated systems beside each other and the papers"),
+    "study": ("listenwell.commands.study:study", "let people rate replies: make, serve and report a study"),
     "embeddings": ("listenwell.commands.embeddings:embeddings", "draw the emotion embeddings of trained systems"),
     "data": ("listenwell.commands.data:data", "list the corpora; describe, convert, check or label one"),
     "doctor": ("listenwell.commands.doctor:doctor", "show what is installed, what is missing and how to fix it"),

@@ -1,0 +1,1 @@
+"""Rating studies with people: designed, served, stored and reported by one command, `listenwell study`."""

@@ -1,0 +1,97 @@
+"""`study create`: from a spec to a study in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from listenwell.data import sources
+from listenwell.data.dialogue import Dialogue
+from listenwell.studies.design import Talks, draw, groups_of_systems, make_design, write_replies
+from listenwell.studies.spec import HUMAN, StudySpec
+from listenwell.studies.store import Store, Study
+
+ProgressBar = Callable[[str, int], Callable[[int], None]]
+
+
+def no_progress(_: str, __: int) -> Callable[[int], None]:
+    return lambda more: None
+
+
+def create(
+    store: Store,
+    name: str,
+    spec: StudySpec,
+    load: Callable[[str], Talks] | None = None,
+    progress: ProgressBar = no_progress,
+) -> Study:
+    """Draws the items, lets every system reply once, and writes the study, whole or not at all."""
+    load = load or load_system
+    check_systems(spec.systems, load)
+    drawn = draw(_read(spec), spec.items, spec.seed, spec.last_turn_only)
+    said = write_replies(drawn, spec.systems, load, progress)
+    return store.add(name, spec, make_design(spec, drawn, said, made_from(spec)))
+
+
+def _read(spec: StudySpec) -> Iterator[Dialogue]:
+    from dataclasses import replace
+
+    for dialogue in sources.read(spec.data, spec.path, spec.split):
+        yield dialogue if dialogue.source else replace(dialogue, source=Path(spec.data).stem)
+
+
+def load_system(name: str) -> Talks:
+    """The bare system, as `listenwell generate` has it: what is measured is the system, not the care before it."""
+    from listenwell.loading import load
+
+    return load(name, care=False)
+
+
+def check_systems(names: list[str], load: Callable[[str], Talks]) -> None:
+    """Refuses names that no system has, all of them at once and before any reply is written."""
+    from listenwell.weights import find, is_remote
+
+    if load is not load_system:
+        return
+    problems = []
+    for name in names:
+        try:
+            if name != HUMAN and not is_remote(name):
+                find(name)
+        except (ValueError, OSError) as problem:
+            problems.append(str(problem))
+    if problems:
+        raise ValueError("; ".join(problems))
+
+
+def made_from(spec: StudySpec) -> dict[str, Any]:
+    """What a study was made from, to know later whether that is still the same."""
+    from listenwell import __version__
+
+    return {
+        "data hash": current_hash(spec),
+        "listenwell": __version__,
+        "groups": [list(group) for group in groups_of_systems(spec)],
+    }
+
+
+def current_hash(spec: StudySpec) -> str | None:
+    """Of the corpus as it is now; None where it cannot be found any more."""
+    try:
+        return sources.data_hash(sources.data_files(spec.data, spec.path, spec.split))
+    except (OSError, ValueError):
+        return None
+
+
+def data_notice(study: Study) -> str | None:
+    """What to tell if the corpus is no longer the one that the items were drawn from. The items stay as they were."""
+    before, now = study.made_from.get("data hash"), current_hash(study.spec)
+    if now is None:
+        return f"{study.spec.data} is not here any more; the study's items were frozen when it was made, and are used"
+    if before != now:
+        return (
+            f"{study.spec.data} has changed since the study was made (hash {before}, now {now}); its items were frozen "
+            "then, and are used as they were. A new study would draw others"
+        )
+    return None

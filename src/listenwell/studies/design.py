@@ -1,0 +1,167 @@
+"""From a spec to a design: items drawn evenly over the emotions, replies written once and frozen, tasks laid out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from random import Random
+from typing import Any, Protocol
+
+from listenwell.data.dialogue import Dialogue, Example, Turn, examples
+from listenwell.studies.layout import Orders, deal, lay_out
+from listenwell.studies.spec import HUMAN, StudySpec
+from listenwell.studies.store import Design, FrozenReply, Item, new_id
+from listenwell.systems.reply import Reply
+
+
+class Talks(Protocol):
+    """What of a system a study needs."""
+
+    def replies(self, talks: Sequence[Any], controls: Any = None, done: Callable[[int], None] | None = None) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One item of a corpus."""
+
+    example: Example
+    source: str
+
+    @property
+    def emotion(self) -> str | None:
+        return None if self.example.emotion is None else self.example.emotion.name
+
+
+def draw(dialogues: Iterable[Dialogue], number: int, seed: int, last_turn_only: bool = False) -> list[Drawn]:
+    """`number` items, one per dialogue, as evenly over sources and over the emotions of each as can be.
+
+    So 128 items of EmpatheticDialogues are 4 of each of the 32 emotions (MIME § 4.3).
+    """
+    random = Random(seed)
+    strata: dict[str, dict[str, list[Dialogue]]] = {}
+    for dialogue in dialogues:
+        if any(_can_be_answered(item) for item in examples(dialogue)):
+            emotion = "" if dialogue.emotion is None else dialogue.emotion.name
+            strata.setdefault(dialogue.source, {}).setdefault(emotion, []).append(dialogue)
+    available = sum(len(group) for by_emotion in strata.values() for group in by_emotion.values())
+    if available < number:
+        raise ValueError(f"{number:,} items are asked for, and the data have {available:,} dialogues with a reply")
+    drawn: list[Drawn] = []
+    shares = _shares(number, {source: sum(map(len, groups.values())) for source, groups in sorted(strata.items())})
+    for source, share in shares.items():
+        for dialogue in _evenly(strata[source], share, random):
+            choice = random.choice([item for item in examples(dialogue) if _can_be_answered(item)])
+            drawn.append(Drawn(_last_turn(choice) if last_turn_only else choice, source))
+    random.shuffle(drawn)
+    return drawn
+
+
+def _can_be_answered(item: Example) -> bool:
+    return bool(item.context) and item.context[-1].speaker == "speaker" and item.reply is not None
+
+
+def _last_turn(item: Example) -> Example:
+    return Example(item.id, item.context[-1:], item.reply, None, item.emotion, language=item.language)
+
+
+def _shares(number: int, sizes: dict[str, int]) -> dict[str, int]:
+    """How many items each source gives: as many as the others, if it has them."""
+    shares = dict.fromkeys(sizes, 0)
+    for _ in range(number):
+        open_ = [source for source in sizes if shares[source] < sizes[source]]
+        shares[min(open_, key=lambda source: shares[source])] += 1
+    return shares
+
+
+def _evenly(groups: dict[str, list[Dialogue]], number: int, random: Random) -> list[Dialogue]:
+    """An emotion's n-th dialogue comes before any other's n + 1st; within a round, by chance."""
+    rounds = []
+    for _, group in sorted(groups.items()):
+        random.shuffle(group)
+        rounds += [(turn, random.random(), dialogue) for turn, dialogue in enumerate(group)]
+    return [dialogue for _, _, dialogue in sorted(rounds, key=lambda entry: entry[:2])[:number]]
+
+
+def write_replies(
+    drawn: Sequence[Drawn],
+    systems: Sequence[str],
+    load: Callable[[str], Talks],
+    progress: Callable[[str, int], Callable[[int], None]],
+) -> list[dict[str, FrozenReply]]:
+    """For each item what every system says to it; the human's is the corpus's."""
+    said: list[dict[str, FrozenReply]] = [{} for _ in drawn]
+    talks = [Dialogue(one.example.id, _bare(one.example.context), language=one.example.language) for one in drawn]
+    for system in systems:
+        if system == HUMAN:
+            replies = [Reply(one.example.reply.text if one.example.reply else "") for one in drawn]
+        else:
+            replies = load(system).replies(talks, None, progress(system, len(talks)))
+        for place, reply in enumerate(replies):
+            said[place][system] = FrozenReply(reply.text, reply.emotion, reply.label)
+    return said
+
+
+def _bare(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    return tuple(Turn(turn.speaker, turn.text) for turn in turns)
+
+
+def groups_of_systems(spec: StudySpec) -> list[tuple[str, ...]]:
+    """Which systems' replies are judged in one display: pairs, all together, or each alone."""
+    if spec.kind == "ab":
+        if spec.pairs == "all":
+            return list(combinations(spec.systems, 2))
+        return [(spec.systems[0], other) for other in spec.systems[1:]]
+    return [tuple(spec.systems)] if spec.together else [(system,) for system in spec.systems]
+
+
+def make_design(
+    spec: StudySpec,
+    drawn: Sequence[Drawn],
+    said: Sequence[dict[str, FrozenReply]],
+    made_from: dict[str, Any] | None = None,
+) -> Design:
+    """The items, replies and tasks of a study. The same spec and replies give the same layout, except for the ids."""
+    random = Random(spec.seed)
+    bonus = _choose_bonus(spec, drawn, random)
+    groups = groups_of_systems(spec)
+    items: list[Item] = []
+    replies: dict[tuple[str, str], FrozenReply] = {}
+    for turn in range(len(groups)):
+        for place, one in enumerate(drawn):
+            # Each round has every dialogue once, with another group each time: a task mixes groups, and the same
+            # dialogue returns only after all the others.
+            group = groups[(turn + place) % len(groups)]
+            systems = (*group, HUMAN) if place in bonus else group
+            item = _item(one, systems, place in bonus)
+            items.append(item)
+            for system in systems:
+                human = FrozenReply(item.reference or "")
+                replies[item.id, system] = said[place].get(system, human)
+    orders = Orders(random)
+    dealt = deal(items, spec.task_size, spec.bonus.per_task, random)
+    tasks = tuple(lay_out(some, spec.raters, orders, random) for some in dealt)
+    counts = Counter(one.emotion or "none" for one in drawn)
+    return Design(tuple(items), replies, tasks, {**(made_from or {}), "items by emotion": dict(sorted(counts.items()))})
+
+
+def _item(one: Drawn, systems: tuple[str, ...], bonus: bool) -> Item:
+    context = tuple({"speaker": turn.speaker, "text": turn.text} for turn in one.example.context)
+    reference = one.example.reply.text if one.example.reply else None
+    return Item(new_id(), one.example.id, one.source, one.emotion, context, reference, systems, bonus)
+
+
+def _choose_bonus(spec: StudySpec, drawn: Sequence[Drawn], random: Random) -> set[int]:
+    """The places of the items that have a bonus check: `per_task` for every task."""
+    if not spec.bonus.per_task:
+        return set()
+    tasks = -(-len(drawn) // spec.task_size)
+    wanted = min(tasks * spec.bonus.per_task, len(drawn))
+    able = [place for place, one in enumerate(drawn) if spec.bonus.source in ("", one.source)]
+    if len(able) < wanted:
+        raise ValueError(
+            f"{tasks} tasks with {spec.bonus.per_task} bonus checks each need {wanted} items of {spec.bonus.source}, "
+            f"and {len(able)} were drawn; ask for more items, or fewer checks"
+        )
+    return set(random.sample(able, wanted))

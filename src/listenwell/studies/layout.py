@@ -1,0 +1,74 @@
+"""Who sees which replies in which order: balanced, seeded, and different for every rater of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from listenwell.studies.kinds import LETTERS
+from listenwell.studies.store import Item, Layout, Task, new_id
+
+
+def balanced_orders(systems: Sequence[str], random: Random) -> Iterator[list[str]]:
+    """Orders without end. Among every len(systems) of them in a row each system stands once at each place.
+
+    So of two systems each is on the left in half of the displays, give or take one.
+    """
+    size = len(systems)
+    while True:
+        names, shifts = list(systems), list(range(size))
+        random.shuffle(names)
+        random.shuffle(shifts)
+        for shift in shifts:
+            yield [names[(place + shift) % size] for place in range(size)]
+
+
+class Orders:
+    """The orders of all displays of a study: balanced for each group of systems that is shown together."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._by_group: dict[tuple[str, ...], Iterator[list[str]]] = {}
+
+    def next(self, systems: Sequence[str]) -> list[str]:
+        group = tuple(sorted(systems))
+        if group not in self._by_group:
+            self._by_group[group] = balanced_orders(group, self._random)
+        return next(self._by_group[group])
+
+
+def lay_out(items: Sequence[Item], raters: int, orders: Orders, random: Random, parent: str | None = None) -> Task:
+    """A task of these items, with one layout for each rater: its own order of items and of replies."""
+    rows = {item.id: [orders.next(item.systems) for _ in range(raters)] for item in items}
+    layouts: list[Layout] = []
+    for rater in range(raters):
+        order = [item.id for item in items]
+        random.shuffle(order)
+        layouts.append([{"item": item, "systems": rows[item][rater]} for item in order])
+    return Task(new_id(), tuple(item.id for item in items), tuple(layouts), parent)
+
+
+def deal(items: Sequence[Item], size: int, bonus_per_task: int, random: Random) -> list[list[Item]]:
+    """Items in tasks of `size`, the last one shorter. With bonus checks each task gets as many items that have one.
+
+    The order of the items is kept, so whoever put items of one dialogue far apart finds them in different tasks.
+    """
+    if not bonus_per_task:
+        return [list(items[start : start + size]) for start in range(0, len(items), size)]
+    checks = [item for item in items if item.bonus]
+    plain = [item for item in items if not item.bonus]
+    tasks = []
+    while checks or plain:
+        now = checks[:bonus_per_task]
+        checks = checks[bonus_per_task:]
+        more = plain[: size - len(now)]
+        plain = plain[size - len(now) :]
+        task = [*now, *more]
+        random.shuffle(task)
+        tasks.append(task)
+    return tasks
+
+
+def letters(systems: Sequence[str]) -> dict[str, str]:
+    """The system that each letter stands for."""
+    return dict(zip(LETTERS, systems, strict=False))

@@ -1,0 +1,2 @@
+def launch_note(spec):
+    return ""

@@ -1,0 +1,388 @@
+"""Raters, the places they hold, and their answers: every method is one transaction.
+
+A place (slot) is held by at most one rater at a time. Who shows no sign of life loses it after the lease, and gets it
+back on returning, unless somebody else has it by then. Answers are stored whatever became of the place.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, and_, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
+
+from listenwell.studies import tie_break
+from listenwell.studies.layout import letters
+from listenwell.studies.practice import ITEM, TASK, practice_letters
+from listenwell.studies.schema import answers, assignments, raters, slots, tasks
+from listenwell.studies.store import Layout, Store, Study, lock_study, new_id, new_token
+
+ACTIVE, DONE, EXPIRED, EXTRA = "active", "done", "expired", "extra"
+
+MAX_ID = 200
+"""Characters of an id that a researcher or a browser gives."""
+
+
+class UnknownLink(LookupError):
+    """No rater has this token, or no study this code."""
+
+
+class Refused(ValueError):
+    """An answer or a finished task that cannot be taken; the message is for the rater's page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    id: str
+    external_id: str
+    token: str
+    machine: bool
+    practised: bool
+    completion_code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A task that a rater has, as it was laid out for them."""
+
+    id: str
+    task_id: str
+    slot_id: str
+    state: str
+    layout: Layout
+    answered: tuple[str, ...] = ()
+    """The items that have an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    done: int
+    """Items answered."""
+    total: int
+    """Items of the tasks that this rater has had, and could still have."""
+    tasks_done: int
+    has_more: bool
+    """Whether there is a place to be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer as a browser sends it."""
+
+    id: str
+    item: str
+    values: Any
+    seconds: float
+
+
+class Ratings:
+    """What raters do in one study."""
+
+    def __init__(self, store: Store, study: Study, clock: Callable[[], float] = time.time) -> None:
+        self.store, self.study, self.clock = store, study, clock
+        self.kind = study.spec.kind_of_study()
+
+    def join(self, external_id: str, machine: bool = False) -> Rater:
+        """The rater of this id, who is made on the first visit and has the same link ever after."""
+        external_id = external_id.strip()
+        if not external_id or len(external_id) > MAX_ID:
+            raise Refused(f"a rater's id has 1 to {MAX_ID} characters")
+        own = (raters.c.study_id == self.study.id, raters.c.external_id == external_id)
+        with self.store.write() as connection:
+            row = {
+                "id": new_id(),
+                "study_id": self.study.id,
+                "external_id": external_id,
+                "token": new_token(),
+                "machine": int(machine),
+                "created_at": self.clock(),
+                "practised_at": None,
+                "completion_code": new_id(6).replace("-", "x").replace("_", "y").upper(),
+            }
+            connection.execute(_insert_new(connection, raters).values(row).on_conflict_do_nothing())
+            rater = _rater(connection.execute(select(raters).where(*own)).mappings().one())
+        if rater.machine != machine:
+            raise Refused(f"{external_id!r} is the id of a {'machine' if rater.machine else 'person'} in this study")
+        return rater
+
+    def rater(self, token: str) -> Rater:
+        with self.store.read() as connection:
+            return self._rater(connection, token)
+
+    def _rater(self, connection: Connection, token: str) -> Rater:
+        own = (raters.c.token == token, raters.c.study_id == self.study.id)
+        row = connection.execute(select(raters).where(*own)).mappings().first()
+        if row is None:
+            raise UnknownLink("no rater has this link")
+        return _rater(row)
+
+    def is_closed(self) -> bool:
+        return self.store.study(self.study.name).closed_at is not None
+
+    def current(self, rater: Rater) -> Assignment | None:
+        """The rater's task: the one they have, else a free one; None if there is none for them, or the study is closed.
+
+        Asking is a sign of life and renews the lease.
+        """
+        with self.store.write() as connection:
+            closed = lock_study(connection, self.study.id)["closed_at"] is not None
+            held = self._held(connection, rater)
+            if held is None and not closed:
+                held = self._claim(connection, rater)
+            if held is None:
+                return None
+            if not closed:
+                self._renew(connection, held["id"])
+            return self._assignment(connection, held)
+
+    def _held(self, connection: Connection, rater: Rater) -> Mapping[str, Any] | None:
+        own = and_(assignments.c.rater_id == rater.id, assignments.c.state == ACTIVE)
+        row = connection.execute(select(assignments).where(own).order_by(assignments.c.started_at)).mappings().first()
+        return None if row is None else dict(row)
+
+    def _claim(self, connection: Connection, rater: Rater) -> Mapping[str, Any] | None:
+        now = self.clock()
+        connection.execute(
+            assignments.update()
+            .where(
+                assignments.c.study_id == self.study.id, assignments.c.state == ACTIVE, assignments.c.expires_at < now
+            )
+            .values(state=EXPIRED)
+        )
+        if self._is_used_up(connection, rater):
+            return None
+        for slot in self._free_slots(connection, rater, limit=1):
+            earlier = self._earlier(connection, rater, slot["task_id"])
+            row = {
+                "id": earlier["id"] if earlier else new_id(),
+                "study_id": self.study.id,
+                "slot_id": slot["id"],
+                "task_id": slot["task_id"],
+                "rater_id": rater.id,
+                "state": ACTIVE,
+                "started_at": earlier["started_at"] if earlier else now,
+                "expires_at": now + self._lease,
+                "done_at": None,
+            }
+            if earlier:
+                connection.execute(assignments.update().where(assignments.c.id == row["id"]).values(row))
+            else:
+                connection.execute(assignments.insert().values(row))
+            return row
+        return None
+
+    def _is_used_up(self, connection: Connection, rater: Rater) -> bool:
+        most = self.study.spec.max_tasks
+        return bool(most) and not rater.machine and self._tasks_done(connection, rater) >= most
+
+    def _free_slots(
+        self, connection: Connection, rater: Rater, limit: int | None = None
+    ) -> Sequence[Mapping[str, Any]]:
+        """Places that nobody has: first where this rater left off, then task by task, so that tasks become complete.
+
+        A place that was the rater's own and ran out is theirs again. A tie-break is for somebody who did not rate the
+        task before.
+        """
+        taken = select(assignments.c.slot_id).where(
+            assignments.c.study_id == self.study.id, assignments.c.state.in_((ACTIVE, DONE))
+        )
+        mine = select(assignments.c.task_id).where(assignments.c.rater_id == rater.id)
+        left_off = select(assignments.c.slot_id).where(
+            assignments.c.rater_id == rater.id, assignments.c.state == EXPIRED
+        )
+        statement = (
+            select(slots.c.id, slots.c.task_id, tasks.c.item_ids)
+            .join(tasks, slots.c.task_id == tasks.c.id)
+            .where(
+                slots.c.study_id == self.study.id,
+                slots.c.machine == int(rater.machine),
+                slots.c.id.not_in(taken),
+                slots.c.task_id.not_in(mine) | slots.c.id.in_(left_off),
+                tasks.c.parent_id.is_(None) | tasks.c.parent_id.not_in(mine),
+            )
+            .order_by(slots.c.id.in_(left_off).desc(), tasks.c.position, slots.c.number)
+            .limit(limit)
+        )
+        return connection.execute(statement).mappings().all()
+
+    def _earlier(self, connection: Connection, rater: Rater, task_id: str) -> Mapping[str, Any] | None:
+        own = and_(assignments.c.rater_id == rater.id, assignments.c.task_id == task_id)
+        return connection.execute(select(assignments).where(own)).mappings().first()
+
+    @property
+    def _lease(self) -> float:
+        return self.study.spec.lease_minutes * 60
+
+    def _renew(self, connection: Connection, assignment_id: str) -> None:
+        connection.execute(
+            assignments.update()
+            .where(assignments.c.id == assignment_id, assignments.c.state == ACTIVE)
+            .values(expires_at=self.clock() + self._lease)
+        )
+
+    def _assignment(self, connection: Connection, row: Mapping[str, Any]) -> Assignment:
+        layout = connection.execute(select(slots.c.layout).where(slots.c.id == row["slot_id"])).scalar_one()
+        statement = select(answers.c.item_id).where(answers.c.assignment_id == row["id"]).distinct()
+        answered = set(connection.execute(statement).scalars())
+        laid_out: Layout = json.loads(layout)
+        return Assignment(
+            row["id"],
+            row["task_id"],
+            row["slot_id"],
+            row["state"],
+            laid_out,
+            tuple(entry["item"] for entry in laid_out if entry["item"] in answered),
+        )
+
+    def progress(self, rater: Rater) -> Progress:
+        with self.store.read() as connection:
+            rows = connection.execute(
+                select(assignments.c.state, tasks.c.item_ids, assignments.c.slot_id)
+                .join(tasks, assignments.c.task_id == tasks.c.id)
+                .where(assignments.c.rater_id == rater.id, assignments.c.state != EXPIRED)
+            ).all()
+            done = connection.execute(
+                select(func.count(answers.c.item_id.distinct())).where(
+                    answers.c.rater_id == rater.id, answers.c.assignment_id.is_not(None)
+                )
+            ).scalar_one()
+            free = self._free_tasks(connection, rater, had=len(rows))
+            tasks_done = sum(row.state in (DONE, EXTRA) for row in rows)
+        had = sum(len(json.loads(row.item_ids)) for row in rows)
+        return Progress(done, max(done, had + sum(free)), tasks_done, bool(free))
+
+    def _free_tasks(self, connection: Connection, rater: Rater, had: int) -> list[int]:
+        """The sizes of the tasks that this rater could still be given."""
+        sizes = {row["task_id"]: len(json.loads(row["item_ids"])) for row in self._free_slots(connection, rater)}
+        most = self.study.spec.max_tasks
+        return list(sizes.values())[: max(0, most - had) if most and not rater.machine else None]
+
+    def _tasks_done(self, connection: Connection, rater: Rater) -> int:
+        own = and_(assignments.c.rater_id == rater.id, assignments.c.state.in_((DONE, EXTRA)))
+        return connection.execute(select(func.count()).select_from(assignments).where(own)).scalar_one()
+
+    def store_answers(self, token: str, given: Sequence[Given]) -> tuple[list[str], dict[str, str]]:
+        """The ids that are stored once this returns, those sent before among them; and why others are refused."""
+        stored: list[str] = []
+        refused: dict[str, str] = {}
+        with self.store.write() as connection:
+            rater = self._rater(connection, token)
+            layouts = self._layouts(connection, rater)
+            for answer in given:
+                try:
+                    self._store(connection, rater, layouts, answer)
+                    stored.append(answer.id)
+                except Refused as problem:
+                    refused[answer.id] = str(problem)
+            for assignment_id in {layouts[one.item][0] for one in given if one.item in layouts}:
+                self._renew(connection, assignment_id)
+        return stored, refused
+
+    def _layouts(self, connection: Connection, rater: Rater) -> dict[str, tuple[str, list[str]]]:
+        """For each item that this rater was given: the assignment and the systems behind its letters."""
+        rows = connection.execute(
+            select(assignments.c.id, slots.c.layout)
+            .join(slots, assignments.c.slot_id == slots.c.id)
+            .where(assignments.c.rater_id == rater.id)
+        ).all()
+        return {entry["item"]: (row.id, entry["systems"]) for row in rows for entry in json.loads(row.layout)}
+
+    def _store(
+        self, connection: Connection, rater: Rater, layouts: Mapping[str, tuple[str, list[str]]], answer: Given
+    ) -> None:
+        if not answer.id or len(answer.id) > MAX_ID:
+            raise Refused(f"an answer's id has 1 to {MAX_ID} characters")
+        if answer.item == ITEM:
+            assignment_id, shown = None, list(practice_letters(self.kind))
+        elif answer.item in layouts:
+            assignment_id, systems = layouts[answer.item]
+            shown = list(letters(systems))
+        else:
+            raise Refused("this item is not among those that you were given")
+        try:
+            self.kind.check(answer.values, shown)
+        except ValueError as problem:
+            raise Refused(str(problem)) from None
+        row = {
+            "study_id": self.study.id,
+            "rater_id": rater.id,
+            "client_id": answer.id,
+            "assignment_id": assignment_id,
+            "item_id": answer.item,
+            "values": json.dumps(answer.values, sort_keys=True),
+            "seconds": answer.seconds,
+            "received_at": self.clock(),
+        }
+        new = connection.execute(
+            _insert_new(connection, answers).values(row).on_conflict_do_nothing().returning(answers.c.number)
+        ).first()
+        if new is None:
+            self._check_repeated(connection, rater, row)
+
+    def _check_repeated(self, connection: Connection, rater: Rater, row: Mapping[str, Any]) -> None:
+        """Sent twice is stored once; another answer under an id that was used would be lost, so it is refused."""
+        own = and_(answers.c.rater_id == rater.id, answers.c.client_id == row["client_id"])
+        kept = connection.execute(select(answers.c.item_id, answers.c["values"]).where(own)).one()
+        if tuple(kept) != (row["item_id"], row["values"]):
+            raise Refused("another answer was stored under this id; send this one under an id of its own")
+
+    def finish(self, token: str, task_id: str) -> None:
+        """Marks a task as done, once every item of it has an answer; a second time changes nothing."""
+        try:
+            with self.store.write() as connection:
+                lock_study(connection, self.study.id)
+                self._finish(connection, self._rater(connection, token), task_id)
+        except IntegrityError:  # the place went to somebody else in the same moment
+            with self.store.write() as connection:
+                lock_study(connection, self.study.id)
+                self._finish(connection, self._rater(connection, token), task_id, state=EXTRA)
+
+    def _finish(self, connection: Connection, rater: Rater, task_id: str, state: str = DONE) -> None:
+        now = self.clock()
+        if task_id == TASK:
+            own = and_(raters.c.id == rater.id, raters.c.practised_at.is_(None))
+            connection.execute(raters.update().where(own).values(practised_at=now))
+            return
+        row = self._earlier(connection, rater, task_id)
+        if row is None:
+            raise Refused("this task is not among those that you were given")
+        if row["state"] in (DONE, EXTRA):
+            return
+        assignment = self._assignment(connection, row)
+        missing = len(assignment.layout) - len(assignment.answered)
+        if missing:
+            raise Refused(f"{missing} of {len(assignment.layout)} items have no answer yet")
+        if row["state"] == EXPIRED and self._is_taken(connection, row):
+            state = EXTRA
+        connection.execute(assignments.update().where(assignments.c.id == row["id"]).values(state=state, done_at=now))
+        if self.study.spec.kind == "ab" and self.study.spec.fourth_rater and not rater.machine and state == DONE:
+            tie_break.add_if_needed(connection, self.study, task_id)
+
+    def _is_taken(self, connection: Connection, row: Mapping[str, Any]) -> bool:
+        others = and_(
+            assignments.c.slot_id == row["slot_id"],
+            assignments.c.id != row["id"],
+            assignments.c.state.in_((ACTIVE, DONE)),
+        )
+        return connection.execute(select(assignments.c.id).where(others)).first() is not None
+
+
+def _insert_new(connection: Connection, table: Any) -> Any:
+    """An insert that can leave out what is there already."""
+    return (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(table)
+
+
+def _rater(row: Mapping[Any, Any]) -> Rater:
+    return Rater(
+        row["id"],
+        row["external_id"],
+        row["token"],
+        bool(row["machine"]),
+        row["practised_at"] is not None,
+        row["completion_code"],
+    )

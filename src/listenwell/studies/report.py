@@ -1,0 +1,2 @@
+def report_page(store, study):
+    return "<!doctype html><title>report</title>", "default-src 'none'"

@@ -1,0 +1,54 @@
+"""`study serve`: a store, a lock and an HTTP server around one study."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Collection
+
+from listenwell.studies.server_lock import ServerLock
+from listenwell.studies.store import Store, StoreError
+
+
+def serve(
+    store: Store,
+    name: str,
+    host: str = "127.0.0.1",
+    port: int = 8200,
+    hosts: Collection[str] = (),
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serves a study until it is stopped; `ready` is told the address as soon as it is known."""
+    import uvicorn
+
+    from listenwell.studies.app import make_app
+    from listenwell.studies.report import report_page
+
+    study = store.study(name)
+    store.check_unchanged(study)
+    lock = ServerLock(store, study)
+    lock.acquire()
+    try:
+        listener = _listen(host, port)
+        app = make_app(store, study, lock, lambda: report_page(store, store.study(name)), hosts)
+        if ready is not None:
+            shown = f"[{host}]" if ":" in host else host
+            ready(f"http://{shown}:{listener.getsockname()[1]}")
+        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        lock.release()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as problem:
+        listener.close()
+        raise StoreError(
+            f"cannot listen on {host} port {port} ({problem.strerror}); choose another with --port, 0 for any free one"
+        ) from problem
+    listener.listen(256)
+    return listener
