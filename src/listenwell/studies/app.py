@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from starlette.staticfiles import StaticFiles
 
 from listenwell.studies.payload import Payloads
-from listenwell.studies.rating import MAX_ID, Given, Ratings, Refused, UnknownLink
+from listenwell.studies.rating import MAX_ID, Given, Ratings, RefusedError, UnknownLinkError
 from listenwell.studies.server_lock import ServerLock
 from listenwell.studies.store import Store, Study
 from listenwell.web.body import BodyLimit
@@ -104,7 +104,7 @@ def _add_pages(app: FastAPI, ratings: Ratings, payloads: Payloads, pages: Pages)
     def rate(token: Token) -> Response:
         try:
             ratings.rater(token)
-        except UnknownLink:
+        except UnknownLinkError:
             return pages.message("unknown", 404)
         return pages.rate()
 
@@ -114,7 +114,7 @@ def _add_pages(app: FastAPI, ratings: Ratings, payloads: Payloads, pages: Pages)
             return pages.message("unknown", 404)
         try:
             token = ratings.join(rater).token
-        except Refused:
+        except RefusedError:
             return pages.message("unknown", 400)
         # Relative, so that a study also works below a path of a reverse proxy.
         return RedirectResponse(f"../r/{token}", 303)
@@ -138,7 +138,7 @@ def _add_api(app: FastAPI, ratings: Ratings, payloads: Payloads) -> None:
     def done(token: Token, task: Token) -> dict[str, Any]:
         try:
             ratings.finish(token, task)
-        except Refused as problem:
+        except RefusedError as problem:
             raise HTTPException(409, str(problem)) from None
         return {"done": task}
 
@@ -153,8 +153,8 @@ def _add_report(app: FastAPI, study: Study, report: Callable[[], tuple[str, str]
 
 
 def _add_errors(app: FastAPI, lock: ServerLock | None) -> None:
-    @app.exception_handler(UnknownLink)
-    def unknown(_: Request, problem: UnknownLink) -> Response:
+    @app.exception_handler(UnknownLinkError)
+    def unknown(_: Request, problem: UnknownLinkError) -> Response:
         return JSONResponse({"detail": str(problem)}, 404)
 
     @app.exception_handler(RequestValidationError)

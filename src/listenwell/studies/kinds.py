@@ -98,13 +98,13 @@ STRATEGY_MEMORY_SCALES = (
         "Qual",
         "How good is the response?",
         {
-            "1": "An irrelevant response should be scored as 1. An incomplete response that the annotators cannot get the "
-            "speaker’s meaning should also be assigned as 1.",
+            "1": "An irrelevant response should be scored as 1. An incomplete response that the annotators cannot "
+            "get the speaker’s meaning should also be assigned as 1.",
             "2": _DILEMMA,
             "3": "A valid response that only satisfies the user’s query should be marked as 3 points.",
             "4": _DILEMMA,
-            "5": "A response coherent to the conversational contexts and appropriate to the current topic without typos "
-            "should be marked as 5 points.",
+            "5": "A response coherent to the conversational contexts and appropriate to the current topic without "
+            "typos should be marked as 5 points.",
         },
     ),
     Scale(
@@ -112,15 +112,15 @@ STRATEGY_MEMORY_SCALES = (
         "Div",
         "How diverse is the response?",
         {
-            "1": "1 point is for the universal reply (i.e., “I do think so!”) or the response containing no more than three "
-            "unique words (i.e., “That is OK”) should be assigned to point 1.",
+            "1": "1 point is for the universal reply (i.e., “I do think so!”) or the response containing no more "
+            "than three unique words (i.e., “That is OK”) should be assigned to point 1.",
             "2": _DILEMMA,
             "3": "A normal response of a single clause or a single topic should be marked as 3 points.",
             "4": _DILEMMA,
-            "5": "5 points stand for an output response with at least two clauses from different topics, where the topic "
-            "may be transferred from the current conversation to another scenario (For example, the query is “How’s the "
-            "weather?”; and response “It’s fine today, let’s play basketball” transfers the weather topic to sports. Such "
-            "a case should be scored as 5 points).",
+            "5": "5 points stand for an output response with at least two clauses from different topics, where the"
+            " topic may be transferred from the current conversation to another scenario (For example, the "
+            "query is “How’s the weather?”; and response “It’s fine today, let’s play basketball” transfers "
+            "the weather topic to sports. Such a case should be scored as 5 points).",
         },
     ),
     Scale(
@@ -129,14 +129,15 @@ STRATEGY_MEMORY_SCALES = (
         "Is the response empathetic and emotionally positive?",
         {
             "1": "A response that cannot satisfy any one aspect should be scored as 1 point.",
-            "2": f"{_DILEMMA} For example, when the input query is “Kobe Bryant had a plane crash. We lost him, so sad”. "
-            "2 points are for the response of “Come on, cheer up. We still love NBA”.",
-            "3": "A response that satisfies only one aspect should be scored as 3 points. For example, 3 points are for "
-            "the response of “Yes, we lost him. I’m extremely heartbroken these days”.",
+            "2": f"{_DILEMMA} For example, when the input query is “Kobe Bryant had a plane crash. We lost him, so "
+            "sad”. 2 points are for the response of “Come on, cheer up. We still love NBA”.",
+            "3": "A response that satisfies only one aspect should be scored as 3 points. For example, 3 points "
+            "are for the response of “Yes, we lost him. I’m extremely heartbroken these days”.",
             "4": _DILEMMA,
-            "5": "An output response that satisfies the two aspects (empathetic and emotionally positive) should be "
-            "assigned as a full mark (5 points). For example, 5 points are for the response of “Sorry to hear that crash. "
-            "He’s a legend and will be my idol forever. Hope his family and fans can recover soon”.",
+            "5": "An output response that satisfies the two aspects (empathetic and emotionally positive) should "
+            "be assigned as a full mark (5 points). For example, 5 points are for the response of “Sorry to "
+            "hear that crash. He’s a legend and will be my idol forever. Hope his family and fans can recover"
+            " soon”.",
         },
     ),
 )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, RowMapping, and_, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
@@ -28,11 +28,11 @@ MAX_ID = 200
 """Characters of an id that a researcher or a browser gives."""
 
 
-class UnknownLink(LookupError):
+class UnknownLinkError(LookupError):
     """No rater has this token, or no study this code."""
 
 
-class Refused(ValueError):
+class RefusedError(ValueError):
     """An answer or a finished task that cannot be taken; the message is for the rater's page."""
 
 
@@ -91,7 +91,7 @@ class Ratings:
         """The rater of this id, who is made on the first visit and has the same link ever after."""
         external_id = external_id.strip()
         if not external_id or len(external_id) > MAX_ID:
-            raise Refused(f"a rater's id has 1 to {MAX_ID} characters")
+            raise RefusedError(f"a rater's id has 1 to {MAX_ID} characters")
         own = (raters.c.study_id == self.study.id, raters.c.external_id == external_id)
         with self.store.write() as connection:
             row = {
@@ -107,7 +107,9 @@ class Ratings:
             connection.execute(_insert_new(connection, raters).values(row).on_conflict_do_nothing())
             rater = _rater(connection.execute(select(raters).where(*own)).mappings().one())
         if rater.machine != machine:
-            raise Refused(f"{external_id!r} is the id of a {'machine' if rater.machine else 'person'} in this study")
+            raise RefusedError(
+                f"{external_id!r} is the id of a {'machine' if rater.machine else 'person'} in this study"
+            )
         return rater
 
     def rater(self, token: str) -> Rater:
@@ -118,7 +120,7 @@ class Ratings:
         own = (raters.c.token == token, raters.c.study_id == self.study.id)
         row = connection.execute(select(raters).where(*own)).mappings().first()
         if row is None:
-            raise UnknownLink("no rater has this link")
+            raise UnknownLinkError("no rater has this link")
         return _rater(row)
 
     def is_closed(self) -> bool:
@@ -140,12 +142,12 @@ class Ratings:
                 self._renew(connection, held["id"])
             return self._assignment(connection, held)
 
-    def _held(self, connection: Connection, rater: Rater) -> Mapping[str, Any] | None:
+    def _held(self, connection: Connection, rater: Rater) -> Mapping[Any, Any] | None:
         own = and_(assignments.c.rater_id == rater.id, assignments.c.state == ACTIVE)
         row = connection.execute(select(assignments).where(own).order_by(assignments.c.started_at)).mappings().first()
         return None if row is None else dict(row)
 
-    def _claim(self, connection: Connection, rater: Rater) -> Mapping[str, Any] | None:
+    def _claim(self, connection: Connection, rater: Rater) -> Mapping[Any, Any] | None:
         now = self.clock()
         connection.execute(
             assignments.update()
@@ -180,9 +182,7 @@ class Ratings:
         most = self.study.spec.max_tasks
         return bool(most) and not rater.machine and self._tasks_done(connection, rater) >= most
 
-    def _free_slots(
-        self, connection: Connection, rater: Rater, limit: int | None = None
-    ) -> Sequence[Mapping[str, Any]]:
+    def _free_slots(self, connection: Connection, rater: Rater, limit: int | None = None) -> Sequence[RowMapping]:
         """Places that nobody has: first where this rater left off, then task by task, so that tasks become complete.
 
         A place that was the rater's own and ran out is theirs again. A tie-break is for somebody who did not rate the
@@ -210,7 +210,7 @@ class Ratings:
         )
         return connection.execute(statement).mappings().all()
 
-    def _earlier(self, connection: Connection, rater: Rater, task_id: str) -> Mapping[str, Any] | None:
+    def _earlier(self, connection: Connection, rater: Rater, task_id: str) -> RowMapping | None:
         own = and_(assignments.c.rater_id == rater.id, assignments.c.task_id == task_id)
         return connection.execute(select(assignments).where(own)).mappings().first()
 
@@ -225,7 +225,7 @@ class Ratings:
             .values(expires_at=self.clock() + self._lease)
         )
 
-    def _assignment(self, connection: Connection, row: Mapping[str, Any]) -> Assignment:
+    def _assignment(self, connection: Connection, row: Mapping[Any, Any]) -> Assignment:
         layout = connection.execute(select(slots.c.layout).where(slots.c.id == row["slot_id"])).scalar_one()
         statement = select(answers.c.item_id).where(answers.c.assignment_id == row["id"]).distinct()
         answered = set(connection.execute(statement).scalars())
@@ -277,7 +277,7 @@ class Ratings:
                 try:
                     self._store(connection, rater, layouts, answer)
                     stored.append(answer.id)
-                except Refused as problem:
+                except RefusedError as problem:
                     refused[answer.id] = str(problem)
             for assignment_id in {layouts[one.item][0] for one in given if one.item in layouts}:
                 self._renew(connection, assignment_id)
@@ -296,18 +296,18 @@ class Ratings:
         self, connection: Connection, rater: Rater, layouts: Mapping[str, tuple[str, list[str]]], answer: Given
     ) -> None:
         if not answer.id or len(answer.id) > MAX_ID:
-            raise Refused(f"an answer's id has 1 to {MAX_ID} characters")
+            raise RefusedError(f"an answer's id has 1 to {MAX_ID} characters")
         if answer.item == ITEM:
             assignment_id, shown = None, list(practice_letters(self.kind))
         elif answer.item in layouts:
             assignment_id, systems = layouts[answer.item]
             shown = list(letters(systems))
         else:
-            raise Refused("this item is not among those that you were given")
+            raise RefusedError("this item is not among those that you were given")
         try:
             self.kind.check(answer.values, shown)
         except ValueError as problem:
-            raise Refused(str(problem)) from None
+            raise RefusedError(str(problem)) from None
         row = {
             "study_id": self.study.id,
             "rater_id": rater.id,
@@ -329,7 +329,7 @@ class Ratings:
         own = and_(answers.c.rater_id == rater.id, answers.c.client_id == row["client_id"])
         kept = connection.execute(select(answers.c.item_id, answers.c["values"]).where(own)).one()
         if tuple(kept) != (row["item_id"], row["values"]):
-            raise Refused("another answer was stored under this id; send this one under an id of its own")
+            raise RefusedError("another answer was stored under this id; send this one under an id of its own")
 
     def finish(self, token: str, task_id: str) -> None:
         """Marks a task as done, once every item of it has an answer; a second time changes nothing."""
@@ -350,20 +350,20 @@ class Ratings:
             return
         row = self._earlier(connection, rater, task_id)
         if row is None:
-            raise Refused("this task is not among those that you were given")
+            raise RefusedError("this task is not among those that you were given")
         if row["state"] in (DONE, EXTRA):
             return
         assignment = self._assignment(connection, row)
         missing = len(assignment.layout) - len(assignment.answered)
         if missing:
-            raise Refused(f"{missing} of {len(assignment.layout)} items have no answer yet")
+            raise RefusedError(f"{missing} of {len(assignment.layout)} items have no answer yet")
         if row["state"] == EXPIRED and self._is_taken(connection, row):
             state = EXTRA
         connection.execute(assignments.update().where(assignments.c.id == row["id"]).values(state=state, done_at=now))
         if self.study.spec.kind == "ab" and self.study.spec.fourth_rater and not rater.machine and state == DONE:
             tie_break.add_if_needed(connection, self.study, task_id)
 
-    def _is_taken(self, connection: Connection, row: Mapping[str, Any]) -> bool:
+    def _is_taken(self, connection: Connection, row: RowMapping) -> bool:
         others = and_(
             assignments.c.slot_id == row["slot_id"],
             assignments.c.id != row["id"],

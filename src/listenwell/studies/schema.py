@@ -132,8 +132,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "closed_at {float}, join_code TEXT NOT NULL UNIQUE, report_key TEXT NOT NULL, spec TEXT NOT NULL, "
         "made_from TEXT NOT NULL, content_hash TEXT NOT NULL)",
         "CREATE TABLE items (id TEXT PRIMARY KEY, study_id TEXT NOT NULL REFERENCES studies(id), "
-        "position INTEGER NOT NULL, corpus_id TEXT NOT NULL, source TEXT NOT NULL, emotion TEXT, context TEXT NOT NULL, "
-        "reference TEXT, systems TEXT NOT NULL, bonus INTEGER NOT NULL)",
+        "position INTEGER NOT NULL, corpus_id TEXT NOT NULL, source TEXT NOT NULL, emotion TEXT, "
+        "context TEXT NOT NULL, reference TEXT, systems TEXT NOT NULL, bonus INTEGER NOT NULL)",
         "CREATE TABLE replies (item_id TEXT NOT NULL REFERENCES items(id), system TEXT NOT NULL, text TEXT NOT NULL, "
         "emotion TEXT, label TEXT, PRIMARY KEY (item_id, system))",
         "CREATE TABLE tasks (id TEXT PRIMARY KEY, study_id TEXT NOT NULL REFERENCES studies(id), "
@@ -180,10 +180,9 @@ def migrate(connection: Connection, to: int = VERSION) -> int:
     if inspect(connection).has_table(versions.name):
         current = connection.execute(text("SELECT max(version) FROM schema_version")).scalar() or 0
     else:
+        number = TYPES[dialect]["float"]
         connection.execute(
-            text(
-                f"CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at {TYPES[dialect]['float']} NOT NULL)"
-            )
+            text(f"CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at {number} NOT NULL)")
         )
         current = 0
     if current > VERSION:

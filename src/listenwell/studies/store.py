@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, select
+from sqlalchemy import Connection, Engine, RowMapping, create_engine, event, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError
 
@@ -269,7 +269,7 @@ def _sqlite(url: Any, create: bool) -> Engine:
     return engine
 
 
-def lock_study(connection: Connection, study_id: str) -> Mapping[str, Any]:
+def lock_study(connection: Connection, study_id: str) -> RowMapping:
     """The study's row, held until the transaction ends: who hands out places does so one after another."""
     statement = select(schema.studies).where(schema.studies.c.id == study_id).with_for_update()
     return connection.execute(statement).mappings().one()
@@ -368,7 +368,7 @@ def content_hash(design: Design) -> str:
     return hashlib.sha256(_json(content).encode()).hexdigest()[:32]
 
 
-def _rows(connection: Connection, statement: Any) -> Sequence[Mapping[str, Any]]:
+def _rows(connection: Connection, statement: Any) -> Sequence[RowMapping]:
     return connection.execute(statement).mappings().all()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
 
@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select
 
 from listenwell.studies.kinds import BOTH_BAD, LEFT, RIGHT, TIE
 from listenwell.studies.layout import balanced_orders
-from listenwell.studies.schema import answers, assignments, slots, tasks
+from listenwell.studies.schema import answers, assignments, items, slots, tasks
 from listenwell.studies.store import Study, Task, add_task, new_id
 
 
@@ -24,8 +24,8 @@ def verdict(choice: str, systems: Sequence[str]) -> str:
 def majority(verdicts: Iterable[str]) -> str | None:
     """What more raters say than anything else; None where nothing is said most often.
 
-    Neither reply is better where both are bad, so both-bad counts as a tie. A tie is called both-bad where more of those
-    who see no winner say that.
+    Neither reply is better where both are bad, so both-bad counts as a tie. A tie is called both-bad where most of
+    those who see no winner say that.
     """
     said = Counter(verdicts)
     votes = Counter({name: number for name, number in said.items() if name not in (TIE, BOTH_BAD)})
@@ -57,7 +57,7 @@ def add_if_needed(connection: Connection, study: Study, task_id: str) -> None:
         _add(connection, study, task_id, open_items)
 
 
-def _verdicts(connection: Connection, task_id: str) -> list[Mapping[str, str]]:
+def _verdicts(connection: Connection, task_id: str) -> list[dict[str, str]]:
     """By rater of a task who is done: the verdict on each item."""
     rows = connection.execute(
         select(assignments.c.id, slots.c.layout)
@@ -93,7 +93,5 @@ def _add(connection: Connection, study: Study, parent: str, item_ids: list[str])
 
 
 def _shown(connection: Connection, study: Study) -> dict[str, list[str]]:
-    from listenwell.studies.schema import items
-
     rows = connection.execute(select(items.c.id, items.c.systems).where(items.c.study_id == study.id)).all()
     return {row.id: json.loads(row.systems) for row in rows}
