@@ -1,0 +1,71 @@
+"""Processes of this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from typing import Any
+
+from listenwell.data.curation.engines import Job, Task
+
+IN_FLIGHT = 2
+"""Jobs per worker that are handed out: one being worked on, one waiting. More would only take memory."""
+
+
+class LocalEngine:
+    """As many processes as there are workers; a single worker is this process itself."""
+
+    name = "local"
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers or len(os.sched_getaffinity(0))
+        self._pool: ProcessPoolExecutor | None = None
+
+    def run(self, task: Task, jobs: Iterable[Job]) -> Iterator[Any]:
+        if self.workers == 1:
+            yield from map(task, jobs)
+            return
+        if self._pool is None:
+            # Not forked: a child would share the locks and threads of whatever was imported here.
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self.workers, context, initializer=_prepare)
+        rest = iter(jobs)
+        running: set[Future[Any]] = set()
+        try:
+            while True:
+                room = IN_FLIGHT * self.workers - len(running)
+                running |= {self._pool.submit(task, job) for job in islice(rest, room)}
+                if not running:
+                    return
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        except BrokenProcessPool as problem:
+            raise RuntimeError(
+                "a worker process was stopped from outside, perhaps for lack of memory; the same command goes on from "
+                "where it was, --workers names a smaller number of processes"
+            ) from problem
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+
+def _prepare() -> None:
+    """In a worker: Ctrl-C is for the main process, and nothing goes on when that is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,66 @@
+"""Ray Data: the same jobs on many machines. They must see the input and the output folder under the same paths."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from listenwell.data.curation.engines import Job, Task
+
+WAVE = 4096
+"""Jobs of one Ray dataset: a dataset of all of them would have to be in memory."""
+
+OBJECT_STORE = 128 << 20
+"""Bytes for a Ray of our own. Jobs and results are small: the records go through files."""
+
+
+class RayEngine:
+    """A Ray cluster where one is to be found (RAY_ADDRESS), else a Ray of our own on this machine."""
+
+    name = "ray"
+
+    def __init__(self, workers: int | None = None) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            import ray
+            import ray.data
+        except ImportError as problem:
+            raise ImportError("the engine ray needs Ray: pip install 'listenwell[cluster]'") from problem
+        self._ray = ray
+        self._started = not ray.is_initialized()
+        if self._started:
+            self._start(workers)
+        self._limit = workers
+        self.workers = workers or int(ray.cluster_resources().get("CPU", 1))
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        context.print_on_execution_start = False
+
+    def _start(self, workers: int | None) -> None:
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "include_dashboard": False}
+        if not os.environ.get("RAY_ADDRESS"):
+            options |= {"address": "local", "num_cpus": workers, "object_store_memory": OBJECT_STORE}
+        self._ray.init(**options)
+
+    def run(self, task: Task, jobs: Iterable[Job]) -> Iterator[Any]:
+        rest = iter(jobs)
+        while wave := list(islice(rest, WAVE)):
+            rows = [{"job": json.dumps(job)} for job in wave]
+            data = self._ray.data.from_items(rows, override_num_blocks=len(rows))
+            # One task for each job, no more of them at once than workers were asked for.
+            results = data.map(partial(_run, task), concurrency=self._limit)
+            for row in results.iter_rows():
+                yield json.loads(row["result"])
+
+    def close(self) -> None:
+        if self._started:
+            self._ray.shutdown()
+
+
+def _run(task: Task, row: dict[str, Any]) -> dict[str, Any]:
+    """A task over a row, which Ray moves as columns of text."""
+    return {"result": json.dumps(task(json.loads(row["job"])))}

@@ -1,0 +1,138 @@
+"""A curated dialogue, and how it is written: one row of a Parquet file that leads back to its file and cue numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from listenwell.data.dialogue import ROLES, Dialogue, Label, Turn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class CuratedTurn:
+    """One utterance, the cues that it stood in, and its label."""
+
+    text: str
+    cues: tuple[int, ...]
+    """The numbers of the cues in the file; of a post, its position in the thread. Both count from 1."""
+    label: str | None = None
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CuratedDialogue:
+    """A dialogue with where it is from."""
+
+    id: str
+    file: str
+    turns: tuple[CuratedTurn, ...]
+    language: str
+    source: str
+    """ "subtitles" or "posts"."""
+    split: str
+    line: int | None = None
+    """The line of the file, where a file has one thread per line."""
+    start: float | None = None
+    end: float | None = None
+    """Seconds."""
+    emotionality: float | None = None
+    """The mean over the turns of p(any of the 32 emotions)."""
+    selected: bool = field(default=False, compare=False)
+    """Whether it is one of the most emotional."""
+
+    def to_row(self) -> dict[str, Any]:
+        """A row of the Parquet files, but for `selected`."""
+        turns = [
+            {
+                "speaker": ROLES[index % 2],
+                "text": turn.text,
+                "cues": list(turn.cues),
+                "label": turn.label,
+                "confidence": turn.confidence,
+            }
+            for index, turn in enumerate(self.turns)
+        ]
+        names = ("id", "file", "line", "start", "end", "language", "source", "split", "emotionality")
+        return {**{name: getattr(self, name) for name in names}, "turns": turns}
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any]) -> CuratedDialogue:
+        turns = tuple(
+            CuratedTurn(turn["text"], tuple(turn["cues"]), turn["label"], turn["confidence"]) for turn in row["turns"]
+        )
+        names = ("id", "file", "line", "start", "end", "language", "source", "split", "emotionality")
+        return cls(**{name: row[name] for name in names}, turns=turns, selected=bool(row.get("selected")))
+
+    def to_dialogue(self) -> Dialogue:
+        """As everything else reads dialogues. Nobody says who is the speaker: the first to talk is."""
+
+        def label(turn: CuratedTurn) -> Label | None:
+            return None if turn.label is None else Label(turn.label, "machine", turn.confidence)
+
+        turns = tuple(Turn(ROLES[index % 2], turn.text, label(turn)) for index, turn in enumerate(self.turns))
+        return Dialogue(self.id, turns, source=self.source, language=self.language, split=self.split)
+
+
+def digest(row: dict[str, Any]) -> bytes:
+    """The SHA-256 of a row, whatever the order of its fields; `selected` does not count."""
+    content = {name: value for name, value in row.items() if name != "selected"}
+    return hashlib.sha256(json.dumps(content, ensure_ascii=False, sort_keys=True).encode()).digest()
+
+
+class RecordsHash:
+    """One hash over records in their order: by file, then by line or cue."""
+
+    def __init__(self) -> None:
+        self._sha = hashlib.sha256()
+
+    def add(self, digests: Iterable[bytes], selected: Sequence[bool]) -> None:
+        for one, chosen in zip(digests, selected, strict=True):
+            self._sha.update(one + (b"\x01" if chosen else b"\x00"))
+
+    def hexdigest(self) -> str:
+        return self._sha.hexdigest()
+
+
+def schema(*more: tuple[str, pa.DataType]) -> pa.Schema:
+    """The columns of a curated dialogue, and `more` of them while it is being worked on."""
+    import pyarrow as pa
+
+    turn = pa.struct(
+        [
+            ("speaker", pa.string()),
+            ("text", pa.string()),
+            ("cues", pa.list_(pa.int32())),
+            ("label", pa.string()),
+            ("confidence", pa.float64()),
+        ]
+    )
+    return pa.schema(
+        [
+            ("id", pa.string()),
+            ("file", pa.string()),
+            ("line", pa.int32()),
+            ("start", pa.float64()),
+            ("end", pa.float64()),
+            ("language", pa.string()),
+            ("source", pa.string()),
+            ("split", pa.string()),
+            ("emotionality", pa.float64()),
+            ("turns", pa.list_(turn)),
+            *more,
+        ]
+    )
+
+
+def read_rows(path: Any, columns: Sequence[str] | None = None, size: int = 1024) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file, a batch at a time."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(size, columns=None if columns is None else list(columns)):
+            yield from batch.to_pylist()

@@ -1,0 +1,165 @@
+"""The cleaning steps for subtitles, each a small function on a text or a dialogue.
+
+MEED2 cleans its dialogues by a sequence of steps (§ 3.1) that its text does not name: these are ours. The steps for
+posts are those of `listenwell data clean`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+
+from listenwell.data.sources.quality import is_garbled, squeeze
+
+LONGEST_TURN = 80
+"""Words of a turn. A longer one is mostly a speech that was taken for one turn, or text on the screen."""
+FEWEST_WORDS = 6
+"""Words of a dialogue."""
+LONG_TURN = 4
+"""Words from which on a repeated turn is an error of the file: people do say "No!" twice."""
+
+WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+(?:['’][^\W_]+)*")
+"""A word, or a character of Chinese and Japanese."""
+
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,80}>|\{\\?[^{}]{0,80}\}|&(?:nbsp|lt|gt|amp|quot);|\\[Nnh]")
+_BRACKETS = re.compile(r"\[[^\[\]]{0,200}\]|【[^【】]{0,200}】")
+_ROUND = re.compile(r"[(（]([^()（）]{0,200})[)）]")
+_SUNG = re.compile(r"[♪♫♬♩][^♪♫♬♩]*[♪♫♬♩]?|^\s*#[^#]{2,}#?\s*$")
+_NAME = re.compile(r"(?:^|(?<=[.!?…] ))[A-Z][A-Z.'’#&0-9-]+(?: [A-Z0-9][A-Z.'’#&0-9-]*){0,3} ?: (?=\S)")
+_LEADING = re.compile(r"^[\s\-–—‐*~>_|/\\,;:.…]+(?=[\w\"'“‘¿¡$£€(])")
+_MARKS = str.maketrans(
+    {**dict.fromkeys("’‘`´", "'"), **dict.fromkeys("“”„«»", '"'), **dict.fromkeys("–—―", "-"), "…": "..."}
+    | dict.fromkeys("\u00ad\u200b\u200e\u200f\ufeff", "")
+)
+_REPEATED_MARK = re.compile(r"([!?,;:\"'-])(?:\s?\1)+")
+_DOTS = re.compile(r"\.{2,}(?:\s\.{2,})*|(?<=\w)(?: \.){3,}")
+_REPEATED_LETTER = re.compile(r"([^\W\d_])\1{3,}")
+_BEFORE_MARK = re.compile(r" +(?=[,!?;:](?:\s|$)|\.(?:\s|$))")
+_CREDITS = re.compile(
+    r"https?:|www\.|\.(?:com|org|net|tv|cc)\b|open ?subtitles|addic7ed|podnapisi|subscene"
+    r"|\b(?:sub(?:title)?s?|caption(?:s|ed|ing)?|synch?(?:ed|ro(?:nized)?)?|transcript(?:s|ion)?|translat(?:ed|ion)"
+    r"|rip(?:ped)?|encod(?:ed|ing)|re-?sync(?:ed)?|corrected|edited)\b[^.!?]{0,40}\b(?:by|@|from)\b"
+    r"|\bby\b[^.!?]{0,30}\bsub(?:title)?s?\b|(?:字幕|翻译|校对|时间轴|压制|后期|听译)[^。]{0,6}[:：组]|字幕组|人人影视|伊甸园"
+    r"|advertise your product|become (?:a )?vip member|all rights reserved|^previously on\b",
+    re.IGNORECASE,
+)
+_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+# fmt: off
+_FUNCTION_WORDS = frozenset({
+    "i", "you", "the", "to", "a", "it", "and", "that", "is", "of", "in", "me", "what", "we", "this", "he", "for",
+    "my", "on", "your", "do", "have", "not", "be", "was", "no", "with", "are", "so", "she", "just", "know", "but",
+    "don't", "i'm", "it's", "all", "there", "can", "get", "go", "here", "they", "him", "out", "up", "got", "about",
+    "right", "if", "at", "her", "as", "how", "one", "come", "oh", "well", "why", "yeah", "hey", "who", "us", "did",
+    "would", "now", "from", "like", "want", "an", "think", "let's", "that's", "you're", "what's", "okay", "ok",
+    "yes", "them", "been", "were", "has", "had", "will", "could", "where", "when", "see", "tell", "his", "by", "or",
+    "good", "too", "he's", "she's", "we're", "they're", "can't", "i'll", "i've", "didn't",
+})
+# fmt: on
+LANGUAGE_WORDS = 12
+LANGUAGE_SHARE = 0.2
+"""An English dialogue of so many words has at least this share of the commonest ones; lists of names have less."""
+
+
+def strip_markup(text: str) -> str:
+    """No tags and escapes that a file has in the wrong place or half: <i>, {\\an8}, &nbsp;."""
+    return _TAG.sub(" ", text)
+
+
+def strip_sounds(text: str) -> str:
+    """No descriptions for those who cannot hear: [door slams], (SIGHS). An aside of four words or more stays."""
+    return _ROUND.sub(_without_sound, _BRACKETS.sub(" ", text))
+
+
+def _without_sound(match: re.Match[str]) -> str:
+    inside = match[1].strip()
+    is_aside = len(inside.split()) > 3 and any(map(str.islower, inside))
+    return match[0] if is_aside else " "
+
+
+def strip_songs(text: str) -> str:
+    """No lyrics: what stands between notes."""
+    return _SUNG.sub(" ", text)
+
+
+def strip_speaker_names(text: str) -> str:
+    """No names of who speaks: "ROSS: Hi." is "Hi."."""
+    return _NAME.sub("", text)
+
+
+def plain_marks(text: str) -> str:
+    """Typewriter quotes, dashes and dots, as other corpora have them; no invisible characters."""
+    return unicodedata.normalize("NFC", text).translate(_MARKS)
+
+
+def shorten_repeats(text: str) -> str:
+    """One mark for several ("!!!" is "!"), three dots at most, a letter at most three times ("Nooooo" is "Nooo")."""
+    text = _DOTS.sub("...", _REPEATED_MARK.sub(r"\1", text))
+    return _REPEATED_LETTER.sub(lambda match: match[1] * 3, text)
+
+
+def tidy(text: str) -> str:
+    """One space between words, none before a mark, no dash in front."""
+    return _LEADING.sub("", squeeze(_BEFORE_MARK.sub("", squeeze(text))))
+
+
+TEXT_STEPS: dict[str, Callable[[str], str]] = {
+    "markup": strip_markup,
+    "sound descriptions": strip_sounds,
+    "songs": strip_songs,
+    "speaker names": strip_speaker_names,
+    "typographic marks": plain_marks,
+    "repeated marks and letters": shorten_repeats,
+    "spaces and dashes": tidy,
+}
+"""In the order in which they run: a name stands in front of a text once the sounds are gone."""
+
+
+def count_words(text: str) -> int:
+    return len(WORD.findall(text))
+
+
+def has_no_words(text: str) -> bool:
+    """Whether nothing is said: only marks and digits are left."""
+    return not any(map(str.isalpha, text))
+
+
+def is_credit(text: str) -> bool:
+    """Whether a turn is about the subtitles: who made them, where they are from, what they advertise."""
+    return _CREDITS.search(text) is not None
+
+
+def is_too_long(text: str) -> bool:
+    return count_words(text) > LONGEST_TURN
+
+
+def is_broken(text: str) -> bool:
+    """Whether characters were lost or decoded wrongly."""
+    if text.isascii():
+        return False
+    return is_garbled(text) or any(unicodedata.category(char) in ("Co", "Cn", "Cc") for char in text)
+
+
+def has_other_script(text: str, language: str) -> bool:
+    """Whether more letters are of another script than the language is written in; always no for languages not known."""
+    script = {"en": _LATIN, "zh": _HAN}.get(language)
+    letters = sum(map(str.isalpha, text))
+    return script is not None and 2 * len(script.findall(text)) < letters
+
+
+def is_too_short(turns: Sequence[str]) -> bool:
+    """Whether a dialogue has too few words to learn from."""
+    return sum(map(count_words, turns)) < FEWEST_WORDS
+
+
+def is_repetitive(turns: Sequence[str]) -> bool:
+    """Whether fewer than half of the turns are different: a chorus, a crowd, a file with an error."""
+    return len(turns) > 2 and 2 * len({turn.casefold() for turn in turns}) <= len(turns)
+
+
+def is_not_english(turns: Sequence[str]) -> bool:
+    """Whether a dialogue of some length has hardly any of the commonest English words."""
+    words = [word.casefold() for turn in turns for word in WORD.findall(turn)]
+    common = sum(word in _FUNCTION_WORDS for word in words)
+    return len(words) >= LANGUAGE_WORDS and common < LANGUAGE_SHARE * len(words)
