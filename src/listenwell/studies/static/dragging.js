@@ -1,0 +1,87 @@
+// Dragging with pointer events: mouse, pen and touch alike.
+//
+// A mouse may take a card anywhere. A finger takes it at its handle, so that the page still scrolls everywhere else.
+// Where the zones are not fully visible, a dock with the same three targets appears at the bottom while dragging.
+
+import { element } from "./dom.js";
+
+const THRESHOLD = 5; // pixels before a press becomes a drag
+
+/** Makes `card` draggable onto anything with data-place; `drop` gets the place, "" for the tray. */
+export function draggable(card, { board, drop, label }) {
+  card.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || !event.isPrimary || event.target.closest("label")) return;
+    if (event.pointerType === "touch" && !event.target.closest(".handle")) return;
+    follow(card, event, { board: board(), drop, label });
+  });
+}
+
+function follow(card, pressed, { board, drop, label }) {
+  const from = { x: pressed.pageX, y: pressed.pageY };
+  const home = card.closest("[data-place]");
+  const drag = { dock: null, over: null };
+
+  const start = () => {
+    card.setPointerCapture(pressed.pointerId);
+    card.classList.add("dragging");
+    document.body.classList.add("is-dragging");
+    drag.dock = makeDock(board, label);
+    if (!drag.dock.hidden) shrink();
+  };
+  /** Above the dock a card is drawn smaller, around the finger, so that it does not hide the targets. */
+  const shrink = () => {
+    const box = card.getBoundingClientRect();
+    card.style.transformOrigin = `${pressed.clientX - box.left}px ${pressed.clientY - box.top}px`;
+    card.classList.add("small");
+  };
+  const onMove = (event) => {
+    if (event.pointerId !== pressed.pointerId) return;
+    const by = { x: event.pageX - from.x, y: event.pageY - from.y };
+    if (drag.dock === null && Math.hypot(by.x, by.y) < THRESHOLD) return;
+    if (drag.dock === null) start();
+    const size = drag.dock.hidden ? "rotate(1.2deg)" : "scale(0.55)";
+    card.style.transform = `translate(${by.x}px, ${by.y}px) ${size}`;
+    hover(placeAt(event.clientX, event.clientY));
+  };
+  const hover = (target) => {
+    if (target === drag.over) return;
+    drag.over?.classList.remove("over");
+    drag.over = target;
+    if (target && target !== home) target.classList.add("over");
+  };
+  const end = (accepted) => {
+    const target = drag.over;
+    const dragged = drag.dock !== null;
+    stop.abort();
+    hover(null);
+    drag.dock?.remove();
+    card.classList.remove("dragging", "small");
+    card.style.transform = card.style.transformOrigin = "";
+    document.body.classList.remove("is-dragging");
+    if (dragged && accepted && target && target.dataset.place !== home.dataset.place) drop(target.dataset.place);
+  };
+
+  const stop = new AbortController();
+  const listen = (node, name, listener) => node.addEventListener(name, listener, { signal: stop.signal });
+  listen(window, "pointermove", onMove);
+  listen(window, "pointerup", (event) => event.pointerId === pressed.pointerId && end(true));
+  listen(window, "pointercancel", (event) => event.pointerId === pressed.pointerId && end(false));
+  listen(window, "blur", () => end(false));
+  listen(window, "keydown", (event) => event.key === "Escape" && end(false));
+}
+
+function placeAt(x, y) {
+  return document.elementFromPoint(x, y)?.closest("[data-place]") ?? null;
+}
+
+/** Targets at the bottom of the window, empty where the zones are in view anyway. */
+function makeDock(board, label) {
+  const places = [...board.querySelectorAll("[data-place]")].map((zone) => zone.dataset.place);
+  const { top, bottom } = board.getBoundingClientRect();
+  const footer = document.querySelector(".bar-bottom")?.getBoundingClientRect().top ?? innerHeight;
+  const hidden = top < 0 || bottom > footer;
+  const dock = element("div", { class: "dock", "aria-hidden": "true", hidden: !hidden });
+  dock.append(...places.map((place) => element("div", { class: `zone is-${place}`, "data-place": place }, label(place))));
+  document.body.append(dock);
+  return dock;
+}
