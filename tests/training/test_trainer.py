@@ -186,7 +186,7 @@ def test_a_factor_scales_the_rate_of_the_parameters_it_names(tiny_model):
     rates = {id(p): group["lr"] for group in optimizer_set.optimizers["main"].param_groups for p in group["params"]}
     assert rates[id(model.words.table)] == pytest.approx(1e-3)
     assert rates[id(model.emotion.weight)] == pytest.approx(1e-2)
-    with pytest.raises(ConfigError, match="a rate factor is given for wrods.*, but no trained parameter has such a name"):
+    with pytest.raises(ConfigError, match=r"a rate factor is given for wrods\.\*, but no trained parameter"):
         OptimizerSet(model, {"main": Optimizer(factors={"wrods.*": 0.1})})
 
 
