@@ -11,6 +11,7 @@ from listenwell.contract import Moment, WordPrior
 from listenwell.data.batching import EncodingConfig, collate, encode
 from listenwell.data.dialogue import examples
 from listenwell.data.sources import jsonl
+from listenwell.labels.sets import POLARITY
 from listenwell.models import MODELS, build
 from listenwell.text import backbone_tokenizer
 
@@ -24,10 +25,10 @@ WIDTHS = [(16, 0), (16, 8), (96, 32)]
 """Of the model and of its word table: without a projection, with one, with one that has room beside the words."""
 
 
-def detector(emotions, tokenizer):
-    """The classifier that says which of a model's emotions a query has."""
+def classifier(labels, tokenizer):
+    """A part that a model hands its tokens: which emotion a query has, or which polarity a reply."""
     sizes = {"width": 16, "heads": 2, "layers": 1, "feed_forward": 24}
-    model = build("text-encoder", {**sizes, "labels": emotions.name}, tokenizer.vocabulary)
+    model = build("text-encoder", {**sizes, "labels": labels.name}, tokenizer.vocabulary)
     return Checkpoint("text-encoder", model.eval(), tokenizer)
 
 
@@ -56,8 +57,8 @@ def start(tiny_backbone, small_corpus):
         model = build(name, {**sizes, **backbone}, pieces.vocabulary)
         vectors, known = torch.randn(len(pieces), 12), torch.arange(len(pieces)) % 2 == 0
         model.initialise(WordPrior(counts, vectors, known, emotional=torch.arange(len(pieces)) % 3 == 0))
-        if name == "strategy-memory":
-            model.attach({"detector": detector(model.emotions, pieces)})
+        sets = {"detector": model.emotions, "evaluator": POLARITY}
+        model.attach({part: classifier(sets[part], pieces) for part in model.same_text})
         return model, counts, batch
 
     return make

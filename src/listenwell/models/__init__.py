@@ -124,6 +124,36 @@ MODELS: dict[str, Entry] = {
         "transformer led by a memory of responding strategies for each emotion, and towards the positive",
         "strategy memory, Tables 1 to 3",
     ),
+    "seq2seq": Entry(
+        "listenwell.models.seq2seq",
+        "Seq2Seq",
+        "recurrent sequence-to-sequence model with attention",
+        "Shang et al. 2015; baseline of strategy memory",
+    ),
+    "trs-ecm": Entry(
+        "listenwell.models.ecm",
+        "Ecm",
+        "emotional chatting machine on a transformer: an emotion that is spent along the reply, and emotional words",
+        "Zhou et al. 2018; baseline of strategy memory",
+    ),
+    "seq2seq-ecm": Entry(
+        "listenwell.models.ecm",
+        "EcmSeq2Seq",
+        "emotional chatting machine on GRUs",
+        "Zhou et al. 2018; baseline of strategy memory",
+    ),
+    "trs-rl": Entry(
+        "listenwell.models.rewarded",
+        "TrsRl",
+        "transformer that is rewarded for positive replies",
+        "Shin et al. 2020; baseline of strategy memory",
+    ),
+    "trs-dual": Entry(
+        "listenwell.models.rewarded",
+        "TrsDual",
+        "transformer told a polarity, rewarded for it and for replies from which the query can be written back",
+        "Shen and Feng 2020; baseline of strategy memory",
+    ),
     "text-encoder": Entry(
         "listenwell.models.text_encoder",
         "TextEncoder",

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Protocol
+
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from listenwell.contract import Sequence, State, Steps, Vocabulary
+from listenwell.contract import Batch, Sequence, State, Steps, Term, Vocabulary
 from listenwell.decoding import Decoding, decode
+from listenwell.layers.embedding import WordEmbedding
+from listenwell.layers.loss import packed_cross_entropy
+
+
+class Teachable(Protocol):
+    """A model whose replies can be scored from a state."""
+
+    words: WordEmbedding
+
+    def teach(self, batch: Batch, state: State) -> tuple[Tensor, Tensor]: ...
 
 
 @torch.no_grad()
@@ -35,3 +48,11 @@ def advantage(reward: Tensor) -> Tensor:
 def by_position(rows: Tensor, mask: Tensor) -> Tensor:
     """A number per row (batch,) for each true position of a mask (batch, time)."""
     return rows[:, None].expand_as(mask)[mask]
+
+
+def policy_term(model: Teachable, batch: Batch, state: State, written: Sequence, reward: Tensor) -> Term:
+    """The policy gradient of a reward (batch,) for replies that were drawn from `state`; shown is the reward itself."""
+    hidden, targets = model.teach(replace(batch, reply=written), state)
+    gain = by_position(advantage(reward), written.mask)
+    loss, _ = packed_cross_entropy(hidden, model.words.choices, model.words.bias, targets, weights=gain)
+    return Term(loss / max(len(targets), 1) * len(reward), len(reward), reward.sum())

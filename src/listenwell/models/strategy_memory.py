@@ -17,7 +17,7 @@ from one Gaussian with the mean of Eq 2's mixture and a smaller variance; `mixtu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -39,7 +39,6 @@ from listenwell.contract import (
 from listenwell.decoding import Decoding
 from listenwell.labels.sets import label_set
 from listenwell.layers.latent import Gaussian, anneal, row_noise, straight_through
-from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.recurrent import RecurrentEncoder
 from listenwell.layers.slot_memory import (
     MemoryOptions,
@@ -51,15 +50,15 @@ from listenwell.layers.slot_memory import (
 )
 from listenwell.layers.transformer import Memory as DecoderMemory
 from listenwell.layers.transformer import sinusoids
-from listenwell.models.policy import advantage, by_position, write
+from listenwell.models.policy import policy_term, write
 from listenwell.models.terms import average_out, reply_nll, reply_term
 from listenwell.models.text_encoder import TextEncoder
+from listenwell.models.text_parts import DETECTOR, EVALUATOR, TextParts
 from listenwell.models.trs import LISTENER, Trs, TrsConfig
 
 STRATEGY = "strategy"
 """The stage before each epoch of which the memory is written, by the name that it has in a recipe."""
 
-DETECTOR, EVALUATOR = "detector", "evaluator"
 SAMPLES = 10
 """Draws from the prior that a likelihood is averaged over."""
 LONGEST = 30
@@ -204,7 +203,7 @@ class StrategyMemoryModel(Model):
         options = {field: getattr(config, field) for field in MemoryOptions.__dataclass_fields__}
         self.memory = StrategyMemory(MemoryOptions(**options), len(self.emotions), memories)
         self.mixers = nn.ModuleList(StrategyMixer(config.width) for _ in self.memory.filled)
-        self._parts: dict[str, Any] = {}
+        self.parts = TextParts("strategy-memory", self.same_text, self.emotions)
 
     def label_sets(self, objective: str) -> LabelSets:
         """It reads no gold labels: the emotion is what the detector hears."""
@@ -214,27 +213,10 @@ class StrategyMemoryModel(Model):
         self.conversation.initialise(prior)
 
     def attach(self, parts: Mapping[str, Any]) -> None:
-        for name in (DETECTOR, EVALUATOR):
-            if name in parts:
-                self._check_part(name, parts[name].model)
-                parts[name].model.requires_grad_(False).eval()
-        self._parts = {name: part for name, part in parts.items() if name in (DETECTOR, EVALUATOR)}
-
-    def _check_part(self, name: str, model: Model) -> None:
-        if not isinstance(model, TextEncoder):
-            raise ValueError(f"strategy-memory: its part {name} is to be a text-encoder, found {type(model).__name__}")
-        if name == DETECTOR and model.label_set.labels != self.emotions.labels:
-            raise ValueError(
-                f"strategy-memory: its detector hears {model.label_set.name}, where emotions is {self.emotions.name}"
-            )
-        if name == EVALUATOR and "positive" not in model.label_set:
-            raise ValueError(f"strategy-memory: its evaluator tells {model.label_set.name} apart, expected polarity")
+        self.parts.attach(parts)
 
     def part(self, name: str) -> TextEncoder:
-        if name not in self._parts:
-            raise ValueError(f"strategy-memory has no {name}: name one in the recipe, parts: {{{name}: …}}")
-        found: TextEncoder = self._parts[name].model
-        return found.to(self.memory.keys.device)
+        return self.parts.get(name, self.memory.keys.device)
 
     # Hearing and reading
 
@@ -435,7 +417,7 @@ class StrategyMemoryModel(Model):
             weights = softened(logits, draw, temperature)
         else:
             weights = self._written_softly(reply, told, draw, temperature)[kept]
-        positive = self._positive(self.part(EVALUATOR).soft_log_probs(weights, kept))
+        positive = self.parts.positive(self.part(EVALUATOR).soft_log_probs(weights, kept))
         return Term(-positive.sum(), len(positive), positive.detach().sum())
 
     def _written_softly(self, reply: Sequence, memory: DecoderMemory, draw: str, temperature: float) -> Tensor:
@@ -455,26 +437,15 @@ class StrategyMemoryModel(Model):
         """The policy gradient of PSE's reward, with the replies that the transformer writes as its actions."""
         options = Decoding(method="sample", max_length=LONGEST, seed=moment.step)
         written = write(self.conversation, State(fixed=memory), options, self.vocabulary, LISTENER, batch.rows)
-        reward = self._reward(written)
-        hidden, targets = self.conversation.teach(replace(batch, reply=written), State(fixed=memory))
-        words, gain = self.conversation.words, by_position(advantage(reward), written.mask)
-        loss, _ = packed_cross_entropy(hidden, words.choices, words.bias, targets, weights=gain)
-        return Term(loss / max(len(targets), 1) * len(reward), len(reward), reward.sum())
-
-    @torch.no_grad()
-    def _reward(self, written: Sequence) -> Tensor:
-        evaluator = self.part(EVALUATOR)
-        return self._positive(evaluator.log_probs_of(written.as_source(self.vocabulary.ctx, self.vocabulary.end)))
-
-    def _positive(self, log_probs: Tensor) -> Tensor:
-        return log_probs[:, self.part(EVALUATOR).label_set.ids["positive"]].exp()
+        reward = self.parts.positive(self.parts.judge(written, self.vocabulary))
+        return policy_term(self.conversation, batch, State(fixed=memory), written, reward)
 
     # Explaining
 
     def slot_words(self, memory: int, slot: int) -> str:
         """The words by which a slot's queries differ from the emotion's others."""
         tokens = [token for token in self.memory.words[memory, slot].tolist() if token]
-        return " ".join(self._parts[DETECTOR].tokenizer.token(token) for token in tokens)
+        return " ".join(map(self.parts.token, tokens))
 
     def memory_name(self, memory: int) -> str:
         return self.emotions.labels[memory] if self.config.emotion_memory else "all"

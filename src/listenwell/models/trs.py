@@ -54,14 +54,17 @@ class Trs(Model):
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary
-        sizes = (config.width, config.heads, config.feed_forward, config.dropout)
         self.words = WordEmbedding(vocabulary.size, config.width, config.word_width, config.tied)
         self.speakers = nn.Embedding(2, config.width)
         nn.init.normal_(self.speakers.weight, std=0.02)
-        self.encoder = Encoder(config.encoder_layers, *sizes)
-        self.decoder = Decoder(config.decoder_layers, *sizes)
+        self.encoder, self.decoder = self._layers(config)
         self.emotions = label_set(config.emotions)
         self.emotion = nn.Linear(config.width, len(self.emotions)) if config.emotion else None
+
+    def _layers(self, config: TrsConfig) -> tuple[nn.Module, Decoder]:
+        """What reads the context and what writes the reply."""
+        sizes = (config.width, config.heads, config.feed_forward, config.dropout)
+        return Encoder(config.encoder_layers, *sizes), Decoder(config.decoder_layers, *sizes)
 
     def initialise(self, prior: WordPrior) -> None:
         if prior.vectors is not None and prior.known is not None:

@@ -161,6 +161,15 @@ class Bot(HasCheckpoint):
         written = Hypothesis(tokens, score=0.0, logprob=0.0, finished=len(tokens) < options.max_length)
         return replace(self._explain([written], state, 0, item.context), candidates=())
 
+    def hear(self, talk: Talk) -> Reply:
+        """What it makes of a conversation: a reply without a text."""
+        (item,) = self._with_turn_labels([_item(talk, None, "forward")])
+        (batch,) = self._batches([item])
+        with self._computing():
+            state = self._understand(replace(batch, rows=(_number(item),)), None)
+        heard = self._explain([Hypothesis([], score=0.0, logprob=0.0, finished=True)], state, 0, item.context)
+        return replace(heard, candidates=())
+
     def write_together(self, jobs: Sequence[Job]) -> Iterator[None]:
         """Writes replies for several people at once, a decoding step at a time: see listenwell.systems.together."""
         return write_bot(self, jobs)
@@ -181,8 +190,8 @@ class Bot(HasCheckpoint):
         """How likely each reply is under each value of the latent; None without a discrete latent."""
         if not self.model.latent_values:
             return None
-        tables = (np.zeros((len(items), self.model.latent_values)) for _ in range(2))
-        found = LatentScores(*tables, np.zeros(len(items)))
+        shape = (len(items), self.model.latent_values)
+        found = LatentScores(np.zeros(shape), np.zeros(shape), np.zeros(len(items)))
         for batch in self._batches(self._with_turn_labels(items), tokens=12_000):
             assert batch.reply is not None
             with self._computing():
