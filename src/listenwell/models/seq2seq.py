@@ -110,7 +110,7 @@ class GruDecoder(nn.Module):
 class Seq2Seq(Trs):
     """p(reply | context)."""
 
-    Config: ClassVar[type] = Seq2SeqConfig
+    Config: ClassVar[type] = Seq2SeqConfig  # type: ignore[assignment]
 
     def __init__(self, config: Seq2SeqConfig, vocabulary: Vocabulary) -> None:
         super().__init__(cast(Any, config), vocabulary)
