@@ -14,6 +14,7 @@ from listenwell.notices import plain_warnings
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "chat": ("listenwell.commands.chat:chat", "talk with a system in the terminal"),
+    "serve": ("listenwell.commands.serve:serve", "serve a page and an OpenAI-compatible API"),
     "train": ("listenwell.commands.train:train", "train a system by a recipe, or go on with a run"),
     "generate": ("listenwell.commands.generate:generate", "write a system's replies to a file or a corpus"),
     "evaluate": ("listenwell.commands.evaluate:evaluate", "score a system on a corpus"),

@@ -7,8 +7,9 @@ steps texts may be read as they grow, and jobs given up. A reply does not depend
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from contextlib import closing
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -44,6 +45,8 @@ class Job:
     """What is drawn goes by it and the seed: `draw_number` of the context."""
     grows: bool = True
     """Whether somebody reads the text before its end."""
+    stops: tuple[str, ...] = ()
+    """The reply need go no further than where one of these begins."""
     text: str = ""
     """So far. Its last word may still change."""
     reply: Reply | None = None
@@ -55,9 +58,8 @@ class Job:
     steps: int = 0
     """Decoding steps that were computed for it."""
 
-    @property
-    def goes_on(self) -> bool:
-        return self.reply is None and not self.dropped
+    def stops_at(self, text: str) -> bool:
+        return any(stop in text for stop in self.stops)
 
 
 def together(writers: Iterable[Iterator[None]]) -> Iterator[None]:
@@ -170,10 +172,46 @@ def _walk(bot: Bot, model: Steps, state: State, jobs: Sequence[Job], done: Done)
                     row.dropped = True
             elif not any(row.goes_on for row in some):
                 done(place, best_first(some))
-            elif job.grows and len(some) == 1:
+            elif len(some) == 1 and (job.grows or job.stops):
                 job.text = bot.tokenizer.decode(some[0].tokens)
+                if job.stops_at(job.text):
+                    some[0].finished = True
+                    done(place, best_first(some))
         yield
 
 
 def best_first(rows: Iterable[Row]) -> list[Hypothesis]:
     return sorted((row.hypothesis() for row in rows), key=lambda one: one.score, reverse=True)
+
+
+def write_plainly(system: Any, jobs: Sequence[Job]) -> Iterator[None]:
+    """The jobs of a system that can write only one reply at a time, one after the other."""
+    for job in jobs:
+        if job.dropped:
+            continue
+        speaks = system
+        if hasattr(system, "with_decoding"):
+            speaks = system.with_decoding(**{f.name: getattr(job.decoding, f.name) for f in fields(job.decoding)})
+        if job.grows and hasattr(speaks, "stream"):
+            yield from _grow(speaks.stream(job.context, job.controls), job)
+        else:
+            job.reply = speaks.reply(job.context, job.controls)
+            job.steps += 1
+            yield
+        if job.reply is not None:
+            job.text = job.reply.text
+
+
+def _grow(texts: Generator[str, None, Reply], job: Job) -> Iterator[None]:
+    with closing(texts):
+        while not job.dropped:
+            try:
+                job.text = next(texts)
+            except StopIteration as end:
+                job.reply = end.value or Reply(job.text)
+                return
+            job.steps += 1
+            if job.stops_at(job.text):
+                job.reply = Reply(job.text)
+                return
+            yield

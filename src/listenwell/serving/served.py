@@ -1,0 +1,211 @@
+"""A system as the server knows it: what it can be asked for, care before it, an engine behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from listenwell.contract import Controls
+from listenwell.data.dialogue import Turn
+from listenwell.decoding import Decoding
+from listenwell.labels.taxonomy import LABELS
+from listenwell.serving.engine import Engine
+from listenwell.serving.errors import bad_request
+from listenwell.serving.metrics import Metrics
+from listenwell.serving.schema import ChatRequest, Wishes
+from listenwell.serving.settings import Limits, Settings
+from listenwell.systems.base import as_context, draw_number
+from listenwell.systems.controls import controls_from_request
+from listenwell.systems.reply import Reply
+from listenwell.systems.safety import SafetyWrapper
+from listenwell.systems.together import ANOTHER, Job
+from listenwell.text import words
+from listenwell.weights import is_remote
+
+REMOTE_THREADS = 16
+"""Replies of an endpoint that are waited for at once: the work is done elsewhere."""
+
+HEARD = 5
+"""Emotions that an explanation names."""
+
+
+@dataclass(slots=True)
+class Served:
+    """One model of a server."""
+
+    name: str
+    wrapper: SafetyWrapper
+    engine: Engine
+    about: str = ""
+
+    @property
+    def system(self) -> Any:
+        """The system without care: whoever asks it has asked care before."""
+        return self.wrapper.system
+
+    def start(self) -> None:
+        self.engine.start(REMOTE_THREADS if is_remote(self.name) else 1)
+
+    def describe(self) -> dict[str, Any]:
+        """As /v1/models lists it, beyond what the protocol knows."""
+        takes_intent = bool(getattr(self.system, "takes_label", False))
+        return {
+            "languages": list(self.wrapper.languages),
+            "takes_intent": takes_intent,
+            "intents": list(LABELS) if takes_intent else [],
+            "takes_positivity": bool(getattr(self.system, "takes_positivity", False)),
+            "about": self.about,
+        }
+
+    def controls(self, wishes: Wishes) -> Controls | None:
+        """What is asked of the reply; what the system cannot be asked for is refused by its name."""
+        for name in ("intent", "positivity"):
+            try:
+                controls_from_request(self.system, **{name: getattr(wishes, name)})
+            except (ValueError, TypeError) as problem:
+                raise bad_request(f"listenwell.{name}: {problem}", f"listenwell.{name}") from problem
+        return controls_from_request(self.system, wishes.intent, wishes.positivity, wishes.situation)
+
+    def jobs(self, request: ChatRequest, turns: Sequence[Turn], limits: Limits) -> list[Job]:
+        """One for each reply that is asked for. They differ in what is drawn for them."""
+        controls = self.controls(request.wishes)
+        context = as_context(list(turns), controls)
+        decoding = self._decoding(request, limits)
+        number = draw_number(context)
+        options = {"grows": bool(request.stream), "stops": tuple(request.stops)}
+        return [
+            Job(context, controls, _another(decoding, index), number + index * ANOTHER, **options)  # type: ignore[arg-type]
+            for index in range(request.n or 1)
+        ]
+
+    def _decoding(self, request: ChatRequest, limits: Limits) -> Decoding:
+        own: Decoding = getattr(self.system, "decoding", None) or Decoding()
+        mode = request.wishes.mode or ("stream" if request.stream else "rerank")
+        options = own.streamed() if mode == "stream" else own
+        changes: dict[str, Any] = {}
+        if request.temperature == 0:
+            options = replace(own.streamed(), method="greedy")
+        elif request.temperature is not None or request.top_p is not None:
+            options = options if options.method == "sample" else replace(own.streamed(), method="sample")
+            changes |= {} if request.temperature is None else {"temperature": float(request.temperature)}
+            changes |= {} if request.top_p is None else {"top_p": float(request.top_p)}
+        if request.seed is not None:
+            changes["seed"] = request.seed
+        if request.most_tokens is not None:
+            most = min(request.most_tokens, limits.reply_tokens)
+            changes |= {"max_length": most, "min_length": min(options.min_length, most)}
+        return replace(options, **changes)
+
+    def count_tokens(self, texts: Sequence[str]) -> int:
+        """By the system's own tokenizer; words, where it has none."""
+        tokenizer = getattr(self.system, "tokenizer", None)
+        if tokenizer is None:
+            tokenizer = getattr(getattr(self.system, "writer", None), "tokenizer", None)
+        if tokenizer is None:
+            return sum(len(words(text)) for text in texts)
+        return sum(map(len, tokenizer.encode_many(list(texts))))
+
+    def understand(self, turns: Sequence[Turn]) -> dict[str, Any]:
+        """What is heard in a conversation, without a reply; what a system cannot say is None."""
+        context = as_context(list(turns))
+        heard, plan = self._hear(context)
+        labels = self._label([turn.text for turn in context])
+        return {
+            **heard_record(heard),
+            "turns": [
+                {"text": turn.text, "label": label and label.name, "confidence": label and rounded(label.confidence)}
+                for turn, label in zip(context, labels, strict=True)
+            ],
+            "plan": plan,
+        }
+
+    def _hear(self, context: tuple[Turn, ...]) -> tuple[Reply, dict[str, Any] | None]:
+        if hasattr(self.system, "plan"):
+            (one,) = self.system.plan([context])
+            plan = one.plan
+            record = {
+                "label": plan.label,
+                "probability": plan.chances[plan.label],
+                "reason": plan.reason,
+                "likeliest": dict(list(plan.expected.items())[:HEARD]),
+                "positivity": plan.positivity,
+                "now": str(one.now),
+            }
+            return Reply("", one.heard.emotion, one.heard.emotions), jsonable(record)
+        if hasattr(self.system, "hear"):
+            heard = self.system.hear(context)
+            return heard, None if heard.label is None else {"label": heard.label}
+        return Reply(""), None
+
+    def _label(self, texts: list[str]) -> list[Any]:
+        from listenwell.systems.conversation import default_labeller
+
+        labeller = getattr(self.system, "labeller", None) or default_labeller()
+        return [None] * len(texts) if labeller is None else labeller.label(texts)
+
+
+def _another(decoding: Decoding, index: int) -> Decoding:
+    """For a further reply: greedy and beam search would find the same one again."""
+    if not index or decoding.method == "sample":
+        return decoding
+    return replace(decoding.streamed(), method="sample", temperature=0.7, top_p=0.9)
+
+
+def heard_record(reply: Reply) -> dict[str, Any]:
+    """The emotion that was heard, and the likeliest ones."""
+    likeliest = {name: rounded(chance) for name, chance in list(reply.emotions.items())[:HEARD]}
+    emotion = None
+    if reply.emotion is not None:
+        emotion = {"name": reply.emotion, "probability": rounded(reply.emotions.get(reply.emotion))}
+    return {"emotion": emotion, "emotions": likeliest}
+
+
+def explanation(reply: Reply) -> dict[str, Any]:
+    """Why a reply is what it is, as the API tells it."""
+    label = None
+    if reply.label is not None:
+        label = {"name": reply.label, "probability": rounded(reply.reasons.get("probability"))}
+    return {
+        **heard_record(reply),
+        "label": label,
+        "candidates": [candidate.text for candidate in reply.candidates],
+        "reasons": jsonable(dict(reply.reasons)),
+    }
+
+
+def rounded(value: Any) -> float | None:
+    return None if value is None else round(float(value), 4)
+
+
+def jsonable(value: Any) -> Any:
+    """With plain values alone, numbers rounded."""
+    if isinstance(value, dict):
+        return {str(key): jsonable(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(one) for one in value]
+    if isinstance(value, bool | int | str) or value is None:
+        return value
+    try:
+        return round(float(value), 4)
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def load_served(settings: Settings, metrics: Metrics) -> dict[str, Served]:
+    """Loads all systems, and lets each reply once: what is made at the first reply is there before anybody waits."""
+    from listenwell.loading import load, talking
+
+    abouts = talking()
+    served = {}
+    for name in settings.models:
+        wrapper = load(name, base_url=settings.base_url if is_remote(name) else None)
+        served[name] = serve_system(name, wrapper, settings, metrics, abouts.get(name, ""))
+        wrapper.care("I am here.")
+        if not is_remote(name):
+            wrapper.system.reply("I am here.")
+    return served
+
+
+def serve_system(name: str, wrapper: SafetyWrapper, settings: Settings, metrics: Metrics, about: str = "") -> Served:
+    return Served(name, wrapper, Engine(name, wrapper.system, metrics, settings.room), about)
