@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "study": ("listenwell.commands.study:study", "let people rate replies: make, serve and report a study"),
     "embeddings": ("listenwell.commands.embeddings:embeddings", "draw the emotion embeddings of trained systems"),
     "data": ("listenwell.commands.data:data", "list the corpora; describe, convert, check or label one"),
+    "curate": ("listenwell.commands.curate:curate", "make a corpus of dialogues out of subtitles or posts"),
     "doctor": ("listenwell.commands.doctor:doctor", "show what is installed, what is missing and how to fix it"),
     "models": ("listenwell.commands.models:models", "list the systems, their papers and recipes"),
 }

@@ -36,6 +36,7 @@ _REPEATED_MARK = re.compile(r"([!?,;:\"'-])(?:\s?\1)+")
 _DOTS = re.compile(r"\.{2,}(?:\s\.{2,})*|(?<=\w)(?: \.){3,}")
 _REPEATED_LETTER = re.compile(r"([^\W\d_])\1{3,}")
 _BEFORE_MARK = re.compile(r" +(?=[,!?;:](?:\s|$)|\.(?:\s|$))")
+_NO_SPACE = re.compile(r"(?<=[^\W\d_])[,;!?](?=[^\W\d_])")
 _CREDITS = re.compile(
     r"https?:|www\.|\.(?:com|org|net|tv|cc)\b|open ?subtitles|addic7ed|podnapisi|subscene"
     r"|\b(?:sub(?:title)?s?|caption(?:s|ed|ing)?|synch?(?:ed|ro(?:nized)?)?|transcript(?:s|ion)?|translat(?:ed|ion)"
@@ -100,8 +101,8 @@ def shorten_repeats(text: str) -> str:
 
 
 def tidy(text: str) -> str:
-    """One space between words, none before a mark, no dash in front."""
-    return _LEADING.sub("", squeeze(_BEFORE_MARK.sub("", squeeze(text))))
+    """One space between words and after a comma, none before a mark, no dash in front."""
+    return _LEADING.sub("", _NO_SPACE.sub(r"\g<0> ", _BEFORE_MARK.sub("", squeeze(text)))).strip()
 
 
 TEXT_STEPS: dict[str, Callable[[str], str]] = {

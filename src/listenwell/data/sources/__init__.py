@@ -57,6 +57,7 @@ SOURCES: dict[str, str] = {
     "smile": "listenwell.data.sources.smile",
     "chinese-chat": "listenwell.data.sources.chinese_chat",
     "epitome": "listenwell.data.sources.epitome",
+    "curated": "listenwell.data.sources.curated",
 }
 
 GROUP = "listenwell.sources"
@@ -74,7 +75,7 @@ def read(
     labels: str | LabelSet = "emotion-intent",
     **options: Any,
 ) -> Iterator[Dialogue]:
-    """The dialogues of a named source, or of a .jsonl file given as the name.
+    """The dialogues of a named source, of a .jsonl file, or of a curated folder given as the name.
 
     The turns have the source's own labels, whichever set is wanted; `labels="polarity"` alone maps them, onto negative,
     neutral and positive. `options` go to the source's own `read` (report=, strict=, clean=, language= …).
@@ -172,6 +173,16 @@ def find_data(name: str, path: str | Path | None = None) -> Path:
     )
 
 
+def curated_folder(name: str) -> Path | None:
+    """The folder that a name stands for, where it is one that `listenwell curate` wrote; "curated:DIR" is DIR."""
+    prefix, colon, place = name.partition(":")
+    if colon and prefix == "curated":
+        return find_data("curated", place)
+    folder = Path(name).expanduser()
+    is_path = name not in SOURCES and (folder / "manifest.json").is_file()
+    return folder if is_path else None
+
+
 def data_roots() -> list[Path]:
     folder = os.environ.get(DATA_VARIABLE)
     if folder:
@@ -186,7 +197,7 @@ def data_roots() -> list[Path]:
 
 def _several(name: str, path: str | Path | None) -> list[str]:
     """The sources that a name stands for: one, or those with + between. A file may be called a+b.jsonl."""
-    if SOURCE_SEPARATOR not in name or Path(name).expanduser().is_file():
+    if SOURCE_SEPARATOR not in name or Path(name).expanduser().exists():
         return [name]
     if path is not None:
         raise ValueError(f"{name} are several sources in different places; leave the path {str(path)!r} out")
@@ -199,6 +210,8 @@ def _resolve(name: str, path: str | Path | None) -> tuple[ModuleType, Path | Non
 
     if path is None and jsonl.is_jsonl(name):
         return jsonl, Path(name).expanduser()
+    if path is None and (folder := curated_folder(name)) is not None:
+        return source_module("curated"), folder
     plain = source_name(name)
     source = source_module(plain)
     if plain == "shipped":
