@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args, overload
 
 from listenwell.labels.taxonomy import unknown_name
-from listenwell.weights import REMOTE, find, is_remote, shipped
+from listenwell.weights import REMOTE, find, in_language, is_remote, languages, shipped
 
 if TYPE_CHECKING:
     from listenwell.checkpoint import Checkpoint
@@ -47,9 +47,16 @@ def _what_replies(place: Path) -> str | None:
     return "listens, plans, writes several replies and says the best" if model == "house-writer" else known.about
 
 
-def default_system() -> str:
-    """The system that people talk to who name none: the house system, where it is at hand and can be run."""
-    return FALLBACK if missing_for_house() else HOUSE
+def default_system(language: str | None = None) -> str:
+    """The system that people talk to who name none: the house system, where it is at hand and can be run.
+
+    In another language than it speaks, the first system at hand that speaks it.
+    """
+    usual = FALLBACK if missing_for_house() else HOUSE
+    if language is None or language in languages(find(usual)):
+        return usual
+    others = [name for name in talking() if language in languages(find(name))]
+    return others[0] if others else str(in_language(usual, language))
 
 
 def missing_for_house() -> list[str]:
@@ -77,6 +84,7 @@ def load(
     *,
     base_url: str | None = None,
     mode: Mode = "rerank",
+    language: str | None = None,
 ) -> SafetyWrapper: ...
 
 
@@ -87,21 +95,33 @@ def load(
     care: Literal[False],
     base_url: str | None = None,
     mode: Mode = "rerank",
+    language: str | None = None,
 ) -> Bot | Endpoint | House: ...
 
 
 @overload
 def load(
-    name_or_path: str | Path | None, care: Literal[False], *, base_url: str | None = None, mode: Mode = "rerank"
+    name_or_path: str | Path | None,
+    care: Literal[False],
+    *,
+    base_url: str | None = None,
+    mode: Mode = "rerank",
+    language: str | None = None,
 ) -> Bot | Endpoint | House: ...
 
 
 def load(
-    name_or_path: str | Path | None = None, care: bool = True, *, base_url: str | None = None, mode: Mode = "rerank"
+    name_or_path: str | Path | None = None,
+    care: bool = True,
+    *,
+    base_url: str | None = None,
+    mode: Mode = "rerank",
+    language: str | None = None,
 ) -> SafetyWrapper | Bot | Endpoint | House:
     """A system, ready to talk: a trained one, or openai:NAME. With care before it, for people; bare, to be measured.
 
-    Without a name it is the system that `listenwell chat` talks with (`default_system`).
+    Without a name it is the system that `listenwell chat` talks with (`default_system`). `language`, such as "zh",
+    chooses the one that speaks it: `load("strategy-memory", language="zh")` is strategy-memory-zh.
     The base URL is that of the server which openai:NAME is behind; LISTENWELL_BASE_URL, if it is not given. In the mode
     stream a reply is one candidate, sooner there, and `stream()` gives it as it grows; rerank is what is measured.
     """
@@ -109,7 +129,7 @@ def load(
 
     if mode not in get_args(Mode):
         raise ValueError(unknown_name("mode", mode, get_args(Mode)))
-    name_or_path = default_system() if name_or_path is None else name_or_path
+    name_or_path = default_system(language) if name_or_path is None else in_language(name_or_path, language)
     system: Bot | Endpoint | House
     if is_remote(name_or_path):
         system = _remote(str(name_or_path), base_url)

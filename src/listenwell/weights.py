@@ -118,6 +118,23 @@ def languages(place: Path) -> list[str]:
         return ["en"]
 
 
+def in_language(name_or_path: str | Path, language: str | None) -> str | Path:
+    """The system of that name that speaks a language: itself, or the one called NAME-LANGUAGE.
+
+    Without a language the name stays as it is. What a model behind a server speaks is not known: it is taken as it is.
+    """
+    if language is None or is_remote(name_or_path) or language in languages(find(name_or_path)):
+        return name_or_path
+    known = shipped()
+    sibling = f"{str(name_or_path).replace('_', '-')}-{language}"
+    if sibling in known and language in languages(known[sibling]):
+        return sibling
+    speaks = ", ".join(languages(find(name_or_path)))
+    others = [name for name, place in known.items() if language in languages(place)]
+    hint = f"; these do: {', '.join(others)}" if others else ", and no installed system does"
+    raise ValueError(f"{name_or_path} speaks {speaks}, not {language}{hint}")
+
+
 def is_remote(name_or_path: str | Path) -> bool:
     """Whether this is openai:NAME, a model behind a server of that protocol."""
     return str(name_or_path).startswith(REMOTE)

@@ -20,6 +20,7 @@ def chat(
     positivity: float | None = None,
     situation: str | None = None,
     base_url: str | None = None,
+    language: str | None = None,
 ) -> None:
     """Talk with a system in the terminal.
 
@@ -46,15 +47,16 @@ def chat(
         situation: What happened, said in advance; it is read as your first words.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
+        language: The language to talk in, such as en or zh: chooses the system of that name that speaks it.
     """
     from rich.console import Console
 
     from listenwell.commands.chat_session import Session
     from listenwell.loading import default_system, load
     from listenwell.systems.conversation import Conversation, default_labeller
-    from listenwell.weights import is_remote
+    from listenwell.weights import in_language, is_remote
 
-    first = model or default_system()
+    first = default_system(language) if model is None else str(in_language(model, language))
 
     def wake(name: str) -> Any:
         bot = load(name, base_url=base_url if name == first or is_remote(name) else None)

@@ -20,6 +20,7 @@ def generate(
     positivity: float | None = None,
     base_url: str | None = None,
     direction: Literal["forward", "backward"] = "forward",
+    language: str | None = None,
 ) -> None:
     """Write a system's replies, one JSON record a line: the bare system's, to be measured, without care before it.
 
@@ -41,6 +42,7 @@ def generate(
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
         direction: backward reads one listener text per line, or the replies of a source, and writes what each may
             answer, with a system that can (Dual-Emp's backward model).
+        language: The language to write in, such as en or zh: chooses the system of that name that speaks it.
     """
     from itertools import islice
 
@@ -57,7 +59,7 @@ def generate(
     at_least(0, limit=limit)
     if out is not None:
         check_file(out)
-    bot = load(system, care=False, base_url=base_url)
+    bot = load(system, care=False, base_url=base_url, language=language)
     if decoding is not None:
         bot.decoding = decoding.over(bot.decoding)
     check_direction(bot, direction)

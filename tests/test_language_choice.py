@@ -1,0 +1,57 @@
+"""Choosing a system by the language that it speaks."""
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+
+from listenwell import checkpoint, weights
+from listenwell.checkpoint import Checkpoint
+from listenwell.cli import main
+from listenwell.loading import default_system, load
+from listenwell.weights import in_language
+
+
+@pytest.fixture
+def installed(tiny_model, tokenizer, tmp_path, monkeypatch):
+    """Two systems of one name, for two languages, and one for English alone."""
+    known = {}
+    for name, spoken in (("kind", ["en"]), ("kind-zh", ["zh"]), ("plain", ["en"])):
+        made = Checkpoint("multi-trs", tiny_model(), tokenizer, meta={"languages": spoken})
+        checkpoint.save(replace(made), tmp_path / name)
+        known[name] = tmp_path / name
+    for module in ("listenwell.weights", "listenwell.loading"):
+        monkeypatch.setattr(f"{module}.shipped", lambda: known)
+    return known
+
+
+def test_a_language_chooses_the_system_of_that_name_that_speaks_it(installed):
+    assert in_language("kind", None) == "kind"
+    assert in_language("kind", "en") == "kind"
+    assert in_language("kind", "zh") == "kind-zh"
+    assert in_language("kind-zh", "zh") == "kind-zh"
+    assert load("kind", language="zh", care=False).languages == ("zh",)
+
+
+def test_a_language_that_a_system_does_not_speak_is_told_with_those_that_do(installed):
+    with pytest.raises(ValueError, match="plain speaks en, not zh; these do: kind-zh"):
+        in_language("plain", "zh")
+    with pytest.raises(ValueError, match="plain speaks en, not fr, and no installed system does"):
+        in_language("plain", "fr")
+
+
+def test_without_a_name_the_first_system_that_speaks_it_is_taken(installed, monkeypatch):
+    monkeypatch.setattr("listenwell.loading.missing_for_house", lambda: ["house"])
+    monkeypatch.setattr("listenwell.loading.FALLBACK", "plain")
+    assert default_system() == "plain"
+    assert default_system("zh") == "kind-zh"
+
+
+def test_generate_takes_a_language(installed, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("I lost my job\n"))
+    main(["generate", "kind", "--language", "zh"])
+    assert json.loads(capsys.readouterr().out)["id"] == "line-1"
+    with pytest.raises(SystemExit, match="plain speaks en, not zh"):
+        main(["generate", "plain", "--language", "zh"])
+    assert weights.languages(installed["kind-zh"]) == ["zh"]
