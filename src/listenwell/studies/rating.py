@@ -185,8 +185,8 @@ class Ratings:
     def _free_slots(self, connection: Connection, rater: Rater, limit: int | None = None) -> Sequence[RowMapping]:
         """Places that nobody has: first where this rater left off, then task by task, so that tasks become complete.
 
-        A place that was the rater's own and ran out is theirs again. A tie-break is for somebody who did not rate the
-        task before.
+        Of a task's places those come last that somebody abandoned, who may still come back. A tie-break is for somebody
+        who did not rate the task before.
         """
         taken = select(assignments.c.slot_id).where(
             assignments.c.study_id == self.study.id, assignments.c.state.in_((ACTIVE, DONE))
@@ -194,6 +194,9 @@ class Ratings:
         mine = select(assignments.c.task_id).where(assignments.c.rater_id == rater.id)
         left_off = select(assignments.c.slot_id).where(
             assignments.c.rater_id == rater.id, assignments.c.state == EXPIRED
+        )
+        abandoned = select(assignments.c.slot_id).where(
+            assignments.c.study_id == self.study.id, assignments.c.state == EXPIRED
         )
         statement = (
             select(slots.c.id, slots.c.task_id, tasks.c.item_ids)
@@ -205,7 +208,9 @@ class Ratings:
                 slots.c.task_id.not_in(mine) | slots.c.id.in_(left_off),
                 tasks.c.parent_id.is_(None) | tasks.c.parent_id.not_in(mine),
             )
-            .order_by(slots.c.id.in_(left_off).desc(), tasks.c.position, slots.c.number)
+            .order_by(
+                slots.c.id.in_(left_off).desc(), tasks.c.position, slots.c.id.in_(abandoned), slots.c.number
+            )
             .limit(limit)
         )
         return connection.execute(statement).mappings().all()

@@ -1,0 +1,140 @@
+"""What the tests of studies start from: systems that echo, small studies, SQLite and a real PostgreSQL."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+from listenwell.data.sources import shipped
+from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.studies.create import create
+from listenwell.studies.rating import Given, Rater, Ratings
+from listenwell.studies.spec import StudySpec
+from listenwell.studies.store import Store, Study
+from listenwell.systems.reply import Reply
+
+
+class Echo:
+    """A system that says the last turn back, with a word of its own; what it hears and does goes by the item."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def replies(self, talks: list[Any], controls: Any = None, done: Callable[[int], None] | None = None) -> list[Reply]:
+        word = {"echo-one": "Right", "echo-two": "Yes", "echo-three": "Well"}.get(self.name, "Oh")
+        labels = ("questioning", "acknowledging", "consoling")
+        return [
+            Reply(f"{word}: {talk.turns[-1].text}", emotion=EMOTIONS[place % 32], label=labels[place % 3])
+            for place, talk in enumerate(talks)
+        ]
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Any]:
+    pgserver = pytest.importorskip("pgserver", reason="the wheel pgserver brings the PostgreSQL of these tests")
+    pytest.importorskip("psycopg", reason="the PostgreSQL driver")
+    # Not among pytest's own folders: those are the user's alone, and PostgreSQL refuses to run as root.
+    folder = Path(tempfile.mkdtemp(prefix="listenwell-postgres-"))
+    server = pgserver.get_server(folder, cleanup_mode="stop")
+    # What is tested is that an answer is acknowledged after the commit, not the disk below PostgreSQL.
+    server.psql("ALTER SYSTEM SET fsync = off;")
+    server.psql("SELECT pg_reload_conf();")
+    yield server
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Any) -> str:
+    """A database of its own on a real server."""
+    name = f"study_{uuid.uuid4().hex[:12]}"
+    postgres_server.psql(f"CREATE DATABASE {name};")
+    return postgres_server.get_uri(name)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'study.sqlite'}"
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    with Store(store_url, create=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def sqlite_store(tmp_path: Path) -> Iterator[Store]:
+    with Store(f"sqlite:///{tmp_path / 'study.sqlite'}", create=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def make_study() -> Callable[..., Study]:
+    """Makes a study of the shipped corpus in a store; fields of its spec may be given."""
+    numbers = count(1)
+
+    def make(store: Store, **fields: Any) -> Study:
+        defaults: dict[str, Any] = {
+            "kind": "likert",
+            "systems": ["echo-one", "echo-two"],
+            "data": "shipped",
+            "split": "train",
+            "items": 6,
+            "task_size": 3,
+        }
+        return create(store, f"study-{next(numbers)}", StudySpec(**{**defaults, **fields}), load=Echo)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def shipped_dialogues() -> list[Any]:
+    return list(shipped.read("train"))
+
+
+def some_values(ratings: Ratings, letters: list[str], number: int = 0) -> dict[str, Any]:
+    """A valid answer of the study's kind, which varies with the number."""
+    kind = ratings.kind
+    if kind.name == "ab":
+        return {"choice": kind.choices[number % len(kind.choices)]}
+    if kind.name == "drag":
+        return {letter: kind.choices[(number + place) % 3] for place, letter in enumerate(letters)}
+    if kind.name == "emotion":
+        return {letter: (number + place) % 2 for place, letter in enumerate(letters)}
+    return {
+        letter: {scale.key: 1 + (number + place + step) % 5 for step, scale in enumerate(kind.scales)}
+        for place, letter in enumerate(letters)
+    }
+
+
+def do_task(
+    ratings: Ratings, rater: Rater, values: Callable[[str, dict[str, str]], Any] | None = None, finish: bool = True
+) -> str | None:
+    """Lets a rater do one task; `values` gives the answer to an item by its id and the systems of the letters."""
+    from listenwell.studies.layout import letters
+
+    assignment = ratings.current(rater)
+    if assignment is None:
+        return None
+    given = []
+    for number, entry in enumerate(assignment.layout):
+        shown = letters(entry["systems"])
+        chosen = values(entry["item"], shown) if values else some_values(ratings, list(shown), number)
+        given.append(Given(uuid.uuid4().hex, entry["item"], chosen, 12.5))
+    stored, refused = ratings.store_answers(rater.token, given)
+    assert len(stored) == len(given), refused
+    if finish:
+        ratings.finish(rater.token, assignment.task_id)
+    return assignment.task_id
