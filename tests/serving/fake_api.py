@@ -189,4 +189,4 @@ def chunk(body: dict[str, Any], delta: dict[str, str], finish: str | None = None
         "choices": [choice],
         **more,
     }
-    return f"data: {json.dumps(record)}\n\n"
+    return f"data: {json.dumps({**record, **more})}\n\n"

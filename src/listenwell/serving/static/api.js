@@ -5,10 +5,11 @@ let keyInMemory = null;
 
 // What went wrong with a request. `kind` is one of: key, busy, connection, server, refused.
 export class Problem extends Error {
-  constructor(kind, message = "", wait = null) {
+  constructor(kind, message = "", { wait = null, code = "" } = {}) {
     super(message);
     this.kind = kind;
     this.wait = wait; // seconds, where the server says how long
+    this.code = code; // the server's own name for it
   }
 }
 
@@ -53,18 +54,19 @@ function problemOf(error) {
 
 async function refusal(response) {
   let message = "";
+  let code = "";
   try {
-    const body = await response.json();
-    if (typeof body.error?.message === "string") message = body.error.message;
+    const { error } = await response.json();
+    if (typeof error?.message === "string") message = error.message;
+    if (typeof error?.code === "string") code = error.code;
   } catch {
     // Not JSON, as from a proxy: the status has to do.
   }
   const seconds = Number.parseFloat(response.headers.get("Retry-After") ?? "");
   const wait = Number.isFinite(seconds) ? Math.max(0, seconds) : null;
-  if (response.status === 401 || response.status === 403) return new Problem("key", message);
-  if (response.status === 429 || response.status === 503) return new Problem("busy", message, wait);
-  if (response.status >= 500) return new Problem("server", message);
-  return new Problem("refused", message || `HTTP ${response.status}`);
+  const kinds = { 401: "key", 429: "busy", 503: "busy" };
+  const kind = kinds[response.status] ?? (response.status >= 500 ? "server" : "refused");
+  return new Problem(kind, message || `HTTP ${response.status}`, { wait, code });
 }
 
 async function getJson(path) {

@@ -8,7 +8,7 @@ import { asked, connectOptions, drawOptions, hasModels, loadModels, modelId } fr
 import { download, toJson, toMarkdown } from "./saving.js";
 import * as store from "./store.js";
 import * as talk from "./talk.js";
-import { bringIntoView, draw, drawText } from "./view.js";
+import { draw, drawText, topOfLast } from "./view.js";
 
 let editing = null; // the id of the exchange whose message is in the field, to be replaced
 let draftBefore = ""; // what was in the field before the editing began
@@ -27,13 +27,19 @@ function render() {
 
 function isAtEnd() {
   const { scrollHeight, clientHeight } = document.documentElement;
-  return scrollHeight - scrollY - clientHeight < 160;
+  return scrollHeight - scrollY - clientHeight < 80;
 }
 
+// Keeps the end in sight while a reply grows, for who reads there, until the message it answers would leave the top.
 function following(work) {
   const follow = isAtEnd();
   work();
-  if (follow) scrollTo({ top: document.documentElement.scrollHeight });
+  if (follow) scrollToEnd();
+}
+
+function scrollToEnd() {
+  const { scrollHeight, clientHeight } = document.documentElement;
+  scrollTo({ top: Math.min(scrollHeight - clientHeight, topOfLast()) });
 }
 
 // For screen readers: whole sentences, once, not every word of a reply as it comes.
@@ -100,13 +106,16 @@ function send() {
     talk.answer(last.id); // another tab began with it; the new message waits in the field
     return;
   }
-  const id = store.add(text, modelId(), asked(), editing);
+  const model = modelId();
+  if (model) store.saveSettings({ model }); // from now on another language of the page does not change who replies
+  const id = store.add(text, model, asked(), editing);
   const draft = editing ? draftBefore : "";
   editing = null;
   setField(draft);
   hideNotice();
+  $("options").open = false;
   talk.answer(id);
-  bringIntoView(id);
+  scrollToEnd();
 }
 
 function onKey(event) {
@@ -357,7 +366,7 @@ async function begin() {
   connect();
   useLanguage(store.loadSettings().language ?? preferredLanguage());
   setField(store.loadDraft());
-  scrollTo({ top: document.documentElement.scrollHeight });
+  scrollToEnd();
   hideNotice();
   const last = store.last();
   if (last?.state === "pending") talk.answer(last.id); // a reload, or a closed tab, in the middle of a reply

@@ -24,22 +24,20 @@ function resourceList(resources) {
   return make("ul", { class: "resources" }, ...resources.map(resourceItem));
 }
 
-// A reply of care. The lines of its text that name a resource are shown as that resource, in their place; those that
-// the text does not name follow after it.
-export function careContent(text, care) {
+// A reply of care. Lines of its text that name a resource are shown as that resource, in their place, and with them what
+// the text does not name.
+function careContent(text, care) {
   const given = Array.isArray(care.resources) ? care.resources.filter(isResource) : [];
-  const left = new Set(given);
+  const others = care.kind === "card" ? given.filter((one) => !text.includes(one.contact)) : [];
   const parts = [];
   for (const paragraph of text.split(/\n{2,}/)) {
     const lines = paragraph.split("\n").filter((line) => line.trim());
     const prose = lines.filter((line) => !line.startsWith("- "));
     if (prose.length) parts.push(make("p", {}, ...linked(prose.join("\n"))));
-    for (const one of given) if (prose.some((line) => line.includes(one.contact))) left.delete(one);
     const named = lines.filter((line) => line.startsWith("- ")).map((line) => listed(line.slice(2), given));
-    for (const one of named) left.delete(one);
-    if (named.length) parts.push(resourceList(named));
+    if (named.length) parts.push(resourceList([...named, ...others.splice(0)]));
   }
-  if (care.kind === "card" && left.size) parts.push(resourceList([...left]));
+  if (others.length) parts.push(resourceList(others));
   return parts;
 }
 
@@ -55,7 +53,7 @@ export function careCard(text, care, onMore) {
     "div",
     { class: "care", role: "group", "aria-label": t("careLabel") },
     ...careContent(text, care),
-    make("button", { class: "quiet", type: "button", onclick: onMore }, t("careMore")),
+    care.kind === "question" && make("button", { class: "quiet", type: "button", onclick: onMore }, t("careMore")),
   );
 }
 

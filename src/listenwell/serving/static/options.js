@@ -2,7 +2,7 @@
 
 import { fetchModels } from "./api.js";
 import { $, make } from "./dom.js";
-import { currentLanguage, INTENTS, labelMeaning, labelName, languageNames, t } from "./i18n.js";
+import { currentLanguage, INTENTS, labelMeaning, labelName, languageNames, percent, t } from "./i18n.js";
 import { loadSettings, saveSettings } from "./store.js";
 
 let models = [];
@@ -83,7 +83,7 @@ export function drawOptions() {
   drawPositivity(model, wanted.positivity);
   const parts = [model?.id ?? t("options")];
   if (wanted.intent) parts.push(labelName(wanted.intent));
-  if (wanted.positivity !== undefined) parts.push(`${Math.round(100 * wanted.positivity)} % ☀`);
+  if (wanted.positivity !== undefined) parts.push(t("positivityShown", { percent: percent(wanted.positivity) }));
   $("options-summary").textContent = parts.join(" · ");
 }
 

@@ -3,7 +3,7 @@
 import { complete, Problem } from "./api.js";
 import * as store from "./store.js";
 
-const SENT = 30; // exchanges: what came before is too long ago for any model here
+const SENT = 40_000; // characters of the conversation: what came before is too long ago for any model here
 const PAUSES = [500, 1500, 4000]; // milliseconds before each new attempt after a broken connection
 const BUSY = 8; // attempts at a server that has no room
 const OTHER_TAB = 400; // milliseconds until "another tab" is named as the reason for waiting
@@ -107,19 +107,33 @@ async function ask(exchange, signal, varied) {
   return complete(body, { signal, onText });
 }
 
-// Messages that got no reply are joined with the next one: in all that a model has read, the two take turns.
+// Messages that got no reply are joined with the next one: in all that a model has read, the two take turns. What the
+// server refused to read would be refused again.
 function messagesUpTo(id) {
   const { exchanges } = store.load();
-  const place = exchanges.findIndex((one) => one.id === id);
   const messages = [];
-  for (const exchange of exchanges.slice(Math.max(0, place + 1 - SENT), place + 1)) {
+  for (const exchange of latest(exchanges.slice(0, exchanges.findIndex((one) => one.id === id) + 1))) {
+    const isAsked = exchange.id === id;
+    if (!isAsked && exchange.problem?.kind === "refused") continue;
     const before = messages.at(-1);
     if (before?.role === "user") before.content += `\n${exchange.text}`;
     else messages.push({ role: "user", content: exchange.text });
-    const isAsked = exchange.id === id;
     if (!isAsked && exchange.reply?.text.trim()) messages.push({ role: "assistant", content: exchange.reply.text });
   }
   return messages;
+}
+
+// As many of the last exchanges as are sent; the last one always.
+function latest(exchanges) {
+  let length = 0;
+  let place = exchanges.length;
+  while (place > 0) {
+    const { text, reply } = exchanges[place - 1];
+    length += text.length + (reply?.text.length ?? 0);
+    if (length > SENT && place < exchanges.length) break;
+    place--;
+  }
+  return exchanges.slice(place);
 }
 
 // Waits for what is missing. Whether it is worth asking again.
@@ -146,8 +160,8 @@ async function recovers(problem, tries, signal) {
 
 function failed(exchange, problem) {
   if (exchange.earlier.length) return keepEarlier(exchange.id, "kept");
-  const message = problem.kind === "refused" ? problem.message : "";
-  store.fail(exchange.id, { kind: problem.kind, message });
+  const { kind, code } = problem;
+  store.fail(exchange.id, { kind, code, message: kind === "refused" ? problem.message : "" });
   return { kind: "failed" };
 }
 

@@ -43,8 +43,10 @@ export function drawText(id, text) {
   node.parentElement.classList.add("started");
 }
 
-export function bringIntoView(id) {
-  drawn.get(id)?.node.scrollIntoView({ block: "end" });
+// How far the page is scrolled when the last exchange begins right under the bar.
+export function topOfLast() {
+  const last = $("conversation").lastElementChild;
+  return last ? last.offsetTop - document.querySelector(".bar").offsetHeight - 12 : 0;
 }
 
 function exchangeNode(exchange, isLast, live, actions) {
@@ -110,8 +112,11 @@ function pendingNode(live) {
   );
 }
 
+const PROBLEMS = { connection: "problemConnection", busy: "problemBusy", key: "keyNeeded", too_long: "problemTooLong" };
+
 function failedNode({ id, problem }, isLast, actions) {
-  const words = problem?.message || t({ connection: "problemConnection", busy: "problemBusy", key: "keyNeeded" }[problem?.kind] ?? "problemServer");
+  const known = [problem?.code, problem?.kind].find((name) => Object.hasOwn(PROBLEMS, name));
+  const words = known ? t(PROBLEMS[known]) : problem?.message || t("problemServer");
   return make(
     "div",
     { class: "reply" },

@@ -28,13 +28,15 @@ function summaryText(details) {
   return parts.join(" · ") || t("why");
 }
 
-// A table row with a bar; <meter> says its value to screen readers, too.
+// The bar is for the eye; the number beside it says the same.
 function chanceRow([name, share]) {
+  const filled = make("i");
+  filled.style.width = `${100 * share}%`;
   return make(
     "li",
     {},
     make("span", {}, labelName(name)),
-    make("meter", { min: 0, max: 1, value: share, "aria-label": `${labelName(name)}: ${percent(share)}` }),
+    make("span", { class: "meter", "aria-hidden": "true" }, filled),
     make("span", { class: "number" }, percent(share)),
   );
 }
@@ -80,7 +82,9 @@ function reasonsSection(reasons) {
     ([name, value]) => !SHOWN_ELSEWHERE.has(name) && value !== null && value !== "",
   );
   if (!entries.length) return null;
-  const rows = entries.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, shown(value))]);
+  const names = t("reasons");
+  const title = (name) => (Object.hasOwn(names, name) ? names[name] : name);
+  const rows = entries.flatMap(([name, value]) => [make("dt", {}, title(name)), make("dd", {}, shown(value))]);
   return section(t("whyMore"), make("dl", {}, ...rows));
 }
 
