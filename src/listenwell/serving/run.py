@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from listenwell.serving.settings import ENVIRONMENT, Settings
 
@@ -95,7 +96,7 @@ def run(settings: Settings, address: Address, bound: socket.socket) -> None:
     """Serves until it is told to stop by SIGTERM or Ctrl-C."""
     import uvicorn
 
-    options = {
+    options: dict[str, Any] = {
         "log_level": "warning",
         "access_log": address.access_log,
         "timeout_graceful_shutdown": address.grace,
@@ -124,7 +125,7 @@ def run(settings: Settings, address: Address, bound: socket.socket) -> None:
         Multiprocess(config, sockets=[bound]).run()
 
 
-def _run_one(settings: Settings, bound: socket.socket, options: dict) -> None:
+def _run_one(settings: Settings, bound: socket.socket, options: dict[str, Any]) -> None:
     import uvicorn
 
     from listenwell.serving.app import create_app

@@ -132,7 +132,7 @@ class Served:
                 "positivity": plan.positivity,
                 "now": str(one.now),
             }
-            return Reply("", one.heard.emotion, one.heard.emotions), jsonable(record)
+            return Reply("", one.prediction.emotion, one.prediction.emotions), jsonable(record)
         if hasattr(self.system, "hear"):
             heard = self.system.hear(context)
             return heard, None if heard.label is None else {"label": heard.label}

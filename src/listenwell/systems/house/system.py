@@ -34,6 +34,7 @@ from listenwell.systems.house.reranking import fresh, new, uplift
 from listenwell.systems.house.vetoes import Sentence, find_vetoes, plain_reply, split_sentences
 from listenwell.systems.house.writer import HouseWriter
 from listenwell.systems.reply import Candidate, Reply
+from listenwell.systems.together import Job, write_plainly
 
 TOGETHER = 128
 """Dialogues that are heard before they are answered."""
@@ -252,6 +253,12 @@ class House:
         said = [*_plain(one, vetoed), *vetoed]
         yield said[0].text
         return replace(self._explain(one, said), candidates=())
+
+    def write_together(self, jobs: Sequence[Job]) -> Iterator[None]:
+        """Writes replies for several people at once, a decoding step at a time: see listenwell.systems.together."""
+        from listenwell.systems.house.together import write_house
+
+        return write_house(self, jobs) if isinstance(self.writer, HouseWriter) else write_plainly(self, jobs)
 
     def _grow(self, one: Planned, number: int) -> Iterator[str]:
         return self.writer.say(_item(0, one), _plans([one]), number)

@@ -1,0 +1,284 @@
+"""The house system for several people at once, a decoding step at a time.
+
+Each reply is the one that `reply` or, of a single candidate, `stream` gives to that person alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from listenwell.contract import Controls, State, Steps
+from listenwell.decoding import Hypothesis, Row, write_rows
+from listenwell.decoding.rules import Rules
+from listenwell.systems.house.options import HouseDecoding
+from listenwell.systems.house.planner import Plan, Planner
+from listenwell.systems.house.system import (
+    AGAIN,
+    House,
+    Planned,
+    _best_first,
+    _item,
+    _plain,
+    _plans,
+    other_plans,
+)
+from listenwell.systems.house.vetoes import split_sentences
+from listenwell.systems.house.writer import TOGETHER, HouseWriter
+from listenwell.systems.reply import Candidate
+from listenwell.systems.together import Job, best_first, together
+
+
+def write_house(house: House, jobs: Sequence[Job]) -> Iterator[None]:
+    """Those that want the best of several, and those that want one as it grows, each together."""
+    ranked: dict[object, list[Job]] = {}
+    growing: list[Job] = []
+    for job in jobs:
+        options = HouseDecoding.extend(job.decoding)
+        if options.candidates == 1 and not options.rerank:
+            growing.append(job)
+        else:
+            ranked.setdefault(options.rerank, []).append(job)
+    writers = [_ranked(house, some) for some in ranked.values()]
+    yield from together([*writers, *([_Stream(house, growing).steps()] if growing else [])])
+
+
+def _plan_each(house: House, jobs: Sequence[Job]) -> list[Planned]:
+    """What is heard and planned for each, with what each was asked to have. The writer remembers its reading."""
+    planner = Planner(house.decoding.lean)
+    planned = house.plan([job.context for job in jobs], to_answer=True)
+    return [
+        one if job.controls is None else replace(one, plan=_plan_again(planner, one, job.controls))
+        for job, one in zip(jobs, planned, strict=True)
+    ]
+
+
+def _plan_again(planner: Planner, one: Planned, controls: Controls) -> Plan:
+    return planner.plan(one.prediction, one.context, one.labels, controls, one.now)
+
+
+def write_rows_of(
+    writer: HouseWriter, planned: Sequence[Planned], rows: Sequence[Sequence[Row]]
+) -> Iterator[Iterator[None]]:
+    """For each batch of what was planned an iterator that fills in its rows, a step at a time."""
+    begun, writer._begun = writer._begun, {}
+    plans = _plans(planned)
+    for batch in writer._batches([_item(row, one) for row, one in enumerate(planned)], **TOGETHER):
+        with writer._writing_by():
+            steps, state = writer._begin(batch, plans[list(batch.rows)], begun.pop(batch.rows, None))
+        yield _write_batch(writer, steps, state, [rows[row] for row in batch.rows])
+
+
+def _write_batch(writer: HouseWriter, steps: Steps, state: State, rows: Sequence[Sequence[Row]]) -> Iterator[None]:
+    every = [row for some in rows for row in some]
+    if len(every) > len(rows):
+        state = state.select(torch.tensor([place for place, some in enumerate(rows) for _ in some]))
+    ends, own = writer._ends(), writer.decoding
+    rules = Rules(ends["end"], ends["banned"], own.min_length, own.block_ngrams)
+    writing = write_rows(steps, state, every, rules, ends["start"])
+    while True:
+        with writer._writing_by():  # entered at each step, and left at each yield
+            try:
+                next(writing)
+            except StopIteration:
+                return
+        yield
+
+
+def _as_candidates(writer: HouseWriter, hypotheses: Sequence[Hypothesis]) -> list[Candidate]:
+    """The likeliest first, no text twice; one that was cut counts only where none came to an end."""
+    texts: dict[str, float] = {}
+    for hypothesis in [one for one in hypotheses if one.finished] or hypotheses:
+        texts.setdefault(writer.tokenizer.decode(hypothesis.tokens), hypothesis.score)
+    return [Candidate(text, score) for text, score in texts.items()]
+
+
+# The best of several
+
+
+def _ranked(house: House, jobs: Sequence[Job]) -> Iterator[None]:
+    planned = _plan_each(house, jobs)
+    written = yield from _candidates(house, jobs, planned, [job.number for job in jobs])
+    left = [row for row, job in enumerate(jobs) if not job.dropped]
+    if not left:
+        return
+    jobs, planned, written = [jobs[r] for r in left], [planned[r] for r in left], [written[r] for r in left]
+    speaks = house.with_decoding(rerank=HouseDecoding.extend(jobs[0].decoding).rerank)
+    ranked = speaks.rerank(planned, written)
+    found = list(zip(planned, ranked, strict=True))
+    tries = [
+        (row, other)
+        for row, candidates in enumerate(ranked)
+        if all(one.vetoed for one in candidates)
+        for other in other_plans(planned[row])
+    ]
+    if tries:
+        others = [other for _, other in tries]
+        again = [jobs[row] for row, _ in tries]
+        numbers = [jobs[row].number + AGAIN for row, _ in tries]
+        more = yield from _candidates(house, again, others, numbers)
+        found = _with_others(found, tries, speaks.rerank(others, more))
+    for job, (one, candidates) in zip(jobs, found, strict=True):
+        job.reply = house._explain(one, candidates)
+        job.text = job.reply.text
+    yield
+
+
+def _candidates(
+    house: House, jobs: Sequence[Job], planned: Sequence[Planned], numbers: Sequence[int]
+) -> Generator[None, None, list[list[Candidate]]]:
+    writer: HouseWriter = house.writer  # type: ignore[assignment]
+    rows = [
+        [Row(job.decoding, number, n) for n in range(job.decoding.candidates)]
+        for job, number in zip(jobs, numbers, strict=True)
+    ]
+    # One batch after the other: the memory of many candidates is large.
+    for batch in write_rows_of(writer, planned, rows):
+        for _ in batch:
+            for job, some in zip(jobs, rows, strict=True):
+                _count(job, some)
+            yield
+    for job, some in zip(jobs, rows, strict=True):
+        job.finished = any(row.finished for row in some)
+    return [_as_candidates(writer, best_first(some)) for some in rows]
+
+
+def _with_others(
+    found: list[tuple[Planned, list[Candidate]]],
+    tries: Sequence[tuple[int, Planned]],
+    written: Sequence[list[Candidate]],
+) -> list[tuple[Planned, list[Candidate]]]:
+    """What was found first, with what was written under other plans, and a plain sentence where all is vetoed."""
+    for (row, other), more in zip(tries, written, strict=True):
+        one, before = found[row]
+        joined = _best_first([*before, *more])
+        found[row] = (other if joined[0] in more else one), joined
+    return [(one, [*_plain(one, candidates), *candidates]) for one, candidates in found]
+
+
+# One, as it grows
+
+
+@dataclass(eq=False, slots=True)
+class _Growing:
+    """A reply under one of its plans. Nothing is shown before its first sentence is whole and has no veto."""
+
+    job: Job
+    one: Planned
+    """As it was planned first."""
+    tries: list[Planned]
+    attempt: int = 0
+    vetoed: list[Candidate] = field(default_factory=list)
+    row: Row | None = None
+    text: str = ""
+    begun: bool = False
+    """Whether its first sentence may be said."""
+
+    @property
+    def tried(self) -> Planned:
+        return self.tries[self.attempt]
+
+    @property
+    def ended(self) -> bool:
+        return self.row is not None and not self.row.goes_on
+
+
+class _Stream:
+    """Replies of one candidate each; a first sentence with a veto is given up, and another plan is tried."""
+
+    def __init__(self, house: House, jobs: Sequence[Job]) -> None:
+        self.house = house
+        self.writer: HouseWriter = house.writer  # type: ignore[assignment]
+        self.jobs = jobs
+
+    def steps(self) -> Iterator[None]:
+        planned = _plan_each(self.house, self.jobs)
+        begin = [_Growing(job, one, [one, *other_plans(one)]) for job, one in zip(self.jobs, planned, strict=True)]
+        active: list[tuple[list[_Growing], Iterator[None]]] = []
+        while begin or active:
+            if begin:
+                active.append((begin, self._write(begin)))
+                begin = []
+            for some, writing in list(active):
+                ended = next(writing, self) is self
+                begin += self._look(some, ended)
+                if ended:
+                    active.remove((some, writing))
+            yield
+
+    def _write(self, some: Sequence[_Growing]) -> Iterator[None]:
+        for one in some:
+            one.row = Row(one.job.decoding, one.job.number + one.attempt * AGAIN)
+            one.text = ""
+        planned = [one.tried for one in some]
+        rows = [[one.row] for one in some if one.row is not None]
+        return together(list(write_rows_of(self.writer, planned, rows)))
+
+    def _look(self, some: list[_Growing], ended: bool) -> list[_Growing]:
+        """Shows what has grown; returns those that begin again under another plan."""
+        to_check = []
+        for one in list(some):
+            row = one.row
+            assert row is not None
+            _count(one.job, [row])
+            if row.dropped:
+                some.remove(one)
+                continue
+            one.text = self.writer.tokenizer.decode(row.tokens)
+            if one.begun:
+                self._show(some, one)
+            elif one.ended or len(split_sentences(one.text)) > 1:
+                to_check.append(one)
+        return self._check(some, to_check)
+
+    def _check(self, some: list[_Growing], to_check: Sequence[_Growing]) -> list[_Growing]:
+        first = [_first_sentence(one.text) for one in to_check]
+        pairs = [(one.tried, Candidate(sentence, 0.0)) for one, sentence in zip(to_check, first, strict=True)]
+        again = []
+        for one, candidate in zip(to_check, self.house.veto(pairs) if pairs else (), strict=True):
+            if not candidate.vetoed:
+                one.begun = True
+                self._show(some, one)
+                continue
+            one.vetoed.append(candidate)
+            some.remove(one)
+            assert one.row is not None
+            one.row.dropped = True
+            if one.attempt + 1 < len(one.tries):
+                one.attempt += 1
+                again.append(one)
+            else:
+                said = [*_plain(one.one, one.vetoed), *one.vetoed]
+                self._done(one, one.one, said)
+        return again
+
+    def _show(self, some: list[_Growing], one: _Growing) -> None:
+        assert one.row is not None
+        one.job.text = one.text
+        if one.ended or one.job.stops_at(one.text):
+            one.job.finished = one.row.finished or not one.ended
+            one.row.dropped = True
+            some.remove(one)
+            self._done(one, one.tried, [Candidate(one.text, 0.0), *one.vetoed])
+
+    def _done(self, one: _Growing, plan: Planned, said: Sequence[Candidate]) -> None:
+        one.job.reply = replace(self.house._explain(plan, said), candidates=())
+        one.job.text = one.job.reply.text
+
+
+def _first_sentence(text: str) -> str:
+    sentences = split_sentences(text)
+    return sentences[0] if len(sentences) > 1 else text
+
+
+def _count(job: Job, rows: Sequence[Row]) -> None:
+    """A step was computed for a job; where nobody waits for it any more, it was the last one."""
+    if rows[0].dropped:
+        return
+    if any(row.goes_on for row in rows) or job.dropped:
+        job.steps += 1
+    if job.dropped:
+        for row in rows:
+            row.dropped = True
