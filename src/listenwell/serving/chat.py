@@ -101,10 +101,10 @@ class Chat:
     # Whole
 
     async def _whole(self, answer: Answer, tickets: list[Ticket], request: Request) -> Response:
-        written = asyncio.gather(*(ticket.wait() for ticket in tickets))
-        leaving = asyncio.ensure_future(_disconnected(request))
+        written: asyncio.Future[Any] = asyncio.ensure_future(_all(tickets))
+        leaving: asyncio.Future[Any] = asyncio.ensure_future(_disconnected(request))
         try:
-            await asyncio.wait([written, leaving], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((written, leaving), return_when=asyncio.FIRST_COMPLETED)
             if not written.done():
                 return Response(status_code=499)  # nobody reads it
             replies = written.result()
@@ -112,8 +112,6 @@ class Chat:
             leaving.cancel()
             written.cancel()
             _give_up(answer, tickets)
-            with suppress(asyncio.CancelledError, ApiError):
-                await written
         finished = [_finished(answer, ticket) for ticket in tickets]
         self._note(answer, [text for text, _ in finished])
         return _json(_completion(answer, finished, replies[0]))
@@ -182,6 +180,10 @@ async def _watch(index: int, ticket: Ticket, news: asyncio.Queue[tuple[int, str 
             if not ticket.done:
                 news.put_nowait((index, text))
     news.put_nowait((index, None))
+
+
+async def _all(tickets: Sequence[Ticket]) -> list[Reply]:
+    return [await ticket.wait() for ticket in tickets]
 
 
 async def _disconnected(request: Request) -> None:

@@ -63,7 +63,7 @@ NO_SYSTEM = (
 class Strict(BaseModel):
     """Neither unknown fields nor values that only look like the right ones."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class TextPart(Strict):
@@ -98,19 +98,22 @@ class StreamOptions(Strict):
 class Wishes(Strict):
     """What is asked of a reply beyond the OpenAI protocol."""
 
-    intent: str | None = Field(None, max_length=100, description="What the reply should do or express: a label.")
-    positivity: float | None = Field(None, ge=0, le=1, description="How far it leans towards lifting the mood.")
-    situation: str | None = Field(None, description="What happened, told in advance.")
-    explain: bool = Field(False, description="Whether the answer says what was heard and why it was answered so.")
-    mode: Literal["rerank", "stream"] | None = Field(
-        None, description="rerank: the best of several, as measured; stream: one, as it is written."
-    )
+    intent: Annotated[str | None, Field(max_length=100)] = None
+    """What the reply should do or express: a label."""
+    positivity: Annotated[float, Field(ge=0, le=1)] | None = None
+    """How far it leans towards lifting the mood."""
+    situation: str | None = None
+    """What happened, told in advance."""
+    explain: bool = False
+    """Whether the answer says what was heard, and why it was answered so."""
+    mode: Literal["rerank", "stream"] | None = None
+    """rerank: the best of several, as measured; stream: one, as it is written. By itself, as `stream` says."""
 
 
 class ChatRequest(Strict):
     """POST /v1/chat/completions."""
 
-    model: str | None = Field(None, max_length=200)
+    model: Annotated[str | None, Field(max_length=200)] = None
     messages: list[Message] = Field(min_length=1)
     stream: bool | None = None
     stream_options: StreamOptions | None = None
@@ -147,7 +150,7 @@ class ChatRequest(Strict):
 class UnderstandRequest(Strict):
     """POST /v1/understand."""
 
-    model: str | None = Field(None, max_length=200)
+    model: Annotated[str | None, Field(max_length=200)] = None
     messages: list[Message] = Field(min_length=1)
 
 
@@ -168,8 +171,8 @@ def _without_neutral(record: dict[str, Any], known: dict[str, tuple[Any, ...]], 
 def turns_of(messages: list[Message], limits: Limits) -> tuple[Turn, ...]:
     """The conversation, within its limits. It ends with the person who is to be answered."""
     if len(messages) > limits.turns:
-        message = f"messages: {len(messages)} of them, at most {limits.turns} are read"
-        raise bad_request(message, "messages", "too_many_messages")
+        problem = f"messages: {len(messages)} of them, at most {limits.turns} are read"
+        raise bad_request(problem, "messages", "too_many_messages")
     total = 0
     for place, message in enumerate(messages):
         length = len(message.text)
@@ -180,11 +183,11 @@ def turns_of(messages: list[Message], limits: Limits) -> tuple[Turn, ...]:
         raise too_long("messages", total, limits.total_characters)
     last = len(messages) - 1
     if messages[last].role != "user":
-        message = f"messages[{last}].role: the last message is the assistant's own; a reply answers one of the user"
-        raise bad_request(message, f"messages[{last}].role", "nothing_to_answer")
+        problem = f"messages[{last}].role: the last message is the assistant's own; a reply answers one of the user"
+        raise bad_request(problem, f"messages[{last}].role", "nothing_to_answer")
     if not messages[last].text.strip():
-        message = f"messages[{last}].content: the last message is empty; there is nothing to reply to"
-        raise bad_request(message, f"messages[{last}].content", "empty_message")
+        problem = f"messages[{last}].content: the last message is empty; there is nothing to reply to"
+        raise bad_request(problem, f"messages[{last}].content", "empty_message")
     return tuple(Turn("speaker" if one.role == "user" else "listener", one.text) for one in messages)
 
 
