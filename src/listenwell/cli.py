@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "control": ("listenwell.commands.control:control", "measure whether a system follows the requested intent"),
     "variety": ("listenwell.commands.variety:variety", "measure how differently a system replies to the same"),
     "consensus": ("listenwell.commands.consensus:consensus", "measure whether a discrete latent is used"),
+    "memory": ("listenwell.commands.memory:memory", "show what a strategy memory holds"),
     "rerank": ("listenwell.commands.rerank:rerank", "weigh the terms by which a system chooses among candidates"),
     "compare": ("listenwell.commands.compare:compare", "put evaluated systems beside each other and the papers"),
     "study": ("listenwell.commands.study:study", "let people rate replies: make, serve and report a study"),

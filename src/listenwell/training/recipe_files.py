@@ -42,6 +42,11 @@ def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
     return recipe
 
 
+def recipe_from_dict(data: Mapping[str, Any]) -> Recipe:
+    """A recipe from what `Recipe.to_dict` gave, as a checkpoint keeps it; its decoding is left out."""
+    return instantiate(Recipe, {key: value for key, value in data.items() if key != "decoding"}, "recipe")
+
+
 def _decoding(model: Mapping[str, Any], options: Any, where: str) -> Decoding:
     """The options by which the system of this model writes: some systems have options of their own."""
     cls = decoding_class(model["name"]) if model.get("name") else Decoding
