@@ -20,14 +20,14 @@ PAGES = PACKAGE / "studies"
 STATIC = (PAGES / "static", PACKAGE / "web" / "static")
 TEMPLATES = Environment(loader=FileSystemLoader(PAGES / "templates"), autoescape=select_autoescape())
 CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 TOKEN = "tq3kV8sZ"
 
 Fault = Literal["cut", "lose-ack", "error", "refuse", "partial"]
-"""cut: the connection closes before anything is stored; lose-ack: after it is stored; error: HTTP 503; refuse: HTTP 422;
-partial: only the first answer is stored."""
+"""cut: the connection closes before anything is stored; lose-ack: after it is stored; error: HTTP 503; refuse: HTTP 422
+for the first answer; partial: only the first answer is stored."""
 
 
 class FakeStudy:
@@ -35,19 +35,12 @@ class FakeStudy:
 
     def __init__(
         self, study: dict[str, Any], tasks: list[list[dict[str, Any]]], practice: dict[str, Any] | None = None
-    ):
-        self.study = {
-            "title": "A study",
-            "language": "en",
-            "welcome": [],
-            "instructions": [],
-            "scales": [],
-            "choices": [],
-        }
-        self.study |= study
+    ) -> None:
+        self.study = study
         self.tasks = [{"id": "practice", "practice": True, "items": [practice]}] if practice else []
         self.tasks += [{"id": f"t{n}", "practice": False, "items": items} for n, items in enumerate(tasks, start=1)]
         self.completion_code = "WARM-4821"
+        self.code_after_each_task = False
         self.closed = False
         self.answers: dict[str, dict[str, Any]] = {}
         """What is stored, by the answer's id."""
@@ -102,9 +95,13 @@ class FakeStudy:
             "study": self.study,
             "progress": {"done": len(rated & set(items)), "total": len(items)},
             "state": "closed" if self.closed else state,
-            "task": None if self.closed else task,
-            "completion_code": self.completion_code if task is None else None,
+            "task": None if self.closed or task is None else task | {"answered": self._answered(task)},
+            "completion_code": self.completion_code if task is None or (self.code_after_each_task and rated) else None,
         }
+
+    def _answered(self, task: dict[str, Any]) -> list[str]:
+        rated = {answer["item"] for answer in self.answers.values()}
+        return [item["id"] for item in task["items"] if item["id"] in rated]
 
     def store(self, answers: list[dict[str, Any]]) -> list[str]:
         for answer in answers:
@@ -113,10 +110,9 @@ class FakeStudy:
 
     def finish(self, task_id: str) -> tuple[int, dict[str, Any]]:
         task = next(task for task in self.tasks if task["id"] == task_id)
-        rated = {answer["item"] for answer in self.answers.values()}
-        missing = [item["id"] for item in task["items"] if item["id"] not in rated]
+        missing = len(task["items"]) - len(self._answered(task))
         if missing:
-            return 409, {"detail": f"not answered yet: {', '.join(missing)}"}
+            return 409, {"detail": f"{missing} of {len(task['items'])} items have no answer yet"}
         self._done.add(task_id)
         return 200, {}
 
@@ -181,12 +177,15 @@ class _Handler(BaseHTTPRequestHandler):
                 stored = study.store(answers)
             elif fault == "partial":
                 stored = study.store(answers[:1])
+            elif fault == "refuse":
+                stored = study.store(answers[1:])
         if fault in ("cut", "lose-ack"):
             return self._cut()
         if fault == "error":
             return self._json(503, {"detail": "restarting"})
         if fault == "refuse":
-            return self._json(422, {"detail": "one of the values is out of range"})
+            why = "one of the values is out of range"
+            return self._json(422, {"detail": why, "stored": stored, "refused": {answers[0]["id"]: why}})
         return self._json(200, {"stored": stored})
 
     def _cut(self) -> None:

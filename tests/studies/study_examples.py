@@ -8,11 +8,11 @@ from listenwell.studies.kinds import BERT_JOINT_SCALES, EMOTION_SCALES, MIME_SCA
 
 WELCOME = [
     "Thank you for helping us. We compare programs that try to listen well, and only people can say how well they do.",
-    "You will read short conversations in which somebody tells of something that happened to them, and rate the replies.",
+    "You will read short conversations in which somebody tells of something that happened, and rate the replies.",
 ]
 INSTRUCTIONS = [
-    "Please read each conversation from the beginning. Then look at how each reply continues it: does it understand what "
-    "the speaker feels, and does it say something that helps or interests them?",
+    "Please read each conversation from the beginning. Then look at how each reply continues it: does it understand "
+    "what the speaker feels, and does it say something that helps or interests them?",
     "There is no right or wrong. The replies come from different programs, in a new order each time.",
 ]
 CONTEXTS = [
@@ -22,7 +22,7 @@ CONTEXTS = [
     ["My sister is coming home after two years abroad. I cleaned the whole flat, twice!"],
 ]  # fmt: skip
 REPLIES = [
-    "That emptiness after something so big is more common than people admit. What did the thesis give you all those years?",
+    "That emptiness after something so big is more common than people admit. What did these years give you?",
     "Congratulations! You must be very happy.",
     "I am sorry to hear that. I hope it gets better soon.",
     "What was it about?",
@@ -39,7 +39,7 @@ CHINESE_REPLIES = [
 
 
 def item(number: int, replies: int, texts: tuple[list[str], list[str]] | None = None, **extra: Any) -> dict[str, Any]:
-    """An item with as many replies; `texts` are another context and other replies, `emotion` what those should express."""
+    """An item with as many replies; `texts` are another context and other replies, `emotion` what to express."""
     emotion = extra.pop("emotion", None)
     context, offered = texts or (CONTEXTS[(number - 1) % len(CONTEXTS)], REPLIES)
     speakers = ("speaker", "listener")
@@ -57,6 +57,8 @@ def study(kind: str, scales: tuple[Scale, ...] = (), **changes: Any) -> dict[str
     described = {
         "kind": kind,
         "title": "How well do they listen?",
+        "language": "en",
+        "choices": [],
         "welcome": WELCOME,
         "instructions": INSTRUCTIONS,
         "scales": [scale.to_json() for scale in scales],

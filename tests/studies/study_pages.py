@@ -1,0 +1,72 @@
+"""What a rater does on the pages, for the tests that drive a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fake_study import FakeStudy
+from study_examples import STUDIES, item
+
+from browser_fixtures import WAIT
+
+CODE = "output"
+NEXT = "#next"
+
+
+@pytest.fixture
+def serve_study() -> Iterator[Any]:
+    """Serves a study: `serve_study("likert", items=3)`, with a practice item, other texts or another language."""
+    running: list[FakeStudy] = []
+
+    def make(name: str, items: int = 2, practice: dict[str, Any] | None = None, **changes: Any) -> FakeStudy:
+        description, replies = STUDIES[name]
+        emotion = "disappointed" if name == "emotion" else None
+        tasks = [[item(number, replies, emotion=emotion) for number in range(1, items + 1)]]
+        running.append(FakeStudy(description | changes, tasks, practice).start())
+        return running[-1]
+
+    yield make
+    for study in running:
+        study.close()
+
+
+def begin(page: Any) -> None:
+    """From the welcome page to the first item."""
+    page.locator("#main .button").click()  # welcome
+    page.locator("#main .button").click()  # instructions
+    page.locator(".item").wait_for()
+
+
+def group(page: Any, *words: str) -> Any:
+    """The question whose legend has these words."""
+    found = page.locator("fieldset")
+    for word in words:
+        found = found.filter(has_text=word)
+    return found
+
+
+def rate_all(page: Any, choices: list[int]) -> None:
+    """Chooses, in every question of the item, the option at this place; starts over when the list ends."""
+    # By name: cards move about as they are sorted.
+    names = page.evaluate("[...new Set([...document.querySelectorAll('.item input')].map((input) => input.name))]")
+    for place, name in enumerate(names):
+        page.locator(f'input[name="{name}"]').nth(choices[place % len(choices)]).check()
+
+
+def next_item(page: Any) -> None:
+    """Presses Next, and waits until the next thing is there."""
+    from playwright.sync_api import expect
+
+    heading = page.locator("h1").text_content()
+    page.locator(NEXT).click()
+    expect(page.locator("h1")).not_to_have_text(heading, timeout=WAIT)
+
+
+def saved(page: Any) -> None:
+    page.locator("#saved[data-state=saved]").wait_for(state="attached")
+
+
+def announced(page: Any) -> str:
+    return page.locator("#announcer").text_content()
