@@ -165,13 +165,13 @@ def test_emoji_after_an_english_sign_stay_in_care():
 
 def test_every_way_to_ask_is_covered():
     echo = Echo()
-    cared = SafetyWrapper(echo)
-    assert [reply.reasons["care"] for reply in cared.replies(["je veux mourir", "今天心情很差"])] == [
+    wrapped = SafetyWrapper(echo)
+    assert [reply.reasons["care"] for reply in wrapped.replies(["je veux mourir", "今天心情很差"])] == [
         "self-harm, direct",
         "language: zh",
     ]
-    assert "findahelpline.com" in [*cared.stream("je veux mourir")][-1]
-    assert "care" in cared.reply(Dialogue("d", (Turn("speaker", "死にたい"),))).reasons
+    assert "findahelpline.com" in [*wrapped.stream("je veux mourir")][-1]
+    assert "care" in wrapped.reply(Dialogue("d", (Turn("speaker", "死にたい"),))).reasons
     assert echo.seen == []
 
 

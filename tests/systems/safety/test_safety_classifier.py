@@ -168,16 +168,17 @@ def test_every_batch_of_cases_has_signs_and_ordinary_talk():
         assert {case.sign for case in cases if case.batch == batch} == {"direct", "indirect", None}
 
 
-def test_held_out_cases_were_not_learned_from():
-    """But for a few, sentences so usual that they come to more than one mind."""
-    learned = {NORMAL(case.text) for case in [*training.read_cases(), *training.frames()]}
+def test_held_out_cases_were_not_trained_on():
+    """Apart from a few sentences that are so common that several people wrote them."""
+    trained_on = {NORMAL(case.text) for case in [*training.read_cases(), *training.frames()]}
     paths = sorted(Path(__file__).parent.glob("held_out*.jsonl"))
     cases = [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
     single = [case.get("text") or case["turns"][0]["text"] for case in cases if len(case.get("turns", "1")) == 1]
-    assert sum(NORMAL(text) in learned for text in single) <= 6 < 700 <= len(single)
+    assert len(single) >= 900
+    assert sum(NORMAL(text) in trained_on for text in single) <= 0.01 * len(single)
 
 
-def test_care_comes_up_without_tensors():
+def test_importing_the_rules_does_not_import_torch():
     code = (
         "import sys, listenwell.systems.safety; "
         "print([name for name in ('torch', 'tokenizers') if name in sys.modules])"

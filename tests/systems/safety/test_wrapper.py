@@ -120,11 +120,11 @@ def test_each_kind_has_its_own_words():
     assert len(texts) == 3
 
 
-def conversation(cared: SafetyWrapper, *messages: str) -> list[Reply]:
+def conversation(wrapped: SafetyWrapper, *messages: str) -> list[Reply]:
     texts: list[str] = []
     replies = []
     for message in messages:
-        replies.append(cared.reply([*texts, message]))
+        replies.append(wrapped.reply([*texts, message]))
         texts += [message, replies[-1].text]
     return replies
 
@@ -170,9 +170,9 @@ def test_a_short_word_alone_is_no_follow_up():
 
 
 def test_a_graver_sign_gets_the_whole_reply():
-    cared = SafetyWrapper(Echo())
-    hinted, said = conversation(cared, "Everyone would be better off without me", SIGN)
-    assert said.text == cared.reply(SIGN).text
+    wrapped = SafetyWrapper(Echo())
+    hinted, said = conversation(wrapped, "Everyone would be better off without me", SIGN)
+    assert said.text == wrapped.reply(SIGN).text
     assert hinted.text != said.text
 
 
@@ -190,40 +190,40 @@ def test_what_the_listener_says_is_no_sign():
 
 def test_measures_and_settings_are_the_systems():
     echo = Echo()
-    cared = SafetyWrapper(echo)
-    assert cared.name == "echo"
-    assert cared.likelihoods([Example("a", (Turn("speaker", SIGN),))]).nll.tolist() == [1.0]
-    cared.decoding = "beam"
+    wrapped = SafetyWrapper(echo)
+    assert wrapped.name == "echo"
+    assert wrapped.likelihoods([Example("a", (Turn("speaker", SIGN),))]).nll.tolist() == [1.0]
+    wrapped.decoding = "beam"
     assert echo.decoding == "beam"
     with pytest.raises(AttributeError):
-        _ = cared.nothing
+        _ = wrapped.nothing
 
 
 def test_streams_and_other_decodings_are_cared_for():
     echo = Echo()
-    cared = SafetyWrapper(echo)
-    assert is_care(*cared.stream(SIGN))
-    assert list(cared.stream("hello there")) == ["hello there"]
-    other = cared.with_decoding(method="sample")
+    wrapped = SafetyWrapper(echo)
+    assert is_care(*wrapped.stream(SIGN))
+    assert list(wrapped.stream("hello there")) == ["hello there"]
+    other = wrapped.with_decoding(method="sample")
     assert other.decoding == "sample"
     assert is_care(other.reply(SIGN).text)
 
 
 def test_what_is_asked_of_a_reply_can_be_said_by_name():
     echo = Echo()
-    cared = SafetyWrapper(echo)
+    wrapped = SafetyWrapper(echo)
     with pytest.raises(ValueError, match="echo chooses no intent"):
-        cared.reply("hello there", intent="consoling")
+        wrapped.reply("hello there", intent="consoling")
     echo.takes_label = echo.takes_positivity = True
-    cared.reply("hello there", intent=" Consoling", positivity=0.8)
+    wrapped.reply("hello there", intent=" Consoling", positivity=0.8)
     assert echo.asked == Controls(label="consoling", positivity=0.8)
-    assert list(cared.stream("hello there", situation="It is late.")) == ["hello there"]
+    assert list(wrapped.stream("hello there", situation="It is late.")) == ["hello there"]
     assert echo.asked == Controls(situation="It is late.")
-    assert is_care(cared.reply("hello there", situation=SIGN).text)
+    assert is_care(wrapped.reply("hello there", situation=SIGN).text)
     with pytest.raises(ValueError, match="did you mean"):
-        cared.reply("hello there", intent="consolling")
+        wrapped.reply("hello there", intent="consolling")
     with pytest.raises(ValueError, match=r"intent: ask by name or by controls, not both"):
-        cared.reply("hello there", Controls(emotion="sad"), intent="consoling")
+        wrapped.reply("hello there", Controls(emotion="sad"), intent="consoling")
 
 
 def test_turns_that_can_be_read_once_alone_are_heard_and_answered():
@@ -252,11 +252,11 @@ def test_given_resources_are_named():
 def test_load_gives_a_cared_system_to_people_and_a_bare_one_to_measures(tmp_path):
     bot = made_bot()
     checkpoint.save(bot.checkpoint, tmp_path / "bot")
-    cared = listenwell.load(tmp_path / "bot")
-    assert isinstance(cared, SafetyWrapper)
-    assert is_care(cared.reply(SIGN).text)
-    assert cared.checkpoint.name == bot.name
+    wrapped = listenwell.load(tmp_path / "bot")
+    assert isinstance(wrapped, SafetyWrapper)
+    assert is_care(wrapped.reply(SIGN).text)
+    assert wrapped.checkpoint.name == bot.name
     bare = listenwell.load(tmp_path / "bot", care=False)
     assert isinstance(bare, listenwell.Bot)
     assert "care" not in bare.reply(SIGN).reasons
-    assert cared.reply("i lost my job today").text == bare.reply("i lost my job today").text
+    assert wrapped.reply("i lost my job today").text == bare.reply("i lost my job today").text

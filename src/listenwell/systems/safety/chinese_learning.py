@@ -1,8 +1,8 @@
-"""The Chinese classifier learns: from the written cases, and from ordinary and from troubled talk.
+"""Trains the Chinese classifier on the written cases, and on ordinary and troubled talk.
 
-python -m listenwell.systems.safety.chinese_learning                  learns, and writes chinese.safetensors
-python -m listenwell.systems.safety.chinese_learning --leave-out 5    tells how each fifth of the cases is read
-                                                                      without it
+python -m listenwell.systems.safety.chinese_learning                  trains, and writes chinese.safetensors
+python -m listenwell.systems.safety.chinese_learning --leave-out 5    reports the rates on each fifth of the batches,
+                                                                      without training on it
 
 Ordinary talk is Weibo chit-chat (LCCC, test) where the rules find no sign; troubled talk is what people ask in SMILE
 (`smile/train.jsonl`): a sign where the rules find one of self-harm, ordinary where nothing in it speaks of death. Both
@@ -45,11 +45,13 @@ UNCLEAR = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message to learn from."""
+    """A message to train on."""
 
     text: str
     is_sign: bool
     weight: float = 1.0
+    batch: str = ""
+    """The file of cases, each in a voice of its own."""
 
 
 def read(text: str) -> str:
@@ -61,12 +63,15 @@ def written_cases() -> list[Message]:
     """All Chinese cases, in the order of the files."""
     folder = Path(str(files("listenwell.systems.safety").joinpath("cases")))
     records = [
-        json.loads(line)
+        (path.stem, json.loads(line))
         for path in sorted(folder.glob("*.jsonl"))
         for line in path.read_text(encoding="utf-8").splitlines()
     ]
-    ours = [record for record in records if record["language"] == "zh" and not record.get("answer")]
-    return [Message(case_text(record), record["sign"] is not None, CASE_WEIGHT) for record in ours]
+    return [
+        Message(case_text(record), record["sign"] is not None, CASE_WEIGHT, batch)
+        for batch, record in records
+        if record["language"] == "zh" and not record.get("answer")
+    ]
 
 
 def corpus_messages() -> list[Message]:
@@ -138,14 +143,14 @@ def as_classifier(model: Model) -> NgramClassifier:
 
 
 def leave_out(folds: int) -> list[tuple[Message, float]]:
-    """The odds of each case by a classifier that did not learn from its fold."""
+    """The odds of each case by a classifier that was not trained on its batch."""
     cases, corpus = written_cases(), corpus_messages()
-    random.Random(0).shuffle(cases)
+    batches = sorted({case.batch for case in cases})
     found = []
     for fold in range(folds):
-        rest = [case for place, case in enumerate(cases) if place % folds != fold]
-        classifier = as_classifier(learn([*rest, *corpus]))
-        found += [(case, classifier.odds(read(case.text))) for case in cases[fold::folds]]
+        away = set(batches[fold::folds])
+        classifier = as_classifier(learn([*(case for case in cases if case.batch not in away), *corpus]))
+        found += [(case, classifier.odds(read(case.text))) for case in cases if case.batch in away]
     return found
 
 
