@@ -52,6 +52,9 @@ class Extractor:
 
     def __post_init__(self) -> None:
         self._cleaning = cleaning_for(self.settings.kind, self.settings.language)
+        if self.settings.kind == "subtitles":
+            # A classifier that cannot be loaded is no fault of the files: it must not be reported as one of each.
+            same_speaker([], self.settings.language)
 
     def dialogues(self, file: InputFile) -> Iterator[tuple[CuratedDialogue, int]]:
         """The dialogues of a file, each with the number of cues that are counted for it."""

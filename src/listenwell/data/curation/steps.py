@@ -26,7 +26,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,80}>|\{\\?[^{}]{0,80}\}|&(?:nbsp|lt|gt|am
 _BRACKETS = re.compile(r"\[[^\[\]]{0,200}\]|【[^【】]{0,200}】")
 _ROUND = re.compile(r"[(（]([^()（）]{0,200})[)）]")
 _SUNG = re.compile(r"[♪♫♬♩][^♪♫♬♩]*[♪♫♬♩]?|^\s*#[^#]{2,}#?\s*$")
-_NAME = re.compile(r"(?:^|(?<=[.!?…] ))[A-Z][A-Z.'’#&0-9-]+(?: [A-Z0-9][A-Z.'’#&0-9-]*){0,3} ?: (?=\S)")
+_NAME = re.compile(r"(?:^|(?<=[.!?…] ))[A-Z][A-Z.'’#&0-9-]+(?: [A-Z0-9#][A-Z.'’#&0-9-]*){0,3} ?: (?=\S)")
 _LEADING = re.compile(r"^[\s\-–—‐*~>_|/\\,;:.…]+(?=[\w\"'“‘¿¡$£€(])")
 _MARKS = str.maketrans(
     {**dict.fromkeys("’‘`´", "'"), **dict.fromkeys("“”„«»", '"'), **dict.fromkeys("–—―", "-"), "…": "..."}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -39,6 +40,7 @@ class RayEngine:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.print_on_execution_start = False
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what matters is raised
 
     def _start(self, workers: int | None) -> None:
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "include_dashboard": False}
@@ -53,12 +55,25 @@ class RayEngine:
             data = self._ray.data.from_items(rows, override_num_blocks=len(rows))
             # One task for each job, no more of them at once than workers were asked for.
             results = data.map(partial(_run, task), concurrency=self._limit)
-            for row in results.iter_rows():
-                yield json.loads(row["result"])
+            try:
+                for row in results.iter_rows():
+                    yield json.loads(row["result"])
+            except self._ray.exceptions.RayError as problem:
+                raise RuntimeError(
+                    f"a task failed on Ray: {_cause(problem)}; the same command goes on from where it was"
+                ) from problem
 
     def close(self) -> None:
         if self._started:
             self._ray.shutdown()
+
+
+def _cause(problem: BaseException) -> str:
+    """What went wrong in the task, without Ray's own traces."""
+    while isinstance(cause := getattr(problem, "cause", None) or problem.__cause__, BaseException):
+        problem = cause
+    lines = str(problem).strip().splitlines() or [""]
+    return f"{type(problem).__name__}: {lines[-1]}"
 
 
 def _run(task: Task, row: dict[str, Any]) -> dict[str, Any]:
