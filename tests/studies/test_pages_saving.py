@@ -52,8 +52,8 @@ def test_rating_goes_on_while_the_server_is_away(serve_study: Any, open_page: An
     assert "Your answers are safe on this device" in page.locator("#notice").text_content()
     assert accessibility_problems(page) == []
     rate_all(page, [2])
-    next_item(page)
-    assert page.locator("h1").text_content() == "Saving your answers"
+    page.locator(NEXT).click()
+    page.get_by_role("heading", name="Saving your answers").wait_for()
     fake.faults.append("partial")  # at first only one of the three
     fake.start()
     try_now(page)
@@ -254,3 +254,27 @@ def test_leaving_with_unsent_answers_is_asked_about(serve_study: Any, open_page:
         page.close(run_before_unload=True)
     assert dialog.value.type == "beforeunload"
     dialog.value.accept()
+
+
+def test_back_shows_an_answer_again_and_a_change_is_a_new_one(serve_study: Any, open_page: Any) -> None:
+    fake = serve_study("ab", items=3)
+    page = open_page(fake.url, width=360)
+    begin(page)
+    assert not page.locator("#back").is_visible()
+    for choice in (0, 1):
+        rate_all(page, [choice])
+        next_item(page)
+    for heading in ("Item 2 of 3", "Item 1 of 3"):
+        page.get_by_role("button", name="Back").click()
+        assert page.locator("h1").text_content() == heading
+    assert page.locator("input:checked").input_value() == "left"
+    rate_all(page, [2])
+    next_item(page)
+    assert page.locator("h1").text_content() == "Item 3 of 3"
+    page.get_by_role("button", name="Back").click()
+    next_item(page)  # looked at, not changed: nothing new is stored
+    rate_all(page, [3])
+    next_item(page)
+    page.locator(CODE).wait_for()
+    given = [(answer["item"], answer["values"]["choice"]) for answer in fake.answers.values()]
+    assert given == [("i1", "left"), ("i2", "right"), ("i1", "tie"), ("i3", "both-bad")]

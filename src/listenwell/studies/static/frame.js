@@ -35,6 +35,7 @@ export class Frame {
     this.top.hidden = !rating;
     byId("next").hidden = !rating;
     byId("next").disabled = false;
+    byId("back").hidden = true;
     byId("counter").replaceChildren();
     document.body.classList.toggle("rating", rating);
     scrollTo(0, 0);
@@ -56,9 +57,18 @@ export class Frame {
     byId("counter").replaceChildren(counter);
   }
 
+  /** Offers the way back to the item before, if there is one. */
+  back(onclick) {
+    const button = byId("back");
+    button.textContent = this.strings.back;
+    button.hidden = onclick === null;
+    button.onclick = onclick;
+  }
+
   /** Between the last item and what follows, nothing is to be pressed. */
   busy() {
     byId("next").disabled = true;
+    byId("back").hidden = true;
   }
 
   /** Says whether answers are saved, on their way or waiting, and why. */

@@ -62,6 +62,11 @@ export class Outbox extends EventTarget {
     return this.answers().some((answer) => answer.item === item);
   }
 
+  /** The newest answer to an item that this browser still has: { values, seconds, … }. */
+  lastAnswer(item) {
+    return this.answers().findLast((answer) => answer.item === item) ?? null;
+  }
+
   get status() {
     const waiting = this.waiting().length;
     const reasons = [...this.#refused.values()];
@@ -126,7 +131,6 @@ export class Outbox extends EventTarget {
         if (batch.length === 0) break;
         try {
           await this.#deliver(batch);
-          this.#backoff.reset();
         } catch (error) {
           if (!(error instanceof Refused) || error.temporary) throw error;
           alone = !this.#sortOut(batch, error);
@@ -144,6 +148,7 @@ export class Outbox extends EventTarget {
     const sent = batch.map(({ id, item, values, seconds }) => ({ id, item, values, seconds }));
     const { stored } = await this.#api.answer(sent);
     this.#acknowledge(batch, stored);
+    if (stored.length > 0) this.#backoff.reset(); // it is there; the rest need not wait long
     if (batch.some((answer) => !stored.includes(answer.id))) throw new Error("the server did not confirm every answer");
   }
 

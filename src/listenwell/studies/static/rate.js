@@ -140,26 +140,52 @@ class RatingPage {
     draw();
   }
 
+  /** The first item without an answer; if there is none, the task is complete. */
   nextItem() {
+    const { task } = this.state;
+    const open = task.items.find((item) => !this.isAnswered(item));
+    if (open) this.showItem(open);
+    else void this.finishTask();
+  }
+
+  isAnswered(item) {
+    return this.state.task.answered?.includes(item.id) || this.outbox.answered(item.id);
+  }
+
+  showItem(item) {
     this.view?.close();
-    this.view = null;
     const { task, study } = this.state;
     const { strings } = this;
-    const open = task.items.filter((item) => !task.answered?.includes(item.id) && !this.outbox.answered(item.id));
-    if (open.length === 0) return this.finishTask();
-    const [item] = open;
-    const total = task.items.length;
-    const done = total - open.length;
-    const title = task.practice ? strings.practice : strings.item(done + 1, total);
-    const draft = this.store.get(`draft:${item.id}`);
-    const changed = () => this.saveDraft();
-    this.view = new ItemView({ study, item, title, practice: task.practice, strings, draft, changed });
+    const { practice, items } = task;
+    const title = practice ? strings.practice : strings.item(items.indexOf(item) + 1, items.length);
+    const draft = this.store.get(`draft:${item.id}`) ?? this.outbox.lastAnswer(item.id);
+    this.view = new ItemView({ study, item, title, practice, strings, draft, changed: () => this.saveDraft() });
+    this.view.isNew = !this.isAnswered(item);
     this.frame.show(this.view.node, { rating: true });
-    this.frame.progress(done, total, task.practice ? strings.practice : strings.progress(done, total));
-    const last = open.length === 1 && !task.practice;
-    const label = this.view.checks ? strings.check : last ? strings.finish : strings.next;
-    this.frame.actions(label, () => this.submit(), this.view.counter);
+    const done = items.filter((one) => this.isAnswered(one)).length;
+    this.frame.progress(done, items.length, practice ? strings.practice : strings.progress(done, items.length));
+    this.frame.actions(this.nextLabel(item), () => this.submit(), this.view.counter);
+    const earlier = this.earlierItem(item);
+    this.frame.back(earlier ? () => this.goBack(earlier) : null);
     this.onOutbox();
+  }
+
+  goBack(item) {
+    this.saveDraft();
+    this.showItem(item);
+  }
+
+  nextLabel(item) {
+    const { practice, items } = this.state.task;
+    if (this.view.checks) return this.strings.check;
+    const last = !practice && items.every((one) => one === item || this.isAnswered(one));
+    return last ? this.strings.finish : this.strings.next;
+  }
+
+  /** The item before this one whose answer this browser still has, and can show. */
+  earlierItem(item) {
+    const { items } = this.state.task;
+    return items.slice(0, items.indexOf(item)).findLast((one) => this.outbox.lastAnswer(one.id));
   }
 
   saveDraft() {
@@ -174,9 +200,11 @@ class RatingPage {
       if (view.checked) this.frame.actions(this.strings.begin, () => this.submit(), view.counter);
       return;
     }
-    const { task } = this.state;
     this.view = null; // from here on the outbox has it
-    this.outbox.add(task.id, view.item.id, answer.values, answer.seconds);
+    const before = this.outbox.lastAnswer(view.item.id);
+    if (JSON.stringify(before?.values) !== JSON.stringify(answer.values)) {
+      this.outbox.add(this.state.task.id, view.item.id, answer.values, answer.seconds);
+    }
     this.store.remove(`draft:${view.item.id}`);
     this.nextItem();
   }
@@ -214,7 +242,7 @@ class RatingPage {
     const any = this.state?.progress.done > 0 || this.outbox.answers().length > 0;
     this.frame.status(this.outbox.status, { volatile: this.store.volatile, any });
     // Answered in another tab meanwhile: go on.
-    if (this.view && this.outbox.answered(this.view.item.id)) this.nextItem();
+    if (this.view?.isNew && this.outbox.answered(this.view.item.id)) this.nextItem();
   }
 }
 
