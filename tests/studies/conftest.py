@@ -55,10 +55,11 @@ def postgres_server() -> Iterator[Any]:
 
 @pytest.fixture
 def postgres_url(postgres_server: Any) -> str:
-    """A database of its own on a real server."""
+    """A schema of its own on a real server: as good as a database, and made in no time."""
     name = f"study_{uuid.uuid4().hex[:12]}"
-    postgres_server.psql(f"CREATE DATABASE {name};")
-    return postgres_server.get_uri(name)
+    postgres_server.psql(f"CREATE SCHEMA {name};")
+    uri = postgres_server.get_uri()
+    return f"{uri}{'&' if '?' in uri else '?'}options=-csearch_path%3D{name}"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -1,2 +1,157 @@
-def launch_note(spec):
-    return ""
+"""How many items a study needs, and what the planned number can find: computed before anybody rates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy import optimize, stats
+
+from listenwell.studies.design import groups_of_systems
+from listenwell.studies.spec import StudySpec
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is planned, and what it takes."""
+
+    tests: int
+    """Comparisons that share the error rate: Holm's first step divides by them."""
+    needed: int
+    """Items for the power that is asked for."""
+    power: float
+    """With the items that are planned."""
+    detectable: float
+    """The smallest difference that the planned items find with the power that is asked for."""
+    unit: str
+    test: str
+
+
+def plan(spec: StudySpec) -> Plan:
+    """For the study's own test, at Holm's strictest level."""
+    aim = spec.power
+    tests = number_of_tests(spec)
+    alpha = aim.alpha / tests
+    if spec.kind == "ab":
+        return Plan(
+            tests,
+            sign_items(aim.difference, aim.ties, aim.power, alpha),
+            sign_power(spec.items, aim.difference, aim.ties, alpha),
+            sign_difference(spec.items, aim.ties, aim.power, alpha),
+            "of wins less losses",
+            "sign test",
+        )
+    deviation = aim.deviation if spec.kind == "likert" else share_deviation(aim.deviation)
+    return Plan(
+        tests,
+        paired_items(aim.difference / deviation, aim.power, alpha),
+        paired_power(aim.difference / deviation, spec.items, alpha),
+        paired_effect(spec.items, aim.power, alpha) * deviation,
+        "points" if spec.kind == "likert" else "of the share",
+        "paired t test",
+    )
+
+
+def number_of_tests(spec: StudySpec) -> int:
+    if spec.kind == "ab":
+        return len(groups_of_systems(spec))
+    systems = len(spec.systems)
+    scales = len(spec.kind_of_study().scales) if spec.kind == "likert" else 1
+    return max(1, systems * (systems - 1) // 2 * scales)
+
+
+def share_deviation(deviation: float) -> float:
+    """Of the difference of two shares per item; a deviation on a scale of points makes no sense there."""
+    return min(deviation, math.sqrt(0.5))
+
+
+def paired_power(effect: float, items: int, alpha: float) -> float:
+    """Of a two-sided paired t test: `effect` is the mean difference in standard deviations of the differences."""
+    if items < 2:
+        return 0.0
+    freedom, shift = items - 1, effect * math.sqrt(items)
+    critical = stats.t.ppf(1 - alpha / 2, freedom)
+    lower = float(stats.nct.cdf(-critical, freedom, shift))
+    # Where the far tail is too small to be computed, it is nothing.
+    return float(stats.nct.sf(critical, freedom, shift)) + (0.0 if math.isnan(lower) else lower)
+
+
+def paired_items(effect: float, power: float, alpha: float) -> int:
+    """The fewest items that give the power."""
+    low, high = 2, 4
+    while paired_power(effect, high, alpha) < power:
+        low, high = high, high * 2
+        if high > 10**7:
+            raise ValueError(f"an effect of {effect:g} standard deviations is too small to plan for")
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if paired_power(effect, middle, alpha) >= power else (middle + 1, high)
+    return low
+
+
+def paired_effect(items: int, power: float, alpha: float) -> float:
+    """The smallest effect that so many items find."""
+    if items < 2:
+        return math.inf
+    return float(optimize.brentq(lambda effect: paired_power(effect, items, alpha) - power, 1e-9, 1e3))
+
+
+def sign_power(items: int, difference: float, ties: float, alpha: float) -> float:
+    """Of an exact two-sided sign test on the items that are decided, as many as are expected to be."""
+    decided = round(items * (1 - ties))
+    if decided < 1:
+        return 0.0
+    chance = _chance(difference, ties)
+    critical = _critical(decided, alpha)
+    if critical is None:
+        return 0.0
+    upper = stats.binom.sf(decided - critical - 1, decided, chance)
+    return float(upper + stats.binom.cdf(critical, decided, chance))
+
+
+def sign_items(difference: float, ties: float, power: float, alpha: float) -> int:
+    """The fewest items from which on the power is not missed again: an exact test's power is a saw."""
+    items = 2
+    while sign_power(items, difference, ties, alpha) < power:
+        items = max(items + 1, int(items * 1.1))
+        if items > 10**6:
+            raise ValueError(f"a difference of {difference:g} is too small to plan for")
+    while items > 2 and all(sign_power(items - back, difference, ties, alpha) >= power for back in range(1, 9)):
+        items -= 1
+    return items
+
+
+def sign_difference(items: int, ties: float, power: float, alpha: float) -> float:
+    most = 1 - ties
+    if sign_power(items, most, ties, alpha) < power:
+        return math.inf
+    return float(optimize.brentq(lambda gap: sign_power(items, gap, ties, alpha) - power, 1e-9, most))
+
+
+def _chance(difference: float, ties: float) -> float:
+    """That the first system wins, given that one does."""
+    return min(1.0, 0.5 + difference / (2 * (1 - ties)))
+
+
+def _critical(decided: int, alpha: float) -> int | None:
+    """The most losses with which wins are still significant."""
+    critical = int(stats.binom.ppf(alpha / 2, decided, 0.5))
+    while critical >= 0 and stats.binom.cdf(critical, decided, 0.5) > alpha / 2:
+        critical -= 1
+    return critical if critical >= 0 else None
+
+
+def launch_note(spec: StudySpec) -> str:
+    """What is told before a study is launched."""
+    found, aim = plan(spec), spec.power
+    digits = 2 if spec.kind == "likert" else 3
+    smallest = "no difference" if math.isinf(found.detectable) else f"{found.detectable:.{digits}f} {found.unit}"
+    lines = [
+        f"Sample size ({found.test}, {found.tests} comparisons by Holm's correction, α = {aim.alpha:g}):",
+        f"  {spec.items} items find {smallest} with {aim.power:.0%} power;",
+        f"  a difference of {aim.difference:g} {found.unit} needs {found.needed} items, and is found with "
+        f"{found.power:.0%} power as planned.",
+    ]
+    if found.power < aim.power:
+        lines.append(f"  Too few for that: --items {found.needed}, or expect to miss it.")
+    return "\n".join(lines)
