@@ -1,7 +1,7 @@
 """Fixtures for tests in a real browser: Debian's Chromium, driven by Playwright.
 
 A test module imports what it uses: `from browser_fixtures import browser, open_page, serve_app`. Pytest finds fixtures
-by name, so such a module begins with `# ruff: noqa: F401, F811`; a conftest.py that imports them spares its folder that.
+by name, so such a module starts with `# ruff: noqa: F401, F811`; a conftest.py that imports them saves that.
 
 The browser lives as long as one test module. Playwright's synchronous interface keeps an event loop in the thread that
 started it, so a module with a browser cannot call `asyncio.run` itself; modules after it can.

@@ -66,6 +66,11 @@ class ChatPage:
     def wait_for_reply(self, number: int) -> None:
         self.page.locator(f"#conversation > :nth-child({number})[data-state=done]").wait_for()
 
+    def open_help(self, expected: str) -> None:
+        """Opens the list of those who can help, and waits until it names one."""
+        self.page.click("#help")
+        self.page.locator("#help-dialog", has_text=expected).wait_for()
+
     def act(self, name: str) -> None:
         """Presses a button under the last exchange: retry, edit, undo or ask."""
         self.last(f"[data-action={name}]").click()

@@ -86,6 +86,15 @@ def test_intent_and_positivity_are_asked_of_a_model_that_takes_them(chat: ChatPa
     assert chat.api.asked[-1]["listenwell"] == {"explain": True}
 
 
+def test_the_best_of_several_replies_can_be_asked_for(chat: ChatPage) -> None:
+    page = chat.open()
+    page.click("#options summary")
+    page.check("#several")
+    assert page.inner_text("#options-summary") == "house · best of several"
+    chat.say("hello")
+    assert chat.api.asked[-1]["listenwell"] == {"mode": "rerank", "explain": True}
+
+
 def test_another_model_replies_and_is_asked_only_for_what_it_takes(chat: ChatPage) -> None:
     page = chat.open()
     page.click("#options summary")
@@ -282,14 +291,21 @@ def test_the_page_speaks_chinese_where_the_browser_does(chat: ChatPage) -> None:
     assert page.input_value("#model") == "strategy-memory"  # the one that speaks it
     chat.say("你好")
     assert chat.last(".why summary").inner_text() == "听到：孤独 · 打算：安慰"
-    page.click("#help")
-    assert "12356" in page.inner_text("#help-dialog")
+    chat.open_help("12356")
     page.keyboard.press("Escape")
     page.click("#language")
     assert chat.last(".why summary").inner_text() == "heard: lonely · plan: consoling"
     assert page.input_value("#model") == "strategy-memory"  # nobody else takes over in the middle
     chat.reload()
     assert page.inner_text("#send") == "Send"
+
+
+def test_who_cannot_read_the_language_of_the_page_says_so(chat: ChatPage) -> None:
+    chat.api.models = [model("house")]
+    page = chat.open(locale="zh-TW")
+    assert page.inner_text("#speaks") == "house 只听得懂英语。"
+    page.click("#language")
+    assert not page.is_visible("#speaks")
 
 
 def test_every_text_is_there_in_both_languages(chat: ChatPage) -> None:

@@ -52,8 +52,7 @@ def test_no_text_becomes_code_whatever_field_it_comes_in(chat: ChatPage) -> None
         page.select_option("#model", name)
         page.select_option("#intent", name)
     chat.say("crisis")
-    page.click("#help")
-    assert ATTACKS[0] in page.inner_text("#resources")
+    chat.open_help(ATTACKS[0])
     assert page.locator("#resources a").evaluate_all("all => all.every(a => /^(https|tel):/.test(a.href))")
     page.keyboard.press("Escape")
     api.refusal = ATTACK
@@ -93,7 +92,7 @@ def test_a_question_of_care_offers_everybody_who_can_help(chat: ChatPage) -> Non
     chat.say("hint")
     assert "findahelpline" not in chat.last(".care").inner_text()
     chat.last(".care button").click()
-    assert "findahelpline.com" in page.inner_text("#help-dialog")
+    page.locator("#help-dialog", has_text="findahelpline.com").wait_for()
 
 
 def test_a_sentence_about_languages_looks_like_any_other_reply(chat: ChatPage) -> None:
@@ -104,9 +103,8 @@ def test_a_sentence_about_languages_looks_like_any_other_reply(chat: ChatPage) -
 
 def test_help_is_one_click_away_from_the_start_even_without_a_server(chat: ChatPage) -> None:
     page = chat.open()
-    page.click("#help")
+    chat.open_help("911")
     dialog = page.locator("#help-dialog")
-    assert "911" in dialog.inner_text()
     assert "call or text 988" in dialog.inner_text()
     page.keyboard.press("Escape")
     assert not dialog.is_visible()
@@ -114,5 +112,4 @@ def test_help_is_one_click_away_from_the_start_even_without_a_server(chat: ChatP
     page.route("**/v1/**", lambda route: route.abort())
     page.evaluate("localStorage.clear()")
     page.reload()
-    page.click("#help")
-    assert "your local emergency number" in dialog.inner_text()
+    chat.open_help("your local emergency number")

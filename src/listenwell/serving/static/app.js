@@ -355,11 +355,20 @@ function connect() {
   field.addEventListener("keydown", onKey);
   field.addEventListener("input", onInput);
   document.addEventListener("keydown", onEscape);
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) resume();
+  });
   addEventListener("offline", () => notice(t("offline")));
   addEventListener("online", () => {
     hideNotice();
-    if (!hasModels()) refreshModels();
+    refreshModels();
   });
+}
+
+// A reload, a closed tab or a page that was put to sleep may have interrupted a reply.
+function resume() {
+  const last = store.last();
+  if (last?.state === "pending") talk.answer(last.id);
 }
 
 async function begin() {
@@ -368,8 +377,7 @@ async function begin() {
   setField(store.loadDraft());
   scrollToEnd();
   hideNotice();
-  const last = store.last();
-  if (last?.state === "pending") talk.answer(last.id); // a reload, or a closed tab, in the middle of a reply
+  resume();
   await refreshModels();
   // On a phone the keyboard would cover half of the page before anybody asked for it.
   if (matchMedia("(pointer: fine)").matches && !document.querySelector("dialog[open]")) field.focus();

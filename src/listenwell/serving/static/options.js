@@ -1,4 +1,5 @@
-// How it replies: the model, the intent, the positivity. A control is there only where the model takes it.
+// How it replies: the model, the intent, the positivity, one reply or the best of several. A control is there only where
+// the model takes it.
 
 import { fetchModels } from "./api.js";
 import { $, make } from "./dom.js";
@@ -33,10 +34,11 @@ export function modelId() {
 // What is asked of a reply, as the server takes it.
 export function asked() {
   const model = chosen();
-  const { intent, positivity } = loadSettings();
+  const { intent, positivity, several } = loadSettings();
   const wanted = {};
   if (model?.takesIntent && model.intents.includes(intent)) wanted.intent = intent;
   if (model?.takesPositivity && typeof positivity === "number") wanted.positivity = positivity;
+  if (several === true) wanted.mode = "rerank";
   return wanted;
 }
 
@@ -47,7 +49,10 @@ function option(value, text, selected) {
 function drawModels(model) {
   $("model").replaceChildren(...models.map((one) => option(one.id, one.id, one === model)));
   $("model").disabled = models.length < 2;
-  const speaks = model?.languages.length ? t("modelSpeaks", { languages: languageNames(model.languages) }) : "";
+  const languages = languageNames(model?.languages ?? []);
+  $("speaks").hidden = !languages || model.languages.includes(currentLanguage());
+  $("speaks").textContent = t("speaksOnly", { model: model?.id, languages });
+  const speaks = languages && t("modelSpeaks", { languages });
   $("model-about").textContent = [model?.about, speaks].filter(Boolean).join(" ");
 }
 
@@ -81,9 +86,11 @@ export function drawOptions() {
   drawModels(model);
   drawIntents(model, wanted.intent ?? "");
   drawPositivity(model, wanted.positivity);
+  $("several").checked = wanted.mode === "rerank";
   const parts = [model?.id ?? t("options")];
   if (wanted.intent) parts.push(labelName(wanted.intent));
   if (wanted.positivity !== undefined) parts.push(t("positivityShown", { percent: percent(wanted.positivity) }));
+  if (wanted.mode) parts.push(t("severalShown"));
   $("options-summary").textContent = parts.join(" · ");
 }
 
@@ -98,6 +105,7 @@ export function connectOptions() {
     set({ positivity: event.target.checked ? Number($("positivity").value) : null }),
   );
   $("positivity").addEventListener("input", (event) => set({ positivity: Number(event.target.value) }));
+  $("several").addEventListener("change", (event) => set({ several: event.target.checked }));
   // A click elsewhere folds the options away.
   document.addEventListener("pointerdown", (event) => {
     if ($("options").open && !$("options").contains(event.target)) $("options").open = false;

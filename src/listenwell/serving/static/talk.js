@@ -53,7 +53,8 @@ export async function answer(id) {
     live = null;
     page.changed();
   }
-  if (outcome) page.ended(outcome, store.find(id) ?? outcome.exchange);
+  const exchange = outcome && (store.find(id) ?? outcome.exchange); // none if it was deleted meanwhile
+  if (exchange) page.ended(outcome, exchange);
 }
 
 // What came of it: { kind: "done" | "failed" | "stopped" | "returned" | "kept" | "same" }.
