@@ -251,7 +251,7 @@ def test_one_reply_can_be_written_another_way_and_what_was_learned_of_the_server
         {"max_completion_tokens": 9, "temperature": 1.3, "top_p": 0.95},
         {"max_completion_tokens": 120, "temperature": 0.7, "top_p": 0.95, "seed": 7},
     ]
-    with pytest.raises(ValueError, match="the protocol has no word"):
+    with pytest.raises(ValueError, match="the protocol has no such option"):
         bot.reply("hi", top_k=5)
 
 
@@ -259,7 +259,7 @@ def test_one_reply_can_be_written_another_way_and_what_was_learned_of_the_server
     "option", [{"method": "beam"}, {"top_k": 5}, {"min_length": 4}, {"block_ngrams": 3}, {"guidance": 1.0}]
 )
 def test_what_the_protocol_has_no_word_for_is_refused_and_not_ignored(protocol: Protocol, option: dict):
-    with pytest.raises(ValueError, match=r"has no beams|the protocol has no word"):
+    with pytest.raises(ValueError, match=r"has no beams|the protocol has no such option"):
         made(protocol)[0].decoding = Decoding(**option)
 
 

@@ -67,7 +67,7 @@ def test_bert_joint_hears_what_is_felt():
 
 def test_the_listener_hears_what_is_felt_and_what_people_would_reply_with():
     pytest.importorskip("transformers")
-    (heard,) = ListenerClassifier.load("house-listener").hear([Dialogue.from_texts(TALK).turns])
+    (heard,) = ListenerClassifier.load("house-listener").predict([Dialogue.from_texts(TALK).turns])
     assert polarity(heard.emotion) == "negative"
     assert len(heard.labels) == 41
 

@@ -376,7 +376,7 @@ def test_without_gguf_the_house_extra_is_named(packed, monkeypatch):
 
 
 def test_an_encoder_is_no_language_model(tiny_backbone):
-    with pytest.raises(BackboneError, match="a BertModel is no causal language model"):
+    with pytest.raises(BackboneError, match="a BertModel is not a causal language model"):
         find_language_model(str(tiny_backbone))
 
 

@@ -46,12 +46,12 @@ def silent(name, total):
 def test_every_dialogue_is_heard_in_its_place_and_likeliest_first(tiny_listener, items):
     made = tiny_listener()
     told = []
-    heard = ListenerClassifier(made).hear([item.context for item in items], told.append)
+    heard = ListenerClassifier(made).predict([item.context for item in items], told.append)
     assert sum(told) == len(items) == len(heard)
     for item, one in list(zip(items, heard, strict=True))[:6]:
         batch = collate(encode([item], made.tokenizer, made.encoding), [0], made.tokenizer.pad)
         with torch.inference_mode():
-            alone = {name: log_p[0].exp() for name, log_p in made.model.hear(batch).items()}
+            alone = {name: log_p[0].exp() for name, log_p in made.model.predict(batch).items()}
         for name, found, ids in (("emotion", one.emotions, EMOTION_ID), ("label", one.labels, LABEL_ID)):
             assert set(found) == set(ids)
             assert list(found.values()) == sorted(found.values(), reverse=True)
@@ -63,9 +63,9 @@ def test_every_dialogue_is_heard_in_its_place_and_likeliest_first(tiny_listener,
 
 def test_nothing_gold_is_read(tiny_listener, items):
     listening = ListenerClassifier(tiny_listener())
-    bare = listening.hear([item.context for item in items])
+    bare = listening.predict([item.context for item in items])
     other = [tuple(replace(turn, label=Label("furious")) for turn in item.context) for item in items]
-    assert listening.hear(other) == bare
+    assert listening.predict(other) == bare
     changed = [
         replace(item, emotion=Label("afraid"), reply=Turn("listener", "!", Label("neutral")), situation="x")
         for item in items
@@ -95,7 +95,7 @@ def drawn(tiny_listener, items):
 def test_both_heads_are_calibrated_and_hear_as_before(tiny_listener, drawn):
     made = tiny_listener()
     contexts = [item.context for item in drawn[:40]]
-    before = ListenerClassifier(made).hear(contexts)
+    before = ListenerClassifier(made).predict(contexts)
     found = calibrate_listener(made, drawn)
     assert set(found) == {"emotion", "label"}
     for (name, one), true in zip(found.items(), (2, 3), strict=True):
@@ -105,7 +105,7 @@ def test_both_heads_are_calibrated_and_hear_as_before(tiny_listener, drawn):
         assert one.nll_after < one.nll_before
         assert one.ece_after < one.ece_before
         assert made.meta["calibration"][name]["temperature"] == one.temperature
-    after = ListenerClassifier(made).hear(contexts)
+    after = ListenerClassifier(made).predict(contexts)
     assert [(one.emotion, next(iter(one.labels))) for one in after] == [
         (one.emotion, next(iter(one.labels))) for one in before
     ]
@@ -144,7 +144,7 @@ def test_scores_are_those_of_what_was_heard(tiny_listener, items):
     listening = ListenerClassifier(tiny_listener())
     found = evaluate_listening(listening, items, {"data": "mine"}, silent, resamples=0)
     scores = {score.name: score.value for score in found.scores}
-    heard = listening.hear([item.context for item in items])
+    heard = listening.predict([item.context for item in items])
     ranks = [list(one.emotions).index(item.emotion.name) for one, item in zip(heard, items, strict=True)]
     for k in (1, 2, 5):
         assert scores[f"accuracy@{k}"] == pytest.approx(100 * np.mean([rank < k for rank in ranks]))
@@ -188,5 +188,5 @@ def test_what_cannot_be_heard_is_told(tiny_listener, tiny_classifier):
     with pytest.raises(ValueError, match="emotion-intent does not listen to dialogues; house-listener does"):
         ListenerClassifier(tiny_classifier())
     with pytest.raises(ValueError, match="dialogue 1: there is nothing to listen to, it has no turn"):
-        ListenerClassifier(tiny_listener()).hear([Dialogue.from_texts(["hello"]).turns, ()])
-    assert ListenerClassifier(tiny_listener()).hear([]) == []
+        ListenerClassifier(tiny_listener()).predict([Dialogue.from_texts(["hello"]).turns, ()])
+    assert ListenerClassifier(tiny_listener()).predict([]) == []

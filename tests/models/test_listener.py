@@ -65,7 +65,7 @@ def test_each_head_is_a_softmax_over_its_own_weighted_mean_of_the_positions(tiny
     made.model.heads["emotion"].temperature.fill_(1.7)
     made.model.heads["label"].temperature.fill_(0.6)
     with torch.inference_mode():
-        found = made.model.hear(batch_of(made))
+        found = made.model.predict(batch_of(made))
         for row, context in enumerate(CONTEXTS):
             for name, expected in slowly(made, context).items():
                 torch.testing.assert_close(found[name][row], expected)
@@ -78,7 +78,7 @@ def test_who_speaks_is_heard(tiny_listener):
     made = tiny_listener()
     swapped = (*CONTEXTS[:2], (Turn("listener", "My dog is sick."),))
     with torch.inference_mode():
-        before, after = made.model.hear(batch_of(made)), made.model.hear(batch_of(made, swapped))
+        before, after = made.model.predict(batch_of(made)), made.model.predict(batch_of(made, swapped))
     for name in before:
         torch.testing.assert_close(before[name][:2], after[name][:2])
         assert not torch.allclose(before[name][2], after[name][2])
@@ -106,7 +106,7 @@ def test_of_a_dialogue_longer_than_the_encoder_reads_the_oldest_goes(tiny_listen
     other = (Turn("speaker", "why " * 30), *long[1:])
     three = (long, other, CONTEXTS[0])
     with torch.inference_mode():
-        found = made.model.hear(batch_of(made, three))["emotion"]
+        found = made.model.predict(batch_of(made, three))["emotion"]
     assert made.model.backbone.longest == 38
     torch.testing.assert_close(found[0], found[1])
     torch.testing.assert_close(found[2], slowly(made, CONTEXTS[0])["emotion"])
@@ -174,8 +174,8 @@ def test_the_losses_are_cross_entropies_with_smoothing_of_their_own(tiny_listene
 def test_gold_is_for_losses_alone(tiny_listener):
     made = tiny_listener()
     with torch.inference_mode():
-        before = made.model.hear(batch_of(made))
-        after = made.model.hear(batch_of(made, emotions=("afraid",) * 3, labels=("neutral",) * 3))
+        before = made.model.predict(batch_of(made))
+        after = made.model.predict(batch_of(made, emotions=("afraid",) * 3, labels=("neutral",) * 3))
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
@@ -188,7 +188,7 @@ def test_saved_and_loaded_it_says_the_same_bit_for_bit_without_the_backbone(tiny
     again = checkpoint.load(tmp_path / "saved")
     assert again.model.config == made.model.config
     with torch.inference_mode():
-        before, after = made.model.hear(batch_of(made)), again.model.hear(batch_of(again))
+        before, after = made.model.predict(batch_of(made)), again.model.predict(batch_of(again))
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
@@ -226,7 +226,7 @@ def items_of(corpus):
 
 def test_it_learns_both_by_a_recipe_and_does_not_talk(trained, small_corpus):
     items = items_of(small_corpus)
-    heard = ListenerClassifier.load(trained).hear([item.context for item in items])
+    heard = ListenerClassifier.load(trained).predict([item.context for item in items])
     emotions = [(one.emotion, item.emotion.name) for one, item in zip(heard, items, strict=True)]
     labels = [
         (next(iter(one.labels)), item.reply.label.name)
@@ -255,6 +255,6 @@ def test_what_does_not_fit_is_told(tiny_listener, tiny_backbone):
         build("house-listener", choices, Vocabulary(9_000))
     made = tiny_listener()
     with pytest.raises(ValueError, match="no dialogue to listen to: an example holds it as its context"):
-        made.model.hear(replace(batch_of(made), context=None))
+        made.model.predict(replace(batch_of(made), context=None))
     with pytest.raises(TypeError, match="Listener does not decode"):
         made.model.step(torch.zeros(1), None)

@@ -375,12 +375,12 @@ def test_the_plan_is_told_so_often_and_the_same_way_when_a_run_goes_on(make, bat
     untold = model.objective("likelihood", batch, Moment(3), plan=0.0, inner=False)["reply"].total
     torch.testing.assert_close(untold, model.score(batch).sum(), rtol=1e-4, atol=1e-3)
     many = replace(batch.select(torch.tensor([0, 1] * 200)), rows=tuple(range(400)))
-    drawn = model._told(many, Moment(5), 0.7)
-    assert torch.equal(drawn, model._told(many, Moment(5), 0.7))
-    assert not torch.equal(drawn, model._told(many, Moment(6), 0.7))
+    drawn = model._drawn_plans(many, Moment(5), 0.7)
+    assert torch.equal(drawn, model._drawn_plans(many, Moment(5), 0.7))
+    assert not torch.equal(drawn, model._drawn_plans(many, Moment(6), 0.7))
     assert 0.6 < float((drawn != PLAIN).float().mean()) < 0.8
     unlabelled = replace(batch, label=torch.full((len(ITEMS),), ABSENT))
-    assert bool((model._told(unlabelled, Moment(), 1.0) == PLAIN).all())
+    assert bool((model._drawn_plans(unlabelled, Moment(), 1.0) == PLAIN).all())
 
 
 def test_in_validation_no_label_is_told(make, batch):
@@ -466,7 +466,7 @@ def test_many_plans_go_on_from_one_reading(make, pieces, batch):
         (expected,) = decode(model, model.understand(alone, Controls(label=name)), options, **ends)
         assert together[place][0].tokens == expected[0].tokens
         assert together[place][0].logprob == pytest.approx(expected[0].logprob, rel=1e-4, abs=1e-4)
-        assert model.reasons(state, place) == {"told": name}
+        assert model.reasons(state, place) == {"plan": name}
     assert model.reasons(model.understand(batch), 0) == {}
 
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from listenwell.backbones.locate import BackboneError, find_backbone
 from listenwell.backbones.stored import mapped_weights
 
-UNTOLD = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version")
+NOT_ARCHITECTURE = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version")
 """What a config.json says beside the architecture: where it came from, and in which precision it was saved."""
 
 
@@ -31,19 +31,19 @@ def need_transformers() -> Any:
 
 
 def read_architecture(name: str) -> dict[str, Any]:
-    """The sizes and choices of a backbone, as its config.json tells them; `name` as for `find_backbone`."""
+    """The sizes and choices of a backbone, as its config.json gives them; `name` as for `find_backbone`."""
     path = find_backbone(name) / "config.json"
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         raise BackboneError(f"{path}: cannot be read as the config of a pretrained model: {problem}") from problem
-    if not isinstance(told, dict) or "model_type" not in told:
+    if not isinstance(config, dict) or "model_type" not in config:
         raise BackboneError(f"{path}: no model_type in it, which says how the pretrained model is built")
-    return {key: value for key, value in told.items() if key not in UNTOLD}
+    return {key: value for key, value in config.items() if key not in NOT_ARCHITECTURE}
 
 
 class PretrainedEncoder(nn.Module):
-    """Tokens to one vector a position. Random until `load_pretrained` or a checkpoint fills it."""
+    """Tokens to one vector per position. Random until `load_pretrained` or a checkpoint fills it."""
 
     def __init__(self, architecture: Mapping[str, Any]) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class PretrainedEncoder(nn.Module):
         """The names of all weights that lie below the upper layers: the embeddings' and the lower layers'."""
         layers = getattr(getattr(self.model, "encoder", None), "layer", None)
         if layers is None:
-            raise ValueError("the layers of this architecture cannot be told apart; leave upper out")
+            raise ValueError("the layers of this architecture cannot be identified; leave upper out")
         if not 1 <= upper <= len(layers):
             raise ValueError(f"upper is {upper}, expected 1 to {len(layers)}, the layers of the backbone")
         above = tuple(f"model.encoder.layer.{index}." for index in range(len(layers) - upper, len(layers)))
@@ -96,10 +96,10 @@ class PretrainedEncoder(nn.Module):
     def _share(self, folder: Path, names: Collection[str]) -> bool:
         """Takes weights as they lie in the backbone's file, without a copy; whether they lie there like that."""
         parameters = {key.removeprefix("model."): weight for key, weight in self.named_parameters() if key in names}
-        found = mapped_weights(folder, parameters)
-        if found is None or any(found[key].shape != weight.shape for key, weight in parameters.items()):
+        stored = mapped_weights(folder, parameters)
+        if stored is None or any(stored[key].shape != weight.shape for key, weight in parameters.items()):
             return False  # transformers reads it, or says what is wrong
-        self.model.load_state_dict(found, strict=False, assign=True)
+        self.model.load_state_dict(stored, strict=False, assign=True)
         return True
 
     def forward(self, tokens: Tensor, mask: Tensor, added: Tensor | None = None) -> Tensor:

@@ -22,13 +22,13 @@ def find_language_model(name: str) -> Path:
     folder = find_backbone(name)
     path = folder / "config.json"
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         raise BackboneError(f"{path}: cannot be read as the config of a pretrained model: {problem}") from problem
     # A config that names no class, such as a bare base model's, is left to transformers to judge.
-    made = told.get("architectures") if isinstance(told, dict) else []
-    if made and not any(_continues(kind) for kind in made):
-        raise BackboneError(f"{folder}: a {made[0]} is no causal language model")
+    classes = config.get("architectures") if isinstance(config, dict) else []
+    if classes and not any(_continues(kind) for kind in classes):
+        raise BackboneError(f"{folder}: a {classes[0]} is not a causal language model")
     return folder
 
 

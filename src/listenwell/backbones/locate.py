@@ -49,8 +49,8 @@ def at_hand(name: str) -> bool:
 
 def carried(hub_name: str) -> Path | None:
     """The folder of a model that an installed package carries, unpacked if need be."""
-    found = packed(hub_name)
-    return _unpacked(found, hub_name) if found is not None and found.is_file() else found
+    packaged = packed(hub_name)
+    return _unpacked(packaged, hub_name) if packaged is not None and packaged.is_file() else packaged
 
 
 def packed(hub_name: str) -> Path | None:
@@ -58,9 +58,9 @@ def packed(hub_name: str) -> Path | None:
     for package, inside in CARRIERS.get(hub_name, ()):
         spec = importlib.util.find_spec(package)  # finds without importing
         for place in (spec.submodule_search_locations or ()) if spec else ():
-            found = Path(place) / inside
-            if _holds_model(found) or found.is_file():
-                return found
+            path = Path(place) / inside
+            if _holds_model(path) or path.is_file():
+                return path
     return None
 
 

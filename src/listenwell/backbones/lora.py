@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from listenwell.backbones.encoder import UNTOLD
+from listenwell.backbones.encoder import NOT_ARCHITECTURE
 from listenwell.backbones.language_model import find_language_model, load_language_model, need_transformers
 from listenwell.backbones.locate import BackboneError
 from listenwell.backbones.stored import StoredWeights
@@ -47,10 +47,10 @@ def need_peft() -> Any:
 def language_architecture(name: str) -> dict[str, Any]:
     """The sizes and choices of a causal language model; `name` as for `find_language_model`."""
     path = find_language_model(name) / "config.json"
-    told = json.loads(path.read_text(encoding="utf-8"))
-    if "model_type" not in told:
+    config = json.loads(path.read_text(encoding="utf-8"))
+    if "model_type" not in config:
         raise BackboneError(f"{path}: no model_type in it, which says how the pretrained model is built")
-    return {key: value for key, value in told.items() if key not in UNTOLD}
+    return {key: value for key, value in config.items() if key not in NOT_ARCHITECTURE}
 
 
 class Layout:

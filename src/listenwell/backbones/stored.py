@@ -62,7 +62,7 @@ def mapped_weights(folder: Path, names: Collection[str]) -> dict[str, Tensor] | 
         with safe_open(folder / FILE, "pt") as file:
             if not set(names) <= set(file.keys()):
                 return None
-            found = {name: file.get_tensor(name) for name in names}
+            weights = {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError):
         return None
-    return found if all(weight.dtype == torch.float32 for weight in found.values()) else None
+    return weights if all(weight.dtype == torch.float32 for weight in weights.values()) else None

@@ -109,26 +109,26 @@ def unpack(packed: Path, folder: Path) -> None:
 
 
 def _config(file: GgufFile) -> dict[str, Any]:
-    told = {key.removeprefix("llama."): value for key, value in file.metadata.items() if key.startswith("llama.")}
-    if scaled := [key for key in told if key.startswith("rope.scaling")]:
+    sizes = {key.removeprefix("llama."): value for key, value in file.metadata.items() if key.startswith("llama.")}
+    if scaled := [key for key in sizes if key.startswith("rope.scaling")]:
         raise GgufError(f"{file.path}: {', '.join(scaled)}: stretched positions are not unpacked")
     try:
-        heads, width = told["attention.head_count"], told["embedding_length"]
+        heads, width = sizes["attention.head_count"], sizes["embedding_length"]
         return {
             "architectures": ["LlamaForCausalLM"],
             "model_type": "llama",
             "dtype": "float16",
             "hidden_act": "silu",
             "hidden_size": width,
-            "intermediate_size": told["feed_forward_length"],
-            "num_hidden_layers": told["block_count"],
+            "intermediate_size": sizes["feed_forward_length"],
+            "num_hidden_layers": sizes["block_count"],
             "num_attention_heads": heads,
-            "num_key_value_heads": told.get("attention.head_count_kv", heads),
-            "head_dim": told.get("attention.key_length", width // heads),
-            "max_position_embeddings": told["context_length"],
+            "num_key_value_heads": sizes.get("attention.head_count_kv", heads),
+            "head_dim": sizes.get("attention.key_length", width // heads),
+            "max_position_embeddings": sizes["context_length"],
             # Stored in single precision: 0.00001 comes back as 9.999999747e-06.
-            "rms_norm_eps": float(f"{told['attention.layer_norm_rms_epsilon']:.6g}"),
-            "rope_parameters": {"rope_type": "default", "rope_theta": told.get("rope.freq_base", 10_000.0)},
+            "rms_norm_eps": float(f"{sizes['attention.layer_norm_rms_epsilon']:.6g}"),
+            "rope_parameters": {"rope_type": "default", "rope_theta": sizes.get("rope.freq_base", 10_000.0)},
             "tie_word_embeddings": "output.weight" not in file.names,
             "vocab_size": len(file.metadata["tokenizer.ggml.tokens"]),
             **{key: index for key, index in _marks(file).items() if key != "unk_token_id"},
@@ -140,8 +140,8 @@ def _config(file: GgufFile) -> dict[str, Any]:
 def _marks(file: GgufFile) -> dict[str, int]:
     """The ids of the tokens that stand for start, end, padding and an unknown word, where the file names them."""
     names = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
-    found = {ours: file.metadata.get(f"tokenizer.ggml.{theirs}_token_id") for ours, theirs in names.items()}
-    return {f"{mark}_token_id": index for mark, index in found.items() if index is not None}
+    ids = {ours: file.metadata.get(f"tokenizer.ggml.{theirs}_token_id") for ours, theirs in names.items()}
+    return {f"{mark}_token_id": index for mark, index in ids.items() if index is not None}
 
 
 def _weight(file: GgufFile, name: str, values: Values, config: dict[str, Any]) -> tuple[str, Tensor]:
@@ -152,8 +152,8 @@ def _weight(file: GgufFile, name: str, values: Values, config: dict[str, Any]) -
     """
     if name in OUTSIDE:
         ours = OUTSIDE[name]
-    elif (found := re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", name)) and found[2] in MODULES:
-        ours = f"model.layers.{found[1]}.{MODULES[found[2]]}.weight"
+    elif (matched := re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", name)) and matched[2] in MODULES:
+        ours = f"model.layers.{matched[1]}.{MODULES[matched[2]]}.weight"
     else:
         raise GgufError(f"{file.path}: has {name}, which the models unpacked here have not")
     if ours.endswith(("q_proj.weight", "k_proj.weight")):

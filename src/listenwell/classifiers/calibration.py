@@ -105,9 +105,9 @@ def _ece(log_probs: np.ndarray, gold: np.ndarray, temperature: float) -> float:
     return metrics.calibration_error(np.exp(tempered(log_probs, temperature)), gold, resamples=0).value
 
 
-def calibrate(made: Checkpoint, turns: Sequence[Turn], done: Callable[[int], None] | None = None) -> Calibration:
+def calibrate(ckpt: Checkpoint, turns: Sequence[Turn], done: Callable[[int], None] | None = None) -> Calibration:
     """Sets the temperature of a classifier's checkpoint by labelled turns; an earlier temperature is forgotten."""
-    labeller = Labeller(made, made.model.label_set)
+    labeller = Labeller(ckpt, ckpt.model.label_set)
     ids = {name: index for index, name in enumerate(labeller.names)}
     known = [(turn.text, ids[turn.label.name]) for turn in turns if turn.label and turn.label.name in ids]
     if not known:
@@ -117,13 +117,13 @@ def calibrate(made: Checkpoint, turns: Sequence[Turn], done: Callable[[int], Non
     log_probs = labeller.log_probs([text for text, _ in known], done)
     temperature = fit_temperature(log_probs, gold)
     labeller.model.temperature.fill_(temperature)
-    found = _compared(log_probs, gold, temperature)
-    made.meta["calibration"] = asdict(found)
-    return found
+    calibration = _compared(log_probs, gold, temperature)
+    ckpt.meta["calibration"] = asdict(calibration)
+    return calibration
 
 
 def calibrate_listener(
-    made: Checkpoint, items: Sequence[Example], done: Callable[[int], None] | None = None
+    ckpt: Checkpoint, items: Sequence[Example], done: Callable[[int], None] | None = None
 ) -> dict[str, Calibration]:
     """Sets the temperature of each head of a listener's checkpoint by dialogues whose emotion and replies are labelled.
 
@@ -132,15 +132,15 @@ def calibrate_listener(
     gold = {"emotion": [gold_emotion(item) for item in items], "label": [gold_label(item) for item in items]}
     if all(label == ABSENT for labels in gold.values() for label in labels):
         raise ValueError("there is nothing to calibrate by: no dialogue has an emotion, and no reply one of the labels")
-    listening = ListenerClassifier(made)
+    listening = ListenerClassifier(ckpt)
     heads = {name: listening.model.head(name) for name in HEADS}
     for head in heads.values():
         head.temperature.fill_(1.0)
     log_probs = listening.log_probs([item.context for item in items], done)
     fitted = {name: fit_head(head, log_probs[name], np.array(gold[name])) for name, head in heads.items()}
-    found = {name: one for name, one in fitted.items() if one is not None}
-    made.meta["calibration"] = {name: asdict(one) for name, one in found.items()}
-    return found
+    calibrations = {name: one for name, one in fitted.items() if one is not None}
+    ckpt.meta["calibration"] = {name: asdict(one) for name, one in calibrations.items()}
+    return calibrations
 
 
 def fit_head(head: Head, log_probs: np.ndarray, gold: np.ndarray) -> Calibration | None:
@@ -153,7 +153,7 @@ def fit_head(head: Head, log_probs: np.ndarray, gold: np.ndarray) -> Calibration
     return _compared(log_probs[known], gold[known], temperature)
 
 
-def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | None = None) -> Choice:
+def calibrate_choice(ckpt: Checkpoint, items: Sequence[Example], begin: Begin | None = None) -> Choice:
     """Sets how sure a MEED2's predictor is, and how labels are chosen then: so that the best F1 may be expected,
     weighted by how often each is right. What was set earlier is forgotten.
 
@@ -161,8 +161,8 @@ def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | 
     own, if they are of the 41, else the labeller's, as in training. The temperature is fitted to them; the choice goes
     by the predictor's probabilities alone and is held against them.
     """
-    model: Any = made.model
-    part = made.parts.get(LABELLER)
+    model: Any = ckpt.model
+    part = ckpt.parts.get(LABELLER)
     labeller = None if part is None else cached_labeller(part, begin)
     own = labelled_as_here(item.reply for item in items)
     if not own:
@@ -170,10 +170,10 @@ def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | 
             raise ValueError("there is nothing to calibrate by: no reply has one of the 41 labels")
         items = label_all(items, labeller)
     gold = np.array([gold_label(item) for item in items])
-    heard = [without_annotations(item) for item in items] if labeller is None else label_contexts(items, labeller)
+    labelled = [without_annotations(item) for item in items] if labeller is None else label_contexts(items, labeller)
     if model.predictor is not None:
         model.predictor.temperature.fill_(1.0)
-    raw, known = _expected(made, heard, begin).double().numpy(), gold != ABSENT
+    raw, known = _expected(ckpt, labelled, begin).double().numpy(), gold != ABSENT
     sure = _compared(raw[known], gold[known], fit_temperature(raw[known], gold[known]))
     model.predictor.temperature.fill_(sure.temperature)
     expected = torch.from_numpy(tempered(raw, sure.temperature))
@@ -184,7 +184,7 @@ def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | 
     f1 = [metrics.weighted_f1(way, gold, resamples=0).value for way in ways]
     accuracy = [metrics.accuracy_at(way, gold, resamples=0).value for way in ways]
     by: Literal["the corpus", "the labeller"] = "the corpus" if own else "the labeller"
-    found = Choice(
+    choice = Choice(
         items=sure.items,
         labels=by,
         f1_before=f1[0],
@@ -195,8 +195,8 @@ def calibrate_choice(made: Checkpoint, items: Sequence[Example], begin: Begin | 
         nll_before=sure.nll_before,
         nll_after=sure.nll_after,
     )
-    made.meta["calibration"] = asdict(found)
-    return found
+    ckpt.meta["calibration"] = asdict(choice)
+    return choice
 
 
 def fit_choice(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -212,7 +212,7 @@ def fit_choice(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     share = chances.mean(axis=0)
     taken, hits = np.zeros_like(share), np.zeros_like(share)
     scale, offset = np.ones_like(share), np.zeros_like(share)
-    best, found = -1.0, (scale, offset)
+    best, fitted = -1.0, (scale, offset)
     rows = np.arange(len(chances))
     for number in range(ROUNDS):
         chosen = (scale * (chances - offset)).argmax(axis=1)
@@ -220,25 +220,25 @@ def fit_choice(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         right = np.bincount(chosen, weights=chances[rows, chosen], minlength=len(share)) / len(rows)
         reached = float((share * 2 * right / (share + mine)).sum())
         if reached > best:
-            best, found = reached, (scale, offset)
+            best, fitted = reached, (scale, offset)
         step = 2 / (number + 2)
         taken, hits = taken + step * (mine - taken), hits + step * (right - hits)
         scale, offset = 2 * share / (share + taken), hits / (share + taken)
-    return found
+    return fitted
 
 
-def _expected(made: Checkpoint, items: Sequence[Example], begin: Begin | None) -> torch.Tensor:
+def _expected(ckpt: Checkpoint, items: Sequence[Example], begin: Begin | None) -> torch.Tensor:
     """log p(label of the reply | context), (items, 41)."""
-    model: Any = made.model.eval()
-    data = encode(items, made.tokenizer, made.encoding, cut_replies=True)
+    model: Any = ckpt.model.eval()
+    data = encode(items, ckpt.tokenizer, ckpt.encoding, cut_replies=True)
     done = begin("reading", len(items)) if begin is not None else None
-    found = torch.zeros(len(items), len(LABEL_ID))
+    expected = torch.zeros(len(items), len(LABEL_ID))
     for rows in ordered_batches(data.lengths()):
         with torch.inference_mode():
-            found[rows] = model.predict(collate(data, rows, made.tokenizer.pad))
+            expected[rows] = model.predict(collate(data, rows, ckpt.tokenizer.pad))
         if done is not None:
             done(len(rows))
-    return found
+    return expected
 
 
 def gold_emotion(item: Example) -> int:

@@ -32,17 +32,17 @@ BLOCK = 512
 class Labeller(HasCheckpoint):
     """A classifier with its tokenizer: which of its labels a text has."""
 
-    def __init__(self, made: Checkpoint, labels: str | LabelSet = EMOTION_INTENT) -> None:
-        if not made.model.labels_texts:
-            raise ValueError(f"{made.name} labels no texts; {DEFAULT} does")
-        own, wanted = made.model.label_set, label_set(labels)
+    def __init__(self, ckpt: Checkpoint, labels: str | LabelSet = EMOTION_INTENT) -> None:
+        if not ckpt.model.labels_texts:
+            raise ValueError(f"{ckpt.name} labels no texts; {DEFAULT} does")
+        own, wanted = ckpt.model.label_set, label_set(labels)
         if own.labels != wanted.labels:
-            raise ValueError(f"{made.name} labels texts by {own.name}, where {wanted.name} is asked for")
-        self.name = made.name
+            raise ValueError(f"{ckpt.name} labels texts by {own.name}, where {wanted.name} is asked for")
+        self.name = ckpt.name
         self.names = own.labels
         """Of the labels, in the order of their ids."""
-        self.checkpoint = made
-        self.model: Any = made.model.eval()
+        self.checkpoint = ckpt
+        self.model: Any = ckpt.model.eval()
 
     @classmethod
     def load(cls, name_or_path: str | Path = DEFAULT, labels: str | LabelSet = EMOTION_INTENT) -> Labeller:
@@ -61,14 +61,14 @@ class Labeller(HasCheckpoint):
         distinct = {text: row for row, text in enumerate(times)}
         items = [Example(text, reply=Turn("speaker", text)) for text in distinct]
         data = encode(items, self.checkpoint.tokenizer, self.checkpoint.encoding, cut_replies=True)
-        found = np.zeros((len(distinct), len(self.names)))
+        table = np.zeros((len(distinct), len(self.names)))
         for rows in ordered_batches(data.lengths()):
             batch = collate(data, rows, self.checkpoint.tokenizer.pad)
             with torch.inference_mode():
-                found[rows] = self.model.label_log_probs(batch).double().numpy()
+                table[rows] = self.model.label_log_probs(batch).double().numpy()
             if done is not None:
                 done(sum(times[data.ids[row]] for row in rows))
-        return found[[distinct[text] for text in texts]]
+        return table[[distinct[text] for text in texts]]
 
     def distribution(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> np.ndarray:
         """(texts, labels) p(label | text)."""

@@ -1,6 +1,6 @@
 """Listening: dialogues, batched, to what the speaker feels and what people would reply with.
 
->>> ListenerClassifier.load("house-listener").hear([[Turn("speaker", "I lost my job today")]])[0].emotion
+>>> ListenerClassifier.load("house-listener").predict([[Turn("speaker", "I lost my job today")]])[0].emotion
 'devastated'
 """
 
@@ -26,8 +26,8 @@ CLASSES: dict[str, tuple[str, ...]] = dict(zip(HEADS, (EMOTIONS, LABELS), strict
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What was heard in a dialogue, as probabilities, likeliest first."""
+class ListenerPrediction:
+    """What a listener predicts about a dialogue, as probabilities, likeliest first."""
 
     emotions: dict[str, float]
     """Of the speaker, 32."""
@@ -56,7 +56,7 @@ class Now:
     label: str
     """One of the 41, by the labeller of turns."""
     mood: float
-    """From −1, bad, to 1, good: what the listener, the labeller and the classifier of polarity hear, on average."""
+    """From −1, bad, to 1, good: what the listener, the labeller and the polarity classifier say, on average."""
 
     @property
     def is_bad(self) -> bool:
@@ -77,26 +77,26 @@ def mood_of(chances: Mapping[str, float]) -> float:
     return sum(chance if name in POSITIVE else -chance for name, chance in clear)
 
 
-def felt_now(heard: Heard, labels: Mapping[str, float], polarity: float) -> Now:
+def felt_now(prediction: ListenerPrediction, labels: Mapping[str, float], polarity: float) -> Now:
     """From what each classifier makes of the last turn alone. The listener, which is surest, counts twice."""
-    mood = (2 * mood_of(heard.emotions) + mood_of(labels) + polarity) / 4
-    return Now(heard.emotion, max(labels, key=lambda name: labels[name]), mood)
+    mood = (2 * mood_of(prediction.emotions) + mood_of(labels) + polarity) / 4
+    return Now(prediction.emotion, max(labels, key=lambda name: labels[name]), mood)
 
 
-def listens(made: Checkpoint) -> bool:
-    """Whether a checkpoint is one of these ears."""
-    return isinstance(made.model, Listener)
+def listens(ckpt: Checkpoint) -> bool:
+    """Whether a checkpoint is a listener."""
+    return isinstance(ckpt.model, Listener)
 
 
 class ListenerClassifier(HasCheckpoint):
     """A listener with its tokenizer."""
 
-    def __init__(self, made: Checkpoint) -> None:
-        if not isinstance(made.model, Listener):
-            raise ValueError(f"{made.name} does not listen to dialogues; {DEFAULT} does")
-        self.name = made.name
-        self.checkpoint = made
-        self.model: Listener = made.model.eval()
+    def __init__(self, ckpt: Checkpoint) -> None:
+        if not isinstance(ckpt.model, Listener):
+            raise ValueError(f"{ckpt.name} does not listen to dialogues; {DEFAULT} does")
+        self.name = ckpt.name
+        self.checkpoint = ckpt
+        self.model: Listener = ckpt.model.eval()
 
     @classmethod
     def load(cls, name_or_path: str | Path = DEFAULT) -> ListenerClassifier:
@@ -106,33 +106,36 @@ class ListenerClassifier(HasCheckpoint):
     def log_probs(
         self, contexts: Sequence[Sequence[Turn]], done: Callable[[int], None] | None = None
     ) -> dict[str, np.ndarray]:
-        """Of each head, (contexts, classes), calibrated where the listener is; `done` is told how many more are ready.
+        """Of each head, (contexts, classes), calibrated where the listener is.
 
-        Only the texts are read, and who says them: whatever labels the turns have are left out.
+        Only the texts are read, and who says them: whatever labels the turns have are left out. `done` is
+        called with how many more are ready.
         """
-        heard = [Example(str(row), _bare(turns, row)) for row, turns in enumerate(contexts)]
-        data = encode(heard, self.checkpoint.tokenizer, self.checkpoint.encoding)
-        found = {head: np.zeros((len(heard), len(classes))) for head, classes in CLASSES.items()}
+        items = [Example(str(row), _bare(turns, row)) for row, turns in enumerate(contexts)]
+        data = encode(items, self.checkpoint.tokenizer, self.checkpoint.encoding)
+        log_probs = {head: np.zeros((len(items), len(classes))) for head, classes in CLASSES.items()}
         for rows in ordered_batches(data.lengths()):
             batch = collate(data, rows, self.checkpoint.tokenizer.pad)
             with torch.inference_mode():
-                beliefs = self.model.hear(batch)
+                beliefs = self.model.predict(batch)
             for head, believed in beliefs.items():
-                found[head][rows] = believed.double().numpy()
+                log_probs[head][rows] = believed.double().numpy()
             if done is not None:
                 done(len(rows))
-        return found
+        return log_probs
 
-    def hear(self, contexts: Sequence[Sequence[Turn]], done: Callable[[int], None] | None = None) -> list[Heard]:
-        """What is heard in each dialogue so far."""
-        return heard_of(self.log_probs(contexts, done))
+    def predict(
+        self, contexts: Sequence[Sequence[Turn]], done: Callable[[int], None] | None = None
+    ) -> list[ListenerPrediction]:
+        """The predictions for each dialogue so far."""
+        return predictions_from(self.log_probs(contexts, done))
 
 
-def heard_of(found: Mapping[str, np.ndarray]) -> list[Heard]:
-    """Log-probabilities of each head (contexts, classes) as what was heard in each."""
+def predictions_from(log_probs: Mapping[str, np.ndarray]) -> list[ListenerPrediction]:
+    """Log-probabilities of each head (contexts, classes) as one prediction per context."""
     return [
-        Heard(_ranked(emotions, EMOTIONS), _ranked(labels, LABELS))
-        for emotions, labels in zip(np.exp(found["emotion"]), np.exp(found["label"]), strict=True)
+        ListenerPrediction(_ranked(emotions, EMOTIONS), _ranked(labels, LABELS))
+        for emotions, labels in zip(np.exp(log_probs["emotion"]), np.exp(log_probs["label"]), strict=True)
     ]
 
 

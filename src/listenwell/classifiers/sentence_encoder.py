@@ -46,7 +46,7 @@ class SentenceEncoder:
         rows = {text: row for row, text in enumerate(times)}
         items = [Example(text, reply=Turn("speaker", text)) for text in rows]
         data = encode(items, self.tokenizer, EncodingConfig(max_reply=self.longest - 1), cut_replies=True)
-        found = np.zeros((len(rows), self.width), np.float32)
+        vectors = np.zeros((len(rows), self.width), np.float32)
         for chosen in ordered_batches(data.lengths()):
             side = collate(data, chosen, self.tokenizer.pad).reply
             assert side is not None
@@ -54,10 +54,10 @@ class SentenceEncoder:
             mask = torch.cat([torch.ones_like(start, dtype=torch.bool), side.mask], dim=1)
             with torch.inference_mode():
                 hidden = self.encoder(torch.cat([start, side.tokens], dim=1), mask)
-                found[chosen] = F.normalize(mean_over(hidden, mask), dim=-1).numpy()
+                vectors[chosen] = F.normalize(mean_over(hidden, mask), dim=-1).numpy()
             if done is not None:
                 done(sum(times[data.ids[row]] for row in chosen))
-        return found[[rows[text] for text in texts]]
+        return vectors[[rows[text] for text in texts]]
 
 
 @cache

@@ -59,8 +59,8 @@ class UnpairedCounts:
             f"{s:.2f}": {side: {name: self.kept[s][role][name] for name in EMOTIONS} for role, side in SIDES.items()}
             for s in sorted(self.kept)
         }
-        found = {"read": self.read, "too short": self.too_short, "repeated": self.repeated}
-        sides = {name: {side: counter[role] for role, side in SIDES.items()} for name, counter in found.items()}
+        counters = {"read": self.read, "too short": self.too_short, "repeated": self.repeated}
+        sides = {name: {side: counter[role] for role, side in SIDES.items()} for name, counter in counters.items()}
         return {**sides, "kept": kept, "emotions": emotions}
 
 

@@ -51,21 +51,21 @@ def _files(out: Path | None, thresholds: Iterable[str]) -> dict[float, Path]:
 
     if out is None:
         raise ValueError("data unpaired needs --out FILE.jsonl")
-    found: dict[float, Path] = {}
+    files: dict[float, Path] = {}
     for text in thresholds:
         try:
             least = float(text)
         except ValueError:
             raise ValueError(f"--threshold is a probability such as 0.6, found {text!r}") from None
         check_threshold(least)
-        found[least] = Path(str(out).replace(PLACE, f"{least:.2f}"))
-    if len({*found.values()}) < len(found):
+        files[least] = Path(str(out).replace(PLACE, f"{least:.2f}"))
+    if len({*files.values()}) < len(files):
         named = out.with_name(f"{out.stem}-{PLACE}{out.suffix}")
         raise ValueError(f"several thresholds need a file each; write the threshold's place: --out '{named}'")
-    for file in found.values():
+    for file in files.values():
         check_file(file)
         check_file(_beside(file))
-    return found
+    return files
 
 
 def _beside(file: Path) -> Path:

@@ -139,8 +139,8 @@ def search_steps(
         decided_now: dict[int, list[Hypothesis]] = {}
         if bool(settled.any()):
             decided_now = dict(zip(rows[settled].tolist(), only(kept, settled).hypotheses(), strict=True))
-            for row, found in decided_now.items():
-                results[row] = found
+            for row, hypotheses in decided_now.items():
+                results[row] = hypotheses
         yield decided_now
         if bool(settled.all()):
             break

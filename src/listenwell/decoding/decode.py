@@ -90,15 +90,15 @@ def chooser(options: Decoding, items: Sequence[int], device: torch.device) -> Ch
 
 def rows_of(state: State) -> tuple[int, torch.device]:
     """How many rows a state has, and where: from its first tensor, as every tensor has the batch first."""
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
 
     def note(tensor: Tensor) -> Tensor:
-        found.append(tensor)
+        tensors.append(tensor)
         return tensor
 
     map_tensors(state, note)
-    if not found:
+    if not tensors:
         raise ValueError("the state holds no tensor, so its number of rows is unknown; put one in beliefs or fixed")
-    if found[0].dim() == 0:
+    if tensors[0].dim() == 0:
         raise ValueError("the first tensor of the state has no dimensions, expected the batch first")
-    return len(found[0]), found[0].device
+    return len(tensors[0]), tensors[0].device

@@ -26,17 +26,17 @@ class Guided:
     strength: float
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        asked, asked_state = self.model.step(tokens, _side(state, 0))
+        requested, requested_state = self.model.step(tokens, _side(state, 0))
         otherwise, otherwise_state = self.model.step(tokens, _side(state, 1))
-        likely = asked.float().log_softmax(dim=-1)
+        likely = requested.float().log_softmax(dim=-1)
         logits = likely + self.strength * (likely - otherwise.float().log_softmax(dim=-1))
-        return logits, paired(asked_state, otherwise_state)
+        return logits, paired(requested_state, otherwise_state)
 
 
-def paired(asked: State, otherwise: State) -> State:
+def paired(requested: State, otherwise: State) -> State:
     """Both states as one, for decoding alone."""
-    fixed = ((asked.beliefs, asked.fixed), (otherwise.beliefs, otherwise.fixed))
-    return State(fixed=fixed, moving=(asked.moving, otherwise.moving), length=asked.length)
+    fixed = ((requested.beliefs, requested.fixed), (otherwise.beliefs, otherwise.fixed))
+    return State(fixed=fixed, moving=(requested.moving, otherwise.moving), length=requested.length)
 
 
 def _side(state: State, index: int) -> State:

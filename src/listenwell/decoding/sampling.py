@@ -42,10 +42,10 @@ def draw(logprobs: Tensor, uniform: Tensor, options: Decoding) -> Tensor:
     few = front(logprobs, options)
     if few is None:
         return invert(distribution(logprobs, options), uniform)
-    ids, chances, told = few
+    ids, chances, decided = few
     tokens = ids.gather(1, invert(chances, uniform)[:, None]).squeeze(1)
-    if not bool(told.all()):
-        tokens[~told] = invert(distribution(logprobs[~told], options), uniform[~told])
+    if not bool(decided.all()):
+        tokens[~decided] = invert(distribution(logprobs[~decided], options), uniform[~decided])
     return tokens
 
 
@@ -99,10 +99,10 @@ def front(logprobs: Tensor, options: Decoding) -> tuple[Tensor, Tensor, Tensor] 
         possible[:, 0] = True
     count = possible.sum(dim=1, keepdim=True)
     behind = ranked.gather(1, count.clamp_max(HEAD - 1))
-    told = ((count < HEAD) & (behind < ranked.gather(1, count - 1))).squeeze(1)
+    decided = ((count < HEAD) & (behind < ranked.gather(1, count - 1))).squeeze(1)
     some = int(count.max())
     ids, order = ids[:, :some].masked_fill(~possible[:, :some], logprobs.shape[1]).sort(dim=1)
-    return ids, chances[:, :some].masked_fill(~possible[:, :some], 0.0).gather(1, order), told
+    return ids, chances[:, :some].masked_fill(~possible[:, :some], 0.0).gather(1, order), decided
 
 
 def nucleus(probabilities: Tensor, mass: float) -> tuple[Tensor, Tensor]:

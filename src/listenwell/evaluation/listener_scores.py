@@ -17,7 +17,7 @@ from listenwell import metrics
 from listenwell.checkpoint import write_json
 from listenwell.classifiers.calibration import gold_emotion, gold_label
 from listenwell.classifiers.label_cache import labelled_as_here
-from listenwell.classifiers.listener import Heard, ListenerClassifier
+from listenwell.classifiers.listener import ListenerPrediction, ListenerClassifier
 from listenwell.data.dialogue import Example
 from listenwell.data.sources.jsonl import write_lines
 from listenwell.evaluation.evaluate import Progress, emotion_scores, label_scores
@@ -34,7 +34,7 @@ TOP_CLASSES = 5
 
 @dataclass
 class ListeningEvaluation:
-    """A listener's scores on a split, and what it heard."""
+    """A listener's scores on a split, and its predictions."""
 
     system: str
     scores: list[Score]
@@ -56,7 +56,7 @@ def evaluate_listening(
     emotions = np.array([gold_emotion(item) for item in items], dtype=np.int64)
     if not (emotions != ABSENT).any():
         raise ValueError("there is nothing to score: no dialogue in the data has one of the 32 emotions")
-    readings = listening.hear([item.context for item in items], progress("listening", len(items)))
+    readings = listening.predict([item.context for item in items], progress("listening", len(items)))
     chances = _table([one.emotions for one in readings], EMOTIONS)
     predictions = [Reply("", one.emotion, one.emotions, next(iter(one.labels))) for one in readings]
     scores = [
@@ -78,7 +78,7 @@ def _table(rows: Sequence[dict[str, float]], names: Sequence[str]) -> np.ndarray
     return np.array([[row[name] for name in names] for row in rows])
 
 
-def _record(item: Example, reading: Heard, with_labels: bool) -> dict[str, Any]:
+def _record(item: Example, reading: ListenerPrediction, with_labels: bool) -> dict[str, Any]:
     return {
         "id": item.id,
         "context": [turn.text for turn in item.context],

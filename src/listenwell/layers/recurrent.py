@@ -182,7 +182,7 @@ class _Taught(torch.autograd.Function):
         (time, _, width), read = said.shape, memory.shape[2]
         three, positions = 3 * width, memory.transpose(1, 2)
         d_turned = torch.zeros_like(turned)
-        d_gates, d_shares, d_contexts = (torch.empty_like(made) for made in (gates, shares, contexts))
+        d_gates, d_shares, d_contexts = (torch.empty_like(like) for like in (gates, shares, contexts))
         d_fed, d_hidden = grads[0][-1], torch.zeros_like(hidden[0])
         for now in reversed(range(time)):
             after = now + 1

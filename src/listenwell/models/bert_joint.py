@@ -99,19 +99,19 @@ class EmotionSide(nn.Module):
             longest = backbone.longest
             tokens = context.tokens[:, :longest].clone()
             tokens[:, 0] = self.first  # a long context lost its own with its oldest words
-            heard = backbone.starts(tokens, context.mask[:, :longest])
-            return self.gather(heard, heard[:, -1], None)
+            hidden = backbone.starts(tokens, context.mask[:, :longest])
+            return self.gather(hidden, hidden[:, -1], None)
         assert self.reader is not None
-        heard, last = self.reader(embed(context.tokens, context.roles), context.mask)
-        return last if self.attention is None else self.gather(heard, last, context.mask)
+        hidden, last = self.reader(embed(context.tokens, context.roles), context.mask)
+        return last if self.attention is None else self.gather(hidden, last, context.mask)
 
-    def gather(self, heard: Tensor, query: Tensor, mask: Tensor | None) -> Tensor:
+    def gather(self, hidden: Tensor, query: Tensor, mask: Tensor | None) -> Tensor:
         """Σ α h over (batch, some, width), with α = softmax(hᵀ W_g query / √width)."""
         assert self.attention is not None
-        scores = torch.einsum("bsw,bw->bs", heard, self.attention(query)) * heard.shape[-1] ** -0.5
+        scores = torch.einsum("bsw,bw->bs", hidden, self.attention(query)) * hidden.shape[-1] ** -0.5
         if mask is not None:
             scores = scores.masked_fill(~mask, float("-inf"))
-        return torch.einsum("bs,bsw->bw", scores.softmax(dim=-1), heard)
+        return torch.einsum("bs,bsw->bw", scores.softmax(dim=-1), hidden)
 
     def believe(self, felt: Tensor) -> Tensor:
         """log p(emotion | context), (batch, 32), by C_E."""

@@ -164,8 +164,8 @@ class Generator(Trs):
         options = Decoding(method="sample", max_length=LONGEST, seed=seed)
         # Unknown words are not banned: the real replies have them too.
         banned = (ids.pad, ids.start, ids.ctx)
-        found = decode(self, state, options, start=ids.start, end=ids.end, banned=banned, items=batch.rows or None)
-        rows = [torch.tensor(drawn.tokens, dtype=torch.long) for [drawn] in found]
+        decoded = decode(self, state, options, start=ids.start, end=ids.end, banned=banned, items=batch.rows or None)
+        rows = [torch.tensor(drawn.tokens, dtype=torch.long) for [drawn] in decoded]
         tokens = pad_sequence(rows, batch_first=True, padding_value=ids.pad).to(self.words.table.device)
         # No padding is drawn, so that what is no padding was.
         return Sequence(tokens, tokens != ids.pad, torch.full_like(tokens, LISTENER))

@@ -40,7 +40,7 @@ from listenwell.layers.head import Head
 from listenwell.models.terms import classification_terms
 
 HEADS: tuple[str, str] = ("emotion", "label")
-"""What is heard in a dialogue: the names of the heads and of their beliefs."""
+"""What is predicted about a dialogue: the names of the heads and of their beliefs."""
 
 
 @dataclass
@@ -93,9 +93,9 @@ class Listener(Model):
 
     def head(self, name: str) -> Head:
         """One of HEADS."""
-        found = self.heads[name]
-        assert isinstance(found, Head)
-        return found
+        head = self.heads[name]
+        assert isinstance(head, Head)
+        return head
 
     def read(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """What the encoder makes of each position of the context, and which are real."""
@@ -109,7 +109,7 @@ class Listener(Model):
         hidden, mask = self.read(batch)
         return {name: self.head(name)(hidden, mask) for name in HEADS}
 
-    def hear(self, batch: Batch) -> dict[str, Tensor]:
+    def predict(self, batch: Batch) -> dict[str, Tensor]:
         """log p(emotion | context) (batch, 32) and log p(label of the reply | context) (batch, 41), calibrated."""
         hidden, mask = self.read(batch)
         return {name: self.head(name).log_probs(hidden, mask) for name in HEADS}
@@ -121,7 +121,7 @@ class Listener(Model):
         direction: Literal["forward", "backward"] = "forward",
         generator: torch.Generator | None = None,
     ) -> State:
-        return State(self.hear(batch))
+        return State(self.predict(batch))
 
     def listen(
         self,

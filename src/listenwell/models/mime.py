@@ -192,7 +192,7 @@ class Mime(Trs):
 
         With `reply_seen`, Q(z_g | e_g, C, reply): the mean of the reply's words is read beside them.
         """
-        found, known = [], [context.summary]
+        posteriors, known = [], [context.summary]
         if self.config.reply_seen:
             if reply is None:
                 raise ValueError("this posterior is one of replies that are known; to reply, draw from the prior")
@@ -200,8 +200,8 @@ class Mime(Trs):
         for group, latent in zip(self._groups(), drawn, strict=True):
             _, mixed = group.mixture(latent, self.emotion_embeddings)
             assert group.posterior is not None
-            found.append(group.posterior(torch.cat([*known, mixed], dim=-1)))
-        return found
+            posteriors.append(group.posterior(torch.cat([*known, mixed], dim=-1)))
+        return posteriors
 
     def is_positive(self, believed: Tensor, gold: Tensor | None = None) -> Tensor:
         """The speaker's polarity (batch,), by the gold emotion where it is given and known, else by the likeliest."""
@@ -306,15 +306,15 @@ class Mime(Trs):
 
     def reasons(self, state: State, row: int) -> dict[str, Any]:
         """How far the gate opened for the side that mimics and for the other; what each mixture is mostly made of."""
-        found: dict[str, Any] = {}
+        reasons: dict[str, Any] = {}
         if self.config.mimicry:
             gates = [round(gate, 4) for gate in state.beliefs["gate"][row].tolist()]
-            found = dict(zip(("mimicry", "contrast"), gates, strict=True))
+            reasons = dict(zip(("mimicry", "contrast"), gates, strict=True))
         for name, group in self.groups.items():
             weights, places = state.beliefs[name][row].exp().topk(SHOWN)
             names = [group.names[place] for place in places.tolist()]  # type: ignore[index]
-            found[name] = {emotion: round(w, 4) for emotion, w in zip(names, weights.tolist(), strict=True)}
-        return found
+            reasons[name] = {emotion: round(w, 4) for emotion, w in zip(names, weights.tolist(), strict=True)}
+        return reasons
 
     def _groups(self) -> list[EmotionGroup]:
         return list(self.groups.values())  # type: ignore[arg-type]

@@ -113,8 +113,8 @@ class Listeners(nn.Module):
 
     def _split(self, x: Tensor, weights: Tensor, parts: int) -> tuple[Tensor, ...]:
         """What all listeners make of one sequence: `parts` of (batch, listeners · heads, time, head)."""
-        made = F.linear(x, weights.flatten(0, 1)).unflatten(-1, (len(weights), parts, self.heads, -1))
-        return made.permute(3, 0, 2, 4, 1, 5).flatten(2, 3).unbind(0)
+        projected = F.linear(x, weights.flatten(0, 1)).unflatten(-1, (len(weights), parts, self.heads, -1))
+        return projected.permute(3, 0, 2, 4, 1, 5).flatten(2, 3).unbind(0)
 
     def _join(self, attended: Tensor) -> Tensor:
         """(batch, listeners · heads, time, head) to (listeners, batch · time, inner)."""

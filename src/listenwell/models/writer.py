@@ -1,4 +1,4 @@
-"""The house system's voice (`house-writer`): a pretrained language model that writes what it is told to do.
+"""The house system's voice (`house-writer`): a pretrained language model that writes replies by a plan.
 
 A causal language model, which stays as it is, with low-rank adapters on all its projections, which learn. The dialogue
 is in ChatML, as a chat model knows it, and the plan stands in the header of the reply, behind the context: what was
@@ -113,7 +113,7 @@ class Read:
     first: Tensor
     """(batch,) the last token of the header: not yet read, it takes the place of the start token."""
     plan: Tensor
-    """(batch,) the label told, PLAIN where none is."""
+    """(batch,) the label of the plan, PLAIN where there is none."""
 
 
 class Writer(Model):
@@ -229,8 +229,8 @@ class Writer(Model):
         around = torch.zeros_like(side.mask)
         reaches = [(starts, step) for step in range(len(self.config.headers[LISTENER]))]
         reaches += [(ends, step + 1) for step in range(len(self.config.headers[LINE]))]
-        for found, step in reaches:
-            around[:, step:] |= found[:, : found.shape[1] - step]
+        for marks, step in reaches:
+            around[:, step:] |= marks[:, : marks.shape[1] - step]
         return torch.where(side.mask & (side.roles == ROLES.index("listener")) & ~around, REPLY, READ)
 
     def last_turn(self, context: Sequence) -> Sequence:
@@ -259,13 +259,13 @@ class Writer(Model):
         self._fill_stored()
         places = torch.arange(text.mask.shape[1], device=text.mask.device).expand_as(text.mask)[text.mask]
         layout = Layout(text.mask)
-        found = self.backbone.base_model(
+        output = self.backbone.base_model(
             input_ids=layout.padded(text.tokens[text.mask])[None],
             position_ids=layout.padded(places)[None],
             layout=layout,
             use_cache=False,
         )
-        return found.last_hidden_state[0, : len(places)]
+        return output.last_hidden_state[0, : len(places)]
 
     def _costs(self, hidden: Tensor, text: Text) -> tuple[Tensor, Tensor]:
         """The summed −log p of the words of replies, and each one's, from the positions before them."""
@@ -281,17 +281,17 @@ class Writer(Model):
     def likelihood(
         self, batch: Batch, moment: Moment, plan: float = 0.7, inner: bool = True, emotion_smoothing: float = 0.0
     ) -> dict[str, Term]:
-        """The reply's and the emotion's negative log-likelihood; `plan` is how often the reply's label is told, `inner`
+        """The reply's and the emotion's negative log-likelihood; `plan` is how often the reply's label is given, `inner`
         whether the earlier replies of the context are learned with it, every word alike.
 
-        In validation nothing is told, for who replies in use does not know the label of what people said, and the
+        In validation no label is given, for in use the label of what people said is not known, and the
         earlier replies are left out: they are the replies of other examples.
         """
         assert batch.reply is not None
         assert batch.emotion is not None
-        told = self._told(batch, moment, plan if self.training else 0.0)
+        plans = self._drawn_plans(batch, moment, plan if self.training else 0.0)
         context = self.context(batch, inner and self.training)
-        text = Text.joined(context, self.header(told), Text.of(batch.reply, REPLY))
+        text = Text.joined(context, self.header(plans), Text.of(batch.reply, REPLY))
         hidden = self._hidden(text)
         loss, nll = self._costs(hidden, text)
         places = torch.arange(text.mask.shape[1], device=hidden.device)
@@ -324,8 +324,8 @@ class Writer(Model):
         hidden, _ = self._read(text)
         return self.believe(hidden, text.mask)
 
-    def _told(self, batch: Batch, moment: Moment, share: float) -> Tensor:
-        """The labels told (batch,), by a draw that a run which goes on repeats: of the rows and the moment alone."""
+    def _drawn_plans(self, batch: Batch, moment: Moment, share: float) -> Tensor:
+        """The labels given (batch,), drawn by the rows and the moment alone: a resumed run repeats them."""
         gold = self.gold(batch)
         first = batch.rows[0] if batch.rows else 0
         noise = torch.Generator().manual_seed(1_000_003 * moment.step + first)
@@ -352,7 +352,7 @@ class Writer(Model):
         """
         assert batch.reply is not None
         if chances is None:
-            return self._score_told(batch, torch.full_like(batch.reply.tokens[:, 0], PLAIN))
+            return self._score_planned(batch, torch.full_like(batch.reply.tokens[:, 0], PLAIN))
         return self.summed_out(chances, lambda rows, labels: self._many_scores(batch, rows, labels))
 
     def summed_out(self, chances: Tensor, scores: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
@@ -365,9 +365,9 @@ class Writer(Model):
 
     def oracle_score(self, batch: Batch) -> Tensor:
         """−log p(reply | context, plan) with the *true* label: not to be had in use, only to stand beside a score."""
-        return self._score_told(batch, self.gold(batch))
+        return self._score_planned(batch, self.gold(batch))
 
-    def _score_told(self, batch: Batch, plan: Tensor) -> Tensor:
+    def _score_planned(self, batch: Batch, plan: Tensor) -> Tensor:
         assert batch.reply is not None
         return self._score(Text.joined(self.context(batch), self.header(plan), Text.of(batch.reply, REPLY)))
 
@@ -392,14 +392,14 @@ class Writer(Model):
         length = text.tokens.shape[1]
         places = known.sum(dim=1, keepdim=True) + torch.arange(length, device=known.device)
         reading = Reading([] if before is None else before.memory, own or [])
-        found = self.backbone.base_model(
+        output = self.backbone.base_model(
             input_ids=text.tokens,
             attention_mask=self._seen(known, length),
             position_ids=places,
             past_key_values=reading,
             use_cache=True,
         )
-        return found.last_hidden_state, reading.own
+        return output.last_hidden_state, reading.own
 
     @staticmethod
     def _seen(known: Tensor, length: int) -> Tensor | None:
@@ -447,7 +447,7 @@ class Writer(Model):
         direction: Literal["forward", "backward"] = "forward",
         generator: torch.Generator | None = None,
     ) -> State:
-        """Replies with the label asked for, else without a plan. Backward it reads the reply and writes the turn."""
+        """Replies with the requested label, else without a plan. Backward it reads the reply and writes the turn."""
         plan = torch.full((len(batch),), PLAIN, device=self.plan_tokens.device)
         context = None
         if direction == "backward":
@@ -484,9 +484,9 @@ class Writer(Model):
         return logits, State(state.beliefs, state.fixed, own, state.length + 1)
 
     def reasons(self, state: State, row: int) -> dict[str, Any]:
-        """What it was told to do, if anything."""
+        """Its plan, if it has one."""
         plan = int(state.fixed.plan[row])
-        return {} if plan == PLAIN else {"told": LABELS[plan]}
+        return {} if plan == PLAIN else {"plan": LABELS[plan]}
 
 
 def _read_first(model: Writer, *_: object) -> None:

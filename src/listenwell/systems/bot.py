@@ -258,14 +258,14 @@ class Bot(HasCheckpoint):
             emotions = dict(sorted(zip(self.emotions, chances, strict=True), key=lambda pair: -pair[1]))
         label = int(state.beliefs["label"][row].argmax()) if "label" in state.beliefs else None
         reasons = self.model.reasons(state, row)
-        heard = None
+        last_label = None
         if self.labeller is not None and context:
             names = [turn.label.name if turn.label else None for turn in context]
             reasons = {"heard": names, **reasons}
-            heard = names[-1] if names[-1] in self.emotions else None  # an intent is no emotion
+            last_label = names[-1] if names[-1] in self.emotions else None  # an intent is no emotion
         return Reply(
             text=candidates[0].text,
-            emotion=next(iter(emotions), heard),
+            emotion=next(iter(emotions), last_label),
             emotions=emotions,
             label=None if label is None else self.model.label_set.labels[label],
             reasons=reasons,

@@ -96,8 +96,8 @@ class Conversation:
     def streams(self) -> bool:
         """Whether a reply can be shown while it is written: the best of several is known only at the end."""
         decoding = getattr(self.system, "decoding", None)
-        single = decoding is None or (decoding.method != "beam" and decoding.candidates == 1)
-        return single and hasattr(self.system, "stream")
+        one_candidate = decoding is None or (decoding.method != "beam" and decoding.candidates == 1)
+        return one_candidate and hasattr(self.system, "stream")
 
     def say(self, text: str) -> Reply:
         return self._add(Exchange(text, self.system.reply([*self.texts, text], self.controls)))

@@ -99,7 +99,7 @@ def test_the_same_words_and_seed_are_answered_the_same_and_no_two_turns_draw_ali
 def test_an_intent_and_a_positivity_may_be_asked_for(house):
     reply = house.reply(TALKS[0], Controls(label="questioning"))
     assert reply.label == "questioning"
-    assert reply.reasons["plan"] == "asked for: questioning"
+    assert reply.reasons["plan"] == "requested: questioning"
     assert house.reply(TALKS[0]).reasons["positivity"] == 0.5
     assert house.reply(TALKS[0], Controls(positivity=0.25)).reasons["positivity"] == 0.25
     assert house.with_decoding(lean=Lean(positivity=0.75)).reply(TALKS[0]).reasons["positivity"] == 0.75
@@ -118,8 +118,8 @@ def test_one_reply_can_be_written_another_way_by_the_same_engine(house):
     assert house.with_decoding(seed=4).writer._get_engine() is house.writer._get_engine() is not None
 
 
-def test_guidance_is_refused_where_the_plan_is_told_in_words(house):
-    with pytest.raises(ValueError, match=r"decoding.guidance is 1.5, expected 0: every plan is told in words"):
+def test_guidance_is_refused_where_the_plan_is_in_the_prompt(house):
+    with pytest.raises(ValueError, match=r"decoding.guidance is 1.5, expected 0: every plan is written into the prompt"):
         house.with_decoding(guidance=1.5).reply(TALKS[0])
 
 
@@ -127,7 +127,7 @@ def test_the_emotion_is_what_listener_and_writer_agree_on(house):
     torch.nn.init.normal_(house.writer.model.emotion.out.weight)
     contexts = [Dialogue.from_texts(talk).turns for talk in TALKS]
     items = [Example(str(row), context) for row, context in enumerate(contexts)]
-    heard, felt = house.listening.hear(contexts), np.exp(house.writer.feel(items))
+    heard, felt = house.listening.predict(contexts), np.exp(house.writer.feel(items))
     for reply, one, chances in zip(house.replies(TALKS), heard, felt, strict=True):
         assert chances.sum() == pytest.approx(1)
         both = {name: (one.emotions[name] * chance) ** 0.5 for name, chance in zip(EMOTIONS, chances, strict=True)}
@@ -518,7 +518,7 @@ def test_the_plan_is_summed_out_by_what_people_would_do(house):
     voice = house.writer
     found = house.likelihoods(items)
     for row, item in enumerate(items):
-        chances = house.listening.hear([item.context])[0].labels
+        chances = house.listening.predict([item.context])[0].labels
         mass, weighed = 0.0, {}
         for name in list(chances)[: voice.model.config.score_most]:
             weighed[LABELS.index(name)] = chances[name]

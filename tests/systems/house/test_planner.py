@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from listenwell.classifiers.listener import Heard
+from listenwell.classifiers.listener import ListenerPrediction
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Dialogue
 from listenwell.labels.taxonomy import EMOTIONS, LABELS, NEGATIVE, POSITIVE
@@ -22,7 +22,7 @@ def heard(emotion="sad", **labels):
     """An emotion that is nearly certain, and what people would reply with."""
     rest = {name: 0.1 / 31 for name in EMOTIONS if name != emotion}
     known = labels or PEOPLE
-    return Heard({emotion: 0.9, **rest}, {**known, **{name: 0.0 for name in LABELS if name not in known}})
+    return ListenerPrediction({emotion: 0.9, **rest}, {**known, **{name: 0.0 for name in LABELS if name not in known}})
 
 
 def plan(emotion="sad", labels=("sad",), controls=None, leaning=LEANING, people=None):
@@ -107,13 +107,15 @@ def test_a_positive_feeling_is_shared():
 
 def test_many_negative_emotions_are_one_negative_feeling():
     emotions = {"joyful": 0.4, "sad": 0.3, "lonely": 0.3}
-    found = Planner(LEANING).plan(Heard(emotions, heard().labels), Dialogue.from_texts(["oh"]).turns, ["sad"])
+    found = Planner(LEANING).plan(
+        ListenerPrediction(emotions, heard().labels), Dialogue.from_texts(["oh"]).turns, ["sad"]
+    )
     assert "not yet acknowledged" in found.reason
 
 
 def test_a_label_that_is_asked_for_is_taken():
     found = plan(controls=Controls(label="wishing", positivity=0.2))
-    assert (found.label, found.reason) == ("wishing", "asked for: wishing")
+    assert (found.label, found.reason) == ("wishing", "requested: wishing")
     assert found.chances["wishing"] == 1
     assert found.phase == "acknowledge"
     assert sum(found.chances.values()) == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from listenwell.classifiers.listener import Heard, Now, felt_now
+from listenwell.classifiers.listener import ListenerPrediction, Now, felt_now
 from listenwell.systems.house.planner import feels_bad_now
 from listenwell.systems.house.vetoes import (
     PLAIN_BAD,
@@ -77,7 +77,7 @@ def test_vetoes_are_named_and_go_by_what_is_felt():
     assert find_vetoes(said, [], bad_news=True, good_news=False) == ("cheers at bad news",)
     assert find_vetoes(said, [], bad_news=False, good_news=True) == ()
     assert find_vetoes(sorry, [], bad_news=False, good_news=True) == ("laments good news",)
-    assert find_vetoes(said, ["That is great."], True, False, asked=True) == ("repeats an earlier reply",)
+    assert find_vetoes(said, ["That is great."], True, False, requested=True) == ("repeats an earlier reply",)
 
 
 def test_plain_sentences_are_used_up_without_an_error():
@@ -89,13 +89,13 @@ def test_plain_sentences_are_used_up_without_an_error():
 
 
 def test_what_is_felt_now_goes_before_the_dialogues_emotion():
-    hopeful, sad = Heard({"hopeful": 1.0}, {}), Heard({"devastated": 1.0}, {})
-    assert feels_bad_now(hopeful, felt_now(Heard({"afraid": 1.0}, {}), {"afraid": 1.0}, -0.9))
-    assert not feels_bad_now(sad, felt_now(Heard({"grateful": 1.0}, {}), {"faithful": 1.0}, 0.6))
+    hopeful, sad = ListenerPrediction({"hopeful": 1.0}, {}), ListenerPrediction({"devastated": 1.0}, {})
+    assert feels_bad_now(hopeful, felt_now(ListenerPrediction({"afraid": 1.0}, {}), {"afraid": 1.0}, -0.9))
+    assert not feels_bad_now(sad, felt_now(ListenerPrediction({"grateful": 1.0}, {}), {"faithful": 1.0}, 0.6))
     unclear = Now("sentimental", "sentimental", 0.0)
     assert feels_bad_now(sad, unclear)
     assert not feels_bad_now(hopeful, unclear)
 
 
 def test_an_emotion_of_good_news_and_of_bad_says_nothing_about_the_mood():
-    assert felt_now(Heard({"nostalgic": 0.6, "caring": 0.4}, {}), {"sentimental": 1.0}, 0.0).mood == 0
+    assert felt_now(ListenerPrediction({"nostalgic": 0.6, "caring": 0.4}, {}), {"sentimental": 1.0}, 0.0).mood == 0

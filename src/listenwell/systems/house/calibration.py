@@ -17,18 +17,18 @@ CHUNK = 256
 
 
 def calibrate_writer(
-    made: Checkpoint, items: Sequence[Example], done: Callable[[int], None] | None = None
+    ckpt: Checkpoint, items: Sequence[Example], done: Callable[[int], None] | None = None
 ) -> dict[str, Calibration]:
     """Sets the temperature of the emotion that a writer hears, by dialogues whose emotion is known."""
-    voice, gold = HouseWriter(made), np.array([gold_emotion(item) for item in items])
+    voice, gold = HouseWriter(ckpt), np.array([gold_emotion(item) for item in items])
     voice.model.emotion.temperature.fill_(1.0)
     log_probs = []
     for begin in range(0, len(items), CHUNK):
         log_probs.append(voice.feel(items[begin : begin + CHUNK]))
         if done is not None:
             done(len(log_probs[-1]))
-    found = fit_head(voice.model.emotion, np.concatenate(log_probs), gold) if log_probs else None
-    if found is None:
+    calibration = fit_head(voice.model.emotion, np.concatenate(log_probs), gold) if log_probs else None
+    if calibration is None:
         raise ValueError("there is nothing to calibrate by: no dialogue has an emotion")
-    made.meta["calibration"] = {"emotion": asdict(found)}
-    return {"emotion": found}
+    ckpt.meta["calibration"] = {"emotion": asdict(calibration)}
+    return {"emotion": calibration}

@@ -1,4 +1,4 @@
-"""Planning: what the next reply does, from what was heard; visible, and to be overruled.
+"""Planning: what the next reply does, from what was recognised; shown to people, who can overrule it.
 
 It starts from what people do, the listener's p(label of the reply | dialogue), and leans on it by how much each label
 lifts the mood (`positivity`, 0 to 1):
@@ -7,7 +7,7 @@ lifts the mood (`positivity`, 0 to 1):
 
 How much a label lifts depends on where the dialogue stands:
 
-What is felt is heard in the last turn, and in the dialogue where that turn leaves it open:
+What is felt is read from the last turn, and from the dialogue where that turn leaves it open:
 
 - *share*: the speaker feels well. To mirror that is right, as MIME does: the positive emotions lift most.
 - *acknowledge*: the speaker feels bad, and no reply has acknowledged it yet. To acknowledge, to sympathize, to console
@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from listenwell.classifiers.listener import Heard, Now
+from listenwell.classifiers.listener import ListenerPrediction, Now
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Turn
 from listenwell.labels.taxonomy import EMOTIONS, LABELS, NEGATIVE, NEUTRAL, POSITIVE, label_id, polarity
@@ -34,7 +34,7 @@ from listenwell.systems.house.options import Lean, check_positivity
 Phase = Literal["share", "acknowledge", "lift"]
 
 ACKNOWLEDGES: frozenset[str] = frozenset({"acknowledging", "sympathizing", "consoling"}) | NEGATIVE
-"""What a listener's turn is heard as when it takes up a negative feeling: these intents, or a feeling like it."""
+"""Labels of a listener's turn that takes up a negative feeling: these intents, or a feeling like it."""
 
 PREMATURE: frozenset[str] = frozenset({"encouraging", "suggesting"}) | POSITIVE - {"caring", "surprised"}
 """What comes too early while a negative feeling is not acknowledged. One may be surprised by bad news, and care."""
@@ -83,7 +83,7 @@ class Plan:
     label: str
     """One of the 41."""
     chances: dict[str, float]
-    """How probable each label is after the lean, likeliest first; certain where one was asked for."""
+    """How probable each label is after the lean, likeliest first; certain where one was requested."""
     positivity: float
     """How far it leaned."""
     reason: str
@@ -91,74 +91,74 @@ class Plan:
     expected: dict[str, float]
     """What people would do: the chances before the lean, likeliest first."""
     phase: Phase
-    """Where the dialogue stands, whatever was asked for."""
-    asked: bool = False
-    """The label was asked for outright."""
+    """Where the dialogue stands, whatever was requested."""
+    requested: bool = False
+    """The label was requested by the user."""
 
 
 class Planner:
-    """From what was heard to a plan."""
+    """From predictions to a plan."""
 
     def __init__(self, leaning: Lean | None = None) -> None:
         self.leaning = Lean() if leaning is None else leaning
 
     def plan(
         self,
-        heard: Heard,
+        prediction: ListenerPrediction,
         context: Sequence[Turn],
         labels: Sequence[str],
         controls: Controls | None = None,
         now: Now | None = None,
     ) -> Plan:
-        """`labels` are what each turn of the context was heard as, one of the 41, by a classifier of utterances.
+        """`labels` are the labels of the turns of the context, each one of the 41, by a classifier of utterances.
 
         What is felt `now`, where that is clear, goes before the dialogue's emotion."""
         controls = controls or Controls()
         positivity = self.leaning.positivity if controls.positivity is None else check_positivity(controls.positivity)
-        feels_bad = feels_bad_now(heard, now) if controls.emotion is None else is_negative({controls.emotion: 1.0})
+        feels_bad = feels_bad_now(prediction, now) if controls.emotion is None else is_negative({controls.emotion: 1.0})
         phase = find_phase(feels_bad, context, labels)
         if controls.label is not None:
             label_id(controls.label)
             chances = {controls.label: 1.0} | {name: 0.0 for name in LABELS if name != controls.label}
-            reason = f"asked for: {controls.label}"
+            reason = f"requested: {controls.label}"
         else:
-            chances = lean(heard.labels, LIFTS[phase], positivity * self.leaning.strength)
+            chances = lean(prediction.labels, LIFTS[phase], positivity * self.leaning.strength)
             reason = REASONS[phase] if positivity > 0 else "no lean: what people would likeliest do"
             reason += "" if controls.emotion is None else f" (told that the speaker feels {controls.emotion})"
-        asked = controls.label is not None
-        return Plan(next(iter(chances)), chances, positivity, reason, dict(heard.labels), phase, asked)
+        requested = controls.label is not None
+        return Plan(next(iter(chances)), chances, positivity, reason, dict(prediction.labels), phase, requested)
 
 
 def find_phase(feels_bad: bool, context: Sequence[Turn], labels: Sequence[str]) -> Phase:
-    """Where a dialogue stands, by the speaker's feeling and what each turn so far was heard as."""
+    """Where a dialogue stands, by the speaker's feeling and the labels of the turns so far."""
     if not feels_bad:
         return "share"
     return "lift" if is_acknowledged(context, labels) else "acknowledge"
 
 
-def feels_bad_now(heard: Heard, now: Now | None) -> bool:
+def feels_bad_now(prediction: ListenerPrediction, now: Now | None) -> bool:
     """By the last turn, where its mood is clear; else by the dialogue."""
     if now is not None and (now.is_bad or now.is_good):
         return now.is_bad
-    return is_negative(heard.emotions)
+    return is_negative(prediction.emotions)
 
 
 def is_negative(emotions: Mapping[str, float]) -> bool:
-    """Whether more than half of what was heard is negative, however it divides among the emotions."""
+    """Whether more than half of the probability is on negative emotions, however it divides among them."""
     return sum(chance for name, chance in emotions.items() if polarity(name) == "negative") > 0.5
 
 
 def is_acknowledged(context: Sequence[Turn], labels: Sequence[str]) -> bool:
     """Whether a turn of the listener took up the negative feeling.
 
-    One that came while only good was told could not: "that is great" is no answer to what is said after it.
+    One that came while there was only good news could not: "that is great" is no answer to what is said after it.
     """
-    told = False
+    bad_news = False
     for turn, label in zip(context, labels, strict=True):
         label_id(label)
         if turn.speaker == "speaker":
-            told = told or label not in POSITIVE
-        elif told and label in ACKNOWLEDGES:
+            bad_news = bad_news or label not in POSITIVE
+        elif bad_news and label in ACKNOWLEDGES:
             return True
     return False
 

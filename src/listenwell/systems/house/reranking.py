@@ -25,7 +25,7 @@ from listenwell.text.words import words
 
 
 def uplift(gain: float, plan: Plan, label: str) -> float:
-    """What a gain in positivity counts for, of a reply that was heard as this label.
+    """What a gain in positivity counts for, of a reply that the classifier gave this label.
 
     Cheer that comes before the feeling is acknowledged is not rewarded; what lowers the mood is held against any reply.
     """

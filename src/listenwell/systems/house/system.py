@@ -19,7 +19,15 @@ import torch
 from listenwell.checkpoint import Checkpoint
 from listenwell.classifiers.label_cache import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT, CachedLabeller
 from listenwell.classifiers.labeller import Labeller
-from listenwell.classifiers.listener import CLEAR, Heard, ListenerClassifier, Now, felt_now, heard_of, mood_of
+from listenwell.classifiers.listener import (
+    CLEAR,
+    ListenerPrediction,
+    ListenerClassifier,
+    Now,
+    felt_now,
+    predictions_from,
+    mood_of,
+)
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Example, Turn
 from listenwell.decoding import Decoding
@@ -37,7 +45,7 @@ from listenwell.systems.reply import Candidate, Reply
 from listenwell.systems.together import Job, write_plainly
 
 TOGETHER = 128
-"""Dialogues that are heard before they are answered."""
+"""Dialogues that are read before they are answered."""
 
 OTHERS: dict[str, tuple[str, ...]] = {
     "bad": ("sympathizing", "questioning", "consoling"),
@@ -54,24 +62,24 @@ LEAST = float(np.log(0.01))
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A dialogue with what was heard in it and what is to be done."""
+    """A dialogue, what was recognised in it, and what is to be done."""
 
     context: tuple[Turn, ...]
-    heard: Heard
+    prediction: ListenerPrediction
     labels: tuple[str, ...]
-    """What each turn was heard as."""
+    """The label of each turn."""
     now: Now
     """What is felt in the last turn, beside the dialogue's emotion."""
     plan: Plan
 
     @property
     def feels_bad(self) -> bool:
-        return feels_bad_now(self.heard, self.now)
+        return feels_bad_now(self.prediction, self.now)
 
     @property
     def is_bad_news(self) -> bool:
         """Whether cheer is out of place. Not by an emotion that good news have, too, such as a sentimental one."""
-        return self.now.is_bad or (not self.now.is_good and mood_of(self.heard.emotions) <= -CLEAR)
+        return self.now.is_bad or (not self.now.is_good and mood_of(self.prediction.emotions) <= -CLEAR)
 
     @property
     def last(self) -> str:
@@ -92,15 +100,15 @@ class House:
             raise ValueError(f"the house system lacks {', '.join(lacking)} among the parts of its checkpoint")
         self.listening = ListenerClassifier(parts[LISTENER])
         self.labeller = Labeller(parts[LABELLER])
-        # Every turn of a conversation is heard again at the next one.
+        # Every turn of a conversation is labelled again at the next one.
         self._turn_labels = CachedLabeller(self.labeller)
         self.sentiment = Labeller(parts[SENTIMENT], "polarity")
         self.writer = writer
         self.name = writer.system_name
 
     @classmethod
-    def of(cls, made: Checkpoint) -> House:
-        return cls(made.parts, HouseWriter(made))
+    def of(cls, ckpt: Checkpoint) -> House:
+        return cls(ckpt.parts, HouseWriter(ckpt))
 
     @property
     def about(self) -> Mapping[str, str]:
@@ -133,7 +141,7 @@ class House:
     # Listen and plan
 
     def plan(self, talks: Sequence[Talk], controls: Controls | None = None, to_answer: bool = False) -> list[Planned]:
-        """What is heard in each dialogue, and what is to be done; with `to_answer`, by who then does it."""
+        """What is recognised in each dialogue, and what is to be done; with `to_answer`, by who then does it."""
         return self._plan(as_contexts(talks, controls), controls, to_answer)
 
     def _plan(self, contexts: Sequence[tuple[Turn, ...]], controls: Controls | None, to_answer: bool) -> list[Planned]:
@@ -141,34 +149,34 @@ class House:
         ends = accumulate((len(context) for context in contexts), initial=0)
         labels = [tuple(label.name for label in said[begin:end]) for begin, end in pairwise(ends)]
         planner = Planner(self.decoding.lean)
-        rows = zip(contexts, self.hear(contexts, to_answer), labels, self.feel_now(contexts), strict=True)
+        rows = zip(contexts, self.predict(contexts, to_answer), labels, self.feel_now(contexts), strict=True)
         return [
-            Planned(context, heard, turns, now, planner.plan(heard, context, turns, controls, now))
-            for context, heard, turns, now in rows
+            Planned(context, prediction, turns, now, planner.plan(prediction, context, turns, controls, now))
+            for context, prediction, turns, now in rows
         ]
 
     def feel_now(self, contexts: Sequence[tuple[Turn, ...]]) -> list[Now]:
         """What is felt in the last turn of each dialogue, by that turn alone."""
         last = [context[-1].text for context in contexts]
-        heard = self.listening.hear([(Turn("speaker", text),) for text in last])
+        predictions = self.listening.predict([(Turn("speaker", text),) for text in last])
         labels = self.labeller.distribution(last)
         polarities = leaning(self.sentiment.distribution(last))
         return [
             felt_now(one, dict(zip(self.labeller.names, map(float, chances), strict=True)), float(polarity))
-            for one, chances, polarity in zip(heard, labels, polarities, strict=True)
+            for one, chances, polarity in zip(predictions, labels, polarities, strict=True)
         ]
 
-    def hear(self, contexts: Sequence[tuple[Turn, ...]], to_answer: bool = False) -> list[Heard]:
-        """What is heard in each dialogue: of the emotion, what the listener and the writer agree on, √(p q) scaled.
+    def predict(self, contexts: Sequence[tuple[Turn, ...]], to_answer: bool = False) -> list[ListenerPrediction]:
+        """The predictions for each dialogue: of the emotion, what the listener and the writer agree on, √(p q) scaled.
 
         With `to_answer` the writer remembers its reading, and goes on from it when it replies.
         """
-        found = self.listening.log_probs(contexts)
+        log_probs = self.listening.log_probs(contexts)
         items = [Example(str(row), context) for row, context in enumerate(contexts)]
         if (felt := self.writer.feel(items, to_answer)) is not None:
-            both = (found["emotion"] + felt) / 2
-            found["emotion"] = both - np.logaddexp.reduce(both, axis=1, keepdims=True)
-        return heard_of(found)
+            both = (log_probs["emotion"] + felt) / 2
+            log_probs["emotion"] = both - np.logaddexp.reduce(both, axis=1, keepdims=True)
+        return predictions_from(log_probs)
 
     # Reply
 
@@ -187,11 +195,11 @@ class House:
     ) -> list[Reply]:
         house, controls = for_this_call(self, controls, named)
         contexts = as_contexts(talks, controls)
-        found: list[Reply] = []
-        for begin in range(0, len(contexts), TOGETHER):  # what was read to hear is remembered until it is answered
+        replies: list[Reply] = []
+        for begin in range(0, len(contexts), TOGETHER):  # what was read to predict is cached until it is answered
             planned = house._plan(contexts[begin : begin + TOGETHER], controls, to_answer=True)
-            found += house._replies(planned, range(first + begin, first + begin + len(planned)), done)
-        return found
+            replies += house._replies(planned, range(first + begin, first + begin + len(planned)), done)
+        return replies
 
     def _replies(
         self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None = None
@@ -214,16 +222,16 @@ class House:
             if all(one.vetoed for one in candidates)
             for other in other_plans(planned[row])
         ]
-        found = list(zip(planned, ranked, strict=True))
+        results = list(zip(planned, ranked, strict=True))
         if not tries:
-            return found
+            return results
         others = [other for _, other in tries]
         written = self.rerank(others, self._write(others, [numbers[row] + AGAIN for row, _ in tries], None))
         for (row, other), more in zip(tries, written, strict=True):
-            one, before = found[row]
+            one, before = results[row]
             together = _best_first([*before, *more])
-            found[row] = (other if together[0] in more else one), together
-        return [(one, [*_plain(one, candidates), *candidates]) for one, candidates in found]
+            results[row] = (other if together[0] in more else one), together
+        return [(one, [*_plain(one, candidates), *candidates]) for one, candidates in results]
 
     def stream(
         self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]
@@ -307,7 +315,7 @@ class House:
                     one.earlier_replies(),
                     one.is_bad_news,
                     one.now.is_good,
-                    one.plan.asked,
+                    one.plan.requested,
                 ),
             )
             for (one, candidate), sentences in zip(pairs, split, strict=True)
@@ -319,10 +327,10 @@ class House:
         texts = [candidate.text for _, candidate in pairs]
         if weights.likelihood and self.writer.has_likelihoods:
             yield "likelihood", [candidate.score for _, candidate in pairs]
-        heard = self.labeller.log_probs(texts) if weights.plan or weights.positivity else np.empty((0, 0))
+        log_probs = self.labeller.log_probs(texts) if weights.plan or weights.positivity else np.empty((0, 0))
         if weights.plan:
             wanted = [LABEL_ID[one.plan.label] for one, _ in pairs]
-            yield "plan", heard[np.arange(len(texts)), wanted].clip(LEAST)
+            yield "plan", log_probs[np.arange(len(texts)), wanted].clip(LEAST)
         if weights.consensus:
             consensus = self.writer.consensus([one.last for one, _ in pairs], texts)
             if consensus is not None:
@@ -330,7 +338,7 @@ class House:
         if weights.positivity:
             turns = [one.last for one, _ in pairs]
             gain = leaning(self.sentiment.distribution(texts)) - leaning(self.sentiment.distribution(turns))
-            labels = [self.labeller.names[index] for index in heard.argmax(axis=1)]
+            labels = [self.labeller.names[index] for index in log_probs.argmax(axis=1)]
             yield (
                 "positivity",
                 [uplift(g, one.plan, name) for g, (one, _), name in zip(gain, pairs, labels, strict=True)],
@@ -354,8 +362,8 @@ class House:
             reasons["vetoed"] = vetoed
         return Reply(
             text=candidates[0].text,
-            emotion=one.heard.emotion,
-            emotions=one.heard.emotions,
+            emotion=one.prediction.emotion,
+            emotions=one.prediction.emotions,
             label=plan.label,
             reasons=reasons,
             candidates=tuple(candidates),
@@ -378,8 +386,8 @@ class House:
 
 
 def other_plans(one: Planned) -> list[Planned]:
-    """What else to try where all that was written is vetoed; what was asked for is only drawn again."""
-    if one.plan.asked:
+    """What else to try where all that was written is vetoed; what was requested is only drawn again."""
+    if one.plan.requested:
         return [one]
     labels = [label for label in OTHERS["bad" if one.feels_bad else "good"] if label != one.plan.label]
     reason = "what was written for {} was vetoed: {} instead"

@@ -8,7 +8,7 @@
 | repeats itself | has one of its own sentences twice |
 
 A weight could be outweighed; these cannot. Each is a function of the reply's sentences and of what is felt, and has no
-other input. A label that was asked for outright is not contradicted: then only repetition is vetoed.
+other input. A label that the user requested is not contradicted: then only repetition is vetoed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NEAR = 0.66
 CHEERFUL: frozenset[str] = frozenset(
     {"acknowledging", "agreeing", "joyful", "excited", "proud", "impressed", "content"}
 )
-"""A positive sentence that is heard as one of these is about what was told. One that hopes, encourages or consoles is
+"""A positive sentence with one of these labels is about the news. One that hopes, encourages or consoles is
 about what may come, and fits bad news, too."""
 
 SYMPATHY: frozenset[str] = frozenset({"sympathizing", "consoling"})
@@ -68,7 +68,7 @@ INTERJECTIONS: frozenset[str] = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a candidate, and how it is heard."""
+    """A sentence of a candidate, and how it is classified."""
 
     text: str
     label: str
@@ -117,17 +117,17 @@ def repeats_itself(reply: str) -> bool:
 
 
 def find_vetoes(
-    sentences: Sequence[Sentence], earlier: Sequence[str], bad_news: bool, good_news: bool, asked: bool = False
+    sentences: Sequence[Sentence], earlier: Sequence[str], bad_news: bool, good_news: bool, requested: bool = False
 ) -> tuple[str, ...]:
     """Why a candidate should not be said, given the listener's earlier replies; nothing where it may be."""
     text = " ".join(sentence.text for sentence in sentences)
     checks = {
-        CHEERS: bad_news and not asked and any(map(cheers, sentences)),
-        LAMENTS: good_news and not asked and any(map(laments, sentences)),
+        CHEERS: bad_news and not requested and any(map(cheers, sentences)),
+        LAMENTS: good_news and not requested and any(map(laments, sentences)),
         REPEATS: repeats(text, earlier),
         STUTTERS: repeats_itself(text),
     }
-    return tuple(name for name, found in checks.items() if found)
+    return tuple(name for name, applies in checks.items() if applies)
 
 
 PLAIN_BAD = (

@@ -32,10 +32,10 @@ from listenwell.systems.house.options import HouseDecoding
 from listenwell.systems.reply import Candidate
 
 TOGETHER: dict[str, int] = {"tokens": 4_000, "examples": 32}
-"""How much is read at once to hear and to write: the same for both, so that one reading serves both."""
+"""How much is read at once to predict and to write: the same for both, so that one reading serves both."""
 
 HELD = 8_000
-"""So many tokens of dialogues that were heard are remembered until they are answered: 370 MB of SmolLM2's memory."""
+"""So many tokens of dialogues that were read are cached until they are answered: 370 MB of SmolLM2's memory."""
 
 MOST_GO_ON = 0.75
 """The share of rows that go on below which the others' memory is given up."""
@@ -74,7 +74,7 @@ class EngineSteps:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Dialogues that were read to hear what is felt: whoever answers them next need not read them again."""
+    """Dialogues that were read to predict what is felt: whoever answers them next need not read them again."""
 
     engine: LlamaEngine
     tokens: Tensor
@@ -89,7 +89,7 @@ class Begun:
 
 
 class HouseWriter(Bot):
-    """A writer that is told, for every reply, what to do."""
+    """A writer that is given a plan for every reply."""
 
     model: Writer
     decoding: HouseDecoding
@@ -97,10 +97,10 @@ class HouseWriter(Bot):
     system_name = "house"
     about: Mapping[str, str] = {}
 
-    def __init__(self, made: Checkpoint) -> None:
-        if not isinstance(made.model, Writer):
-            raise ValueError(f"{made.name} does not write by a plan; house-writer does")
-        super().__init__(replace(made, parts={}, decoding=HouseDecoding.extend(made.decoding)))
+    def __init__(self, ckpt: Checkpoint) -> None:
+        if not isinstance(ckpt.model, Writer):
+            raise ValueError(f"{ckpt.name} does not write by a plan; house-writer does")
+        super().__init__(replace(ckpt, parts={}, decoding=HouseDecoding.extend(ckpt.decoding)))
         self._engines: dict[Precision, LlamaEngine | None] = {}
         """The engine of the precision last used; None in it where the backbone is of another kind. A copy that speaks
         another way shares it."""
@@ -116,12 +116,12 @@ class HouseWriter(Bot):
         With `to_answer`, readings are kept until it next writes.
         """
         self._begun = {}
-        found, held = np.zeros((len(items), len(EMOTIONS))), 0
+        log_probs, held = np.zeros((len(items), len(EMOTIONS))), 0
         for batch in self._batches(items, **TOGETHER):
             held += 0 if batch.context is None else batch.context.tokens.numel()
             with torch.inference_mode():
-                found[list(batch.rows)] = self._feel(batch, to_answer and held <= HELD).double().numpy()
-        return found
+                log_probs[list(batch.rows)] = self._feel(batch, to_answer and held <= HELD).double().numpy()
+        return log_probs
 
     def _feel(self, batch: Batch, keep: bool) -> Tensor:
         engine = self._get_engine()
@@ -147,7 +147,7 @@ class HouseWriter(Bot):
         for each item.
         """
         begun, self._begun = self._begun, {}  # gone with this call, whatever comes of it
-        found: dict[int, list[Candidate]] = {}
+        candidates: dict[int, list[Candidate]] = {}
         for batch in self._batches(items, **TOGETHER):
             with self._writing_by():
                 steps, state = self._begin(batch, plans[list(batch.rows)], begun.pop(batch.rows, None))
@@ -157,10 +157,10 @@ class HouseWriter(Bot):
                 texts: dict[str, float] = {}
                 for hypothesis in [one for one in hypotheses if one.finished] or hypotheses:
                     texts.setdefault(self.tokenizer.decode(hypothesis.tokens), hypothesis.score)
-                found[row] = [Candidate(text, score) for text, score in texts.items()]
+                candidates[row] = [Candidate(text, score) for text, score in texts.items()]
             if done is not None:
                 done(len(batch))
-        return [found[row] for row in range(len(items))]
+        return [candidates[row] for row in range(len(items))]
 
     def say(self, item: Example, plan: Tensor, number: int) -> Iterator[str]:
         """One reply as it grows, each time the whole text so far. The number says what is drawn."""
@@ -183,7 +183,7 @@ class HouseWriter(Bot):
             expected = chances[list(batch.rows)].float()
             if engine is None:
                 return self.model.score(batch, chances=expected)
-            return self.model.summed_out(expected, lambda rows, plans: self._told(engine, batch, rows, plans))
+            return self.model.summed_out(expected, lambda rows, plans: self._score_planned(engine, batch, rows, plans))
 
         return self._likelihoods(items, score, done)
 
@@ -195,7 +195,7 @@ class HouseWriter(Bot):
         def score(batch: Batch) -> Tensor:
             if engine is None:
                 return self.model.oracle_score(batch)
-            return self._told(engine, batch, torch.arange(len(batch)), self.model.gold(batch))
+            return self._score_planned(engine, batch, torch.arange(len(batch)), self.model.gold(batch))
 
         return self._likelihoods(items, score, done)
 
@@ -203,18 +203,18 @@ class HouseWriter(Bot):
         """The engine where it is to measure too: in full precision the adapters are not merged for that."""
         return self._get_engine() if self.precision else None
 
-    def _told(self, engine: LlamaEngine, batch: Batch, rows: Tensor, plans: Tensor) -> Tensor:
+    def _score_planned(self, engine: LlamaEngine, batch: Batch, rows: Tensor, plans: Tensor) -> Tensor:
         """−log p(reply | context, plan) of rows of the batch, each with a plan of its own. Contexts are read once."""
         assert batch.reply is not None
         context = Text.joined(self.model.context(batch))
-        found = torch.zeros(len(rows))
+        scores = torch.zeros(len(rows))
         with torch.autocast("cpu", enabled=False):  # the engine has its precision in its weights
             cache, _ = engine.understand(context.tokens, context.mask, room=0)
             for some in batch.reply.mask.sum(dim=1)[rows].argsort().split(AT_ONCE):
                 reply = Text.of(chosen(batch.reply, rows[some]), REPLY)
                 text = Text.joined(self.model.header(plans[some]), reply)
-                found[some] = engine.score(cache, text.tokens, text.mask, rows[some], text.use == REPLY)
-        return found
+                scores[some] = engine.score(cache, text.tokens, text.mask, rows[some], text.use == REPLY)
+        return scores
 
     def consensus(self, turns: Sequence[str], replies: Sequence[str]) -> np.ndarray:
         """Mean log-probability of a token of each turn, its end too, given the reply alone."""
@@ -223,15 +223,15 @@ class HouseWriter(Bot):
             Example(str(row), (Turn("speaker", turn),), Turn("listener", reply))
             for row, (turn, reply) in enumerate(pairs)
         ]
-        found = np.zeros(len(items))
+        scores = np.zeros(len(items))
         for batch in self._batches(items, tokens=4_000):
             assert batch.context is not None
             assert batch.reply is not None
             with torch.inference_mode():
                 last = self.model.last_turn(batch.context)
                 nll = self._backward(batch.reply, last)
-            found[list(batch.rows)] = (-nll / last.mask.sum(dim=1)).numpy()
-        return found
+            scores[list(batch.rows)] = (-nll / last.mask.sum(dim=1)).numpy()
+        return scores
 
     def _backward(self, replies: Tokens, turns: Tokens) -> Tensor:
         """−log p(turn | reply) of each row."""
@@ -246,7 +246,7 @@ class HouseWriter(Bot):
     def _begin(self, batch: Batch, plans: Tensor, begun: Begun | None) -> tuple[Steps, State]:
         if self.decoding.guidance:
             raise ValueError(
-                f"decoding.guidance is {self.decoding.guidance:g}, expected 0: every plan is told in words"
+                f"decoding.guidance is {self.decoding.guidance:g}, expected 0: every plan is written into the prompt"
             )
         engine = self._get_engine()
         if engine is None:

@@ -92,10 +92,10 @@ class Endpoint:
         """Only what the protocol can ask for: to ignore the rest would measure one thing under another's name."""
         if decoding.method == "beam":
             raise ValueError(f"{self.name} writes greedily or by sampling, it has no beams (--decoding.method sample)")
-        asked = {name: getattr(decoding, name) for name in ("top_k", "block_ngrams", "guidance")}
-        beyond = {**asked, "min_length": decoding.min_length > 1}
-        for option in (name for name, given in beyond.items() if given):
-            raise ValueError(f"{self.name} cannot be asked for Decoding.{option}: the protocol has no word for it")
+        unsupported = {name: getattr(decoding, name) for name in ("top_k", "block_ngrams", "guidance")}
+        unsupported["min_length"] = decoding.min_length > 1
+        for option in (name for name, given in unsupported.items() if given):
+            raise ValueError(f"{self.name} does not support Decoding.{option}: the protocol has no such option")
         self._decoding = decoding
 
     def with_decoding(self, **changes: Any) -> Endpoint:
@@ -173,20 +173,20 @@ class Endpoint:
         texts += chain.from_iterable(self.server.together(one_each))
         if count > 1 and (problem is not None or len(one_each) >= count - 1):
             self._habits.gives_several = False
-        found = [Candidate(text, 0.0) for text in texts[:count] if text]
-        if not found:
+        candidates = [Candidate(text, 0.0) for text in texts[:count] if text]
+        if not candidates:
             raise self._nothing()
-        return found
+        return candidates
 
     def many_candidates(
         self,
-        asked: Sequence[tuple[Sequence[Turn], Controls | None]],
+        requests: Sequence[tuple[Sequence[Turn], Controls | None]],
         done: Callable[[int], None] | None = None,
     ) -> list[list[Candidate]]:
         """For each context, and what is asked of its reply, as many candidates as the decoding says; a few at once."""
         count = self.decoding.candidates
         return self.server.together(
-            [partial(self.candidates, context, count, _plan(controls)) for context, controls in asked], done
+            [partial(self.candidates, context, count, _plan(controls)) for context, controls in requests], done
         )
 
     def _reply(self, context: Sequence[Turn], controls: Controls | None) -> Reply:

@@ -150,18 +150,18 @@ class Server:
             try:
                 return attempt()
             except RemoteError as problem:
-                found = problem
+                failure = problem
             # Raised here and not while the other is handled: what that one holds is not carried along.
-            if not found.passing:
-                raise found
-            pause = self._pause(number, found.wait)
+            if not failure.passing:
+                raise failure
+            pause = self._pause(number, failure.wait)
             if number >= self.patience.tries:
-                raise RemoteError(f"{found} (tried {number} times)", found.status)
+                raise RemoteError(f"{failure} (tried {number} times)", failure.status)
             if self.clock.now() + pause >= ends:
                 raise RemoteError(
-                    f"{found} (tried {number} times; the next in {pause:.0f} s would be beyond the "
+                    f"{failure} (tried {number} times; the next in {pause:.0f} s would be beyond the "
                     f"{self.patience.total:g} s that a reply may take)",
-                    found.status,
+                    failure.status,
                 )
             self.clock.sleep(pause)
         raise AssertionError("unreachable")
@@ -207,7 +207,7 @@ class Server:
                 raise self._refused(response, ends)
             if _kind(response) not in ("application/json", "text/event-stream", ""):
                 raise RemoteError(
-                    f"{self.place}: answered {self._told(_kind(response))}, not JSON; is the base URL right? "
+                    f"{self.place}: answered {self._presentable(_kind(response))}, not JSON; is the base URL right? "
                     "Most end in /v1 (--base-url)",
                     response.status_code,
                 )
@@ -249,7 +249,8 @@ class Server:
             record = None
         if not isinstance(record, dict):
             raise RemoteError(
-                f"{self.place}: the answer is not valid JSON, or not an object: {self._told(_text(data))}", passing=True
+                f"{self.place}: the answer is not valid JSON, or not an object: {self._presentable(_text(data))}",
+                passing=True,
             )
         if record.get("error"):
             raise RemoteError(f"{self.place}: reports an error{self._complaint(record)}", passing=True)
@@ -282,7 +283,7 @@ class Server:
             wait = self._wait(response.headers.get("Retry-After"))
             return RemoteError(f"{self.place}: {what} (HTTP {status}){complaint}", status, passing=True, wait=wait)
         if 300 <= status < 400:
-            target = self._told(response.headers.get("Location") or "nowhere")
+            target = self._presentable(response.headers.get("Location") or "nowhere")
             return RemoteError(f"{self.place}: has moved to {target}; give --base-url the new place", status)
         lacking = f"refused the key; is {KEYS[0]} (or {KEYS[1]}) right?"
         ways_out = {
@@ -295,29 +296,29 @@ class Server:
         )
 
     def _lost(self, error: Exception) -> RemoteError:
-        told = self._told(str(error) or type(error).__name__)
+        reason_given = self._presentable(str(error) or type(error).__name__)
         if isinstance(error, httpx2.TimeoutException):
             return RemoteError(f"{self.place}: no answer in time", passing=True)
         reason = _cause(error)
         if isinstance(reason, ssl.SSLCertVerificationError):
             return RemoteError(
-                f"{self.place}: its certificate is not trusted ({told}); SSL_CERT_FILE may name your own authorities"
+                f"{self.place}: its certificate is not trusted ({reason_given}); SSL_CERT_FILE may name your own authorities"
             )
         if isinstance(reason, socket.gaierror) and reason.errno != socket.EAI_AGAIN:
             return RemoteError(f"{self.place}: no such host; check --base-url")
         if isinstance(reason, ConnectionRefusedError):
             return RemoteError(f"{self.place}: nobody listens there; is the server running?", passing=True)
-        return RemoteError(f"{self.place}: the connection was lost ({told})", passing=True)
+        return RemoteError(f"{self.place}: the connection was lost ({reason_given})", passing=True)
 
-    def _wait(self, told: str | None) -> float | None:
+    def _wait(self, header: str | None) -> float | None:
         """The seconds of a Retry-After header, which is a number or a date."""
-        if told is None:
+        if header is None:
             return None
         try:
-            seconds = float(told)
+            seconds = float(header)
         except ValueError:
             try:
-                date = parsedate_to_datetime(told)
+                date = parsedate_to_datetime(header)
             except ValueError:
                 return None
             seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - self.clock.date().timestamp()
@@ -328,10 +329,10 @@ class Server:
         for key in ("error", "message", "detail"):
             if isinstance(record, dict) and record.get(key):
                 record = record[key]
-        told = record if isinstance(record, str) else json.dumps(record) if record else ""
-        return f": {self._told(told)}" if told.strip() else ""
+        complaint = record if isinstance(record, str) else json.dumps(record) if record else ""
+        return f": {self._presentable(complaint)}" if complaint.strip() else ""
 
-    def _told(self, text: str, width: int = 300) -> str:
+    def _presentable(self, text: str, width: int = 300) -> str:
         """A server's words, safe to show: without the key, control characters, or end."""
         key = self._key.value
         text = clean(text)
