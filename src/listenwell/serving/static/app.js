@@ -1,13 +1,15 @@
 // The page: connects what a person does with the conversation, and the conversation with what is shown.
 
-import { Problem, setKey } from "./api.js";
+import { Problem } from "./api.js";
 import { openHelp, rememberResources } from "./care.js";
 import { $, make } from "./dom.js";
 import { otherLanguage, preferredLanguage, setLanguage, t } from "./i18n.js";
+import { askForKey, connectKey, keyWasAccepted } from "./key.js";
 import { asked, connectOptions, drawOptions, hasModels, loadModels, modelId } from "./options.js";
 import { download, toJson, toMarkdown } from "./saving.js";
 import * as store from "./store.js";
 import * as talk from "./talk.js";
+import { drawTheme, switchTheme } from "./theme_switch.js";
 import { draw, drawText, topOfLast } from "./view.js";
 
 let editing = null; // the id of the exchange whose message is in the field, to be replaced
@@ -30,7 +32,7 @@ function isAtEnd() {
   return scrollHeight - scrollY - clientHeight < 80;
 }
 
-// Keeps the end in sight while a reply grows, for who reads there, until the message it answers would leave the top.
+// Keeps the end in view while a reply grows, if the reader is there, until the message it answers would leave the top.
 function following(work) {
   const follow = isAtEnd();
   work();
@@ -134,6 +136,10 @@ function onEscape(event) {
   else if (editing) cancelEditing();
 }
 
+function noticeEditing() {
+  notice(t("editing"), "cancel", cancelEditing);
+}
+
 function cancelEditing() {
   editing = null;
   setField(draftBefore);
@@ -163,7 +169,7 @@ const actions = {
     if (!editing) draftBefore = field.value;
     editing = id;
     setField(store.find(id).text);
-    notice(t("editing"), "cancel", cancelEditing);
+    noticeEditing();
     field.focus();
     field.setSelectionRange(field.value.length, field.value.length);
   },
@@ -186,47 +192,16 @@ function onEnded({ kind }, exchange) {
     setField(field.value.trim() ? `${exchange.text}\n${field.value}` : exchange.text);
   }
   if (kind in OUTCOMES) notice(t(OUTCOMES[kind]));
-  else if (kind === "failed") announce(document.querySelector("#conversation .exchange:last-child .trouble")?.textContent ?? "");
+  else if (kind === "failed") announce(document.querySelector(".exchange:last-child .trouble")?.textContent ?? "");
   else announce(`${t("says")} ${exchange.reply.text.trim() || t("empty")}`);
   if (!hasModels()) refreshModels();
-}
-
-// The key
-
-let keyPromise = null;
-let keyWasGiven = false;
-
-// Asks for the key; false if the person would rather not give one.
-function askForKey() {
-  keyPromise ??= new Promise((resolve) => {
-    const dialog = $("key-dialog");
-    $("key-problem").hidden = !keyWasGiven;
-    $("key").value = "";
-    const end = (given) => {
-      keyPromise = null;
-      resolve(given);
-    };
-    dialog.addEventListener("close", () => end(dialog.returnValue === "given"), { once: true });
-    dialog.returnValue = "";
-    dialog.showModal();
-  });
-  return keyPromise;
-}
-
-function onKeyGiven(event) {
-  event.preventDefault();
-  const key = $("key").value.trim();
-  if (!key) return;
-  setKey(key);
-  keyWasGiven = true;
-  $("key-dialog").close("given");
 }
 
 // The models, and with them the resources: both need the key, if there is one.
 async function refreshModels() {
   try {
     await loadModels();
-    keyWasGiven = false;
+    keyWasAccepted();
     rememberResources();
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
@@ -243,7 +218,7 @@ async function anyModel() {
   return model;
 }
 
-// Language and colours
+// The language
 
 function useLanguage(code) {
   setLanguage(code);
@@ -270,24 +245,9 @@ function start(text) {
 function switchLanguage() {
   store.saveSettings({ language: otherLanguage() });
   useLanguage(otherLanguage());
-  hideNotice();
+  if (editing) noticeEditing();
+  else hideNotice();
   if (hasModels()) rememberResources();
-}
-
-function drawTheme() {
-  const theme = store.loadTheme();
-  const names = { auto: "themeAuto", light: "themeLight", dark: "themeDark" };
-  $("theme").dataset.theme = theme;
-  $("theme").setAttribute("aria-label", t(names[theme]));
-  $("theme").title = t(names[theme]);
-}
-
-function switchTheme() {
-  const next = { auto: "light", light: "dark", dark: "auto" }[store.loadTheme()];
-  store.saveTheme(next);
-  if (next === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = next;
-  drawTheme();
 }
 
 // The conversation as a whole
@@ -320,7 +280,6 @@ function connectDialogs() {
       if (event.target === dialog && !inside) dialog.close();
     });
   }
-  $("key-form").addEventListener("submit", onKeyGiven);
   $("help").addEventListener("click", openHelp);
   $("delete").addEventListener("click", () => {
     $("menu").hidePopover();
@@ -342,6 +301,7 @@ function connect() {
   store.onChange(() => following(render));
   connectOptions();
   connectDialogs();
+  connectKey();
   $("language").addEventListener("click", switchLanguage);
   $("theme").addEventListener("click", switchTheme);
   $("stop").addEventListener("click", () => {
