@@ -15,17 +15,18 @@ from listenwell.notices import plain_warnings
 COMMANDS: dict[str, tuple[str, str]] = {
     "chat": ("listenwell.commands.chat:chat", "talk with a system in the terminal"),
     "serve": ("listenwell.commands.serve:serve", "serve a page and an OpenAI-compatible API"),
-    "train": ("listenwell.commands.train:train", "train a system by a recipe, or go on with a run"),
-    "generate": ("listenwell.commands.generate:generate", "write a system's replies to a file or a corpus"),
+    "train": ("listenwell.commands.train:train", "train a system from a recipe, or resume a run"),
+    "generate": ("listenwell.commands.generate:generate", "write a system's replies to a corpus or a file of texts"),
     "evaluate": ("listenwell.commands.evaluate:evaluate", "score a system on a corpus"),
-    "calibrate": ("listenwell.commands.calibrate:calibrate", "fit how sure a classifier is, or how meed2 chooses"),
+    "calibrate": ("listenwell.commands.calibrate:calibrate", "fit a classifier's confidence, or how meed2 chooses"),
     "control": ("listenwell.commands.control:control", "measure whether a system follows the requested intent"),
-    "variety": ("listenwell.commands.variety:variety", "measure how differently a system replies to the same"),
+    "variety": ("listenwell.commands.variety:variety", "measure how varied the replies to one message are"),
     "consensus": ("listenwell.commands.consensus:consensus", "measure whether a discrete latent is used"),
     "memory": ("listenwell.commands.memory:memory", "show what a strategy memory holds"),
-    "rerank": ("listenwell.commands.rerank:rerank", "weigh the terms by which a system chooses among candidates"),
-    "compare": ("listenwell.commands.compare:compare", "put evaluated systems beside each other and the papers"),
+    "rerank": ("listenwell.commands.rerank:rerank", "measure what each term of the choice of replies brings"),
+    "compare": ("listenwell.commands.compare:compare", "compare evaluated systems, and papers' numbers"),
     "study": ("listenwell.commands.study:study", "let people rate replies: make, serve and report a study"),
+    "reproduce": ("listenwell.commands.reproduce:reproduce", "reproduce a paper's tables beside the published numbers"),
     "embeddings": ("listenwell.commands.embeddings:embeddings", "draw the emotion embeddings of trained systems"),
     "data": ("listenwell.commands.data:data", "list the corpora; describe, convert, check or label one"),
     "curate": ("listenwell.commands.curate:curate", "make a corpus of dialogues out of subtitles or posts"),
@@ -44,7 +45,7 @@ usage: listenwell COMMAND [OPTIONS]        listenwell COMMAND --help
   listenwell train tiny                    a first system, in a minute, on the shipped corpus
   listenwell train multi-trs               the multi-task transformer on EmpatheticDialogues
   listenwell evaluate runs/multi-trs       its scores on the test split
-  echo "I got the job!" | listenwell chat  one reply a line
+  echo "I got the job!" | listenwell chat  one reply per line
 
 Corpora are looked for in the folder that LISTENWELL_DATA names.
 """

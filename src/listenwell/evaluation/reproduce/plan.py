@@ -1,0 +1,112 @@
+"""What has to be trained and scored for a paper's tables, and what of it is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from listenwell.evaluation.reproduce.spec import DatasetSpec, PaperSpec, SystemSpec
+from listenwell.weights import shipped
+
+Budget = Literal["small", "cpu", "paper"]
+
+SMALL = 320
+"""Examples of each stage in the small budget: enough to see that everything runs, and nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A run of a recipe."""
+
+    recipe: str
+    seed: int
+    folder: Path
+
+    @property
+    def mark(self) -> Path:
+        """A file that is there while the run is not at its end."""
+        return self.folder.with_name(f"{self.folder.name}.unfinished")
+
+    @property
+    def done(self) -> bool:
+        return (self.folder / "best" / "config.json").is_file() and not self.mark.exists()
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """An evaluation of a run, or of shipped weights, on a dataset. Rows of several tables may share it."""
+
+    row: str
+    """The first row that needs it."""
+    system: str
+    """A name or a folder, as `listenwell evaluate` takes it."""
+    dataset: DatasetSpec
+    folder: Path
+
+    @property
+    def done(self) -> bool:
+        return (self.folder / "scores.json").is_file()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """In the order in which it is done."""
+
+    trainings: tuple[Training, ...]
+    scorings: tuple[Scoring, ...]
+    of_row: Mapping[tuple[str, DatasetSpec], tuple[Scoring, ...]]
+    """The evaluations of a row on a dataset, one for each seed."""
+
+    def missing(self) -> list[Training | Scoring]:
+        return [step for step in (*self.trainings, *self.scorings) if not step.done]
+
+
+def plan(
+    paper: PaperSpec, root: Path, budget: Budget = "cpu", seeds: int = 1, tables: Sequence[str] | None = None
+) -> Plan:
+    """Shipped weights serve a row of the budget cpu if one seed is wanted; all else is trained."""
+    trainings: dict[Path, Training] = {}
+    scorings: dict[Path, Scoring] = {}
+    of_row: dict[tuple[str, DatasetSpec], tuple[Scoring, ...]] = {}
+    for row, spec, dataset in _needed(paper, tables):
+        if spec.system is not None and budget == "cpu" and seeds == 1 and spec.system in shipped():
+            places = {root / "shipped" / spec.system / _folder(dataset): spec.system}
+        else:
+            runs = [_runs(spec, root, budget, seed) for seed in range(1, seeds + 1)]
+            trainings |= {run.folder: run for of_seed in runs for run in of_seed}
+            last = [of_seed[-1].folder for of_seed in runs]
+            places = {folder / "evaluation" / f"reproduce-{_folder(dataset)}": str(folder) for folder in last}
+        for place, system in places.items():
+            scorings.setdefault(place, Scoring(row, system, dataset, place))
+        of_row[row, dataset] = tuple(scorings[place] for place in places)
+    return Plan(tuple(trainings.values()), tuple(scorings.values()), of_row)
+
+
+def _runs(spec: SystemSpec, root: Path, budget: Budget, seed: int) -> list[Training]:
+    """What is trained before a row, and the row itself."""
+    folder = root / f"{budget}-{seed}"
+    return [Training(name, seed, folder / name) for name in _recipes(spec, budget)]
+
+
+def _needed(paper: PaperSpec, tables: Sequence[str] | None) -> Iterator[tuple[str, SystemSpec, DatasetSpec]]:
+    """Each row that has a system, on each dataset, where at least one of its numbers can be measured."""
+    for table in tables or paper.tables:
+        for row in paper.rows(table):
+            spec = paper.system_of(row)
+            can_be_measured = any(paper.why_not(table, metric) is None for metric in row.values)
+            if can_be_measured and spec.reason is None:
+                yield row.system, spec, paper.datasets[row.dataset]
+
+
+def _recipes(spec: SystemSpec, budget: Budget) -> Iterable[str]:
+    last = spec.paper_recipe if budget == "paper" else spec.recipe
+    if last is None:
+        raise ValueError(f"there is no recipe of the paper's size for {spec.recipe or spec.system}; use --budget cpu")
+    return [*spec.after, last]
+
+
+def _folder(dataset: DatasetSpec) -> str:
+    some = f"-{dataset.drawn}" if dataset.drawn else ""
+    return f"{dataset.data}-{dataset.split}{some}"

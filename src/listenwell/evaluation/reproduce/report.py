@@ -1,0 +1,132 @@
+"""A paper's report: HTML that stands alone, CSV and LaTeX, published beside measured."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from listenwell import __version__
+from listenwell.evaluation.reproduce.results import Result
+from listenwell.evaluation.reproduce.spec import PaperSpec
+from listenwell.evaluation.reproduce.verdict import TOLERANCE, Measured
+
+COLUMNS = (
+    "paper",
+    "table",
+    "dataset",
+    "row",
+    "metric",
+    "published",
+    "measured",
+    "low",
+    "high",
+    "seeds",
+    "verdict",
+    "why",
+)
+
+
+def counts(found: Sequence[Result]) -> dict[str, int]:
+    """How many numbers have each verdict."""
+    return dict(Counter(one.verdict for one in found))
+
+
+def as_csv(found: Sequence[Result]) -> str:
+    out = io.StringIO()
+    table = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    table.writeheader()
+    for one in found:
+        table.writerow({key: _safe(value) for key, value in one.to_json().items()})
+    return out.getvalue()
+
+
+def _safe(value: Any) -> Any:
+    """A spreadsheet would read such a text as a formula."""
+    return (
+        f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") and not _is_number(value) else value
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def as_latex(paper: PaperSpec, found: Sequence[Result]) -> str:
+    """One tabular per table and dataset; two lines per row, published above measured."""
+    parts = [f"% {_tex(paper.title)}; made by listenwell {__version__}"]
+    for (table, dataset), rows in grouped(found).items():
+        metrics = list(dict.fromkeys(one.metric for cells in rows.values() for one in cells))
+        parts.append(f"% Table {table}, {dataset}: {_tex(paper.tables[table].title)}")
+        parts.append(rf"\begin{{tabular}}{{ll{'r' * len(metrics)}}}")
+        parts.append(" & ".join(["", "", *map(_tex, metrics)]) + r" \\ \hline")
+        for row, cells in rows.items():
+            by_metric = {one.metric: one for one in cells}
+            for kind in ("published", "measured"):
+                values = [_tex(text_of(by_metric.get(metric), kind)) for metric in metrics]
+                parts.append(" & ".join([_tex(row) if kind == "published" else "", kind, *values]) + r" \\")
+        parts.append(r"\end{tabular}")
+    return "\n".join(parts) + "\n"
+
+
+def grouped(found: Sequence[Result]) -> dict[tuple[str, str], dict[str, list[Result]]]:
+    """By table and dataset, then by row."""
+    tables: dict[tuple[str, str], dict[str, list[Result]]] = {}
+    for one in found:
+        tables.setdefault((one.table, one.dataset), {}).setdefault(one.row, []).append(one)
+    return tables
+
+
+def text_of(one: Result | None, kind: str) -> str:
+    if one is None:
+        return ""
+    return str(one.published) if kind == "published" else "—" if one.measured is None else number(one.measured)
+
+
+def number(measured: Measured) -> str:
+    digits = 1 if abs(measured.value) >= 100 else 2 if abs(measured.value) >= 1 else 3
+    text = f"{measured.value:.{digits}f}"
+    if measured.low is not None and measured.high is not None:
+        text += f" [{measured.low:.{digits}f}, {measured.high:.{digits}f}]"
+    return text
+
+
+def _tex(text: str) -> str:
+    for sign, escaped in (
+        ("\\", r"\textbackslash{}"),
+        ("&", r"\&"),
+        ("%", r"\%"),
+        ("_", r"\_"),
+        ("#", r"\#"),
+        ("$", r"\$"),
+    ):
+        text = text.replace(sign, escaped)
+    return text.replace("→", r"$\rightarrow$").replace("—", "---")
+
+
+def as_html(
+    paper: PaperSpec, found: Sequence[Result], facts: Mapping[str, str], pictures: Mapping[str, str] | None = None
+) -> str:
+    """`facts` are shown at the top; `pictures` are data URIs by the title of a figure."""
+    source = resources.files("listenwell.evaluation.reproduce").joinpath("report.html").read_text(encoding="utf-8")
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(source)
+    return template.render(
+        paper=paper,
+        tables=grouped(found),
+        counts=counts(found),
+        facts=facts,
+        pictures=pictures or {},
+        number=number,
+        tolerance=f"{100 * TOLERANCE:.0f}",
+        version=__version__,
+        total=len(found),
+    )
