@@ -60,7 +60,8 @@ class Plan:
     """The evaluations of a row on a dataset, one for each seed."""
 
     def missing(self) -> list[Training | Scoring]:
-        return [step for step in (*self.trainings, *self.scorings) if not step.done]
+        steps: list[Training | Scoring] = [*self.trainings, *self.scorings]
+        return [step for step in steps if not step.done]
 
 
 def plan(
