@@ -161,7 +161,8 @@ def test_a_refused_answer_is_kept_and_holds_no_other_back(serve_study: Any, open
     fake.faults.append("refuse")
     fake.start()
     try_now(page)
-    page.get_by_text("The server did not accept 1 answer (one of the values is out of range)").wait_for()
+    refusal = "The server did not accept 1 answer (one of the values is out of range)"
+    page.locator("#notice").get_by_text(refusal).wait_for()
     assert fake.values() == {"i2": {"choice": "right"}}
     with page.expect_download() as download:
         page.get_by_role("button", name="Download these answers").click()
@@ -235,7 +236,7 @@ def test_a_browser_that_stores_nothing_says_so_and_works(serve_study: Any, open_
     page.add_init_script("Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }")
     page.reload()
     begin(page)
-    page.get_by_text("This browser does not store anything for this page").wait_for()
+    page.locator("#notice").get_by_text("This browser does not store anything for this page").wait_for()
     rate_all(page, [3])
     page.locator(NEXT).click()
     page.locator(CODE).wait_for()

@@ -1,11 +1,12 @@
 // Dragging with pointer events: mouse, pen and touch alike.
 //
 // A mouse may take a card anywhere. A finger takes it at its handle, so that the page still scrolls everywhere else.
-// Where the zones are not fully visible, a dock with the same three targets appears at the bottom while dragging.
+// Where not all zones are in view, a dock with the same three targets appears at the bottom while dragging.
 
 import { element } from "./dom.js";
 
 const THRESHOLD = 5; // pixels before a press becomes a drag
+const LEAST_ROOM = 60; // pixels of a zone that must be visible
 
 /** Makes `card` draggable onto anything with data-place; `drop` gets the place, "" for the tray. */
 export function draggable(card, { board, drop, label }) {
@@ -70,18 +71,25 @@ function follow(card, pressed, { board, drop, label }) {
   listen(window, "keydown", (event) => event.key === "Escape" && end(false));
 }
 
+/** Whether enough of a zone is between the bars to drop something there. */
+function inView(zone) {
+  const { top, bottom } = zone.getBoundingClientRect();
+  const ceiling = document.querySelector(".bar-top").getBoundingClientRect().bottom;
+  const floor = document.querySelector(".bar-bottom").getBoundingClientRect().top;
+  return Math.min(bottom, floor) - Math.max(top, ceiling) >= LEAST_ROOM;
+}
+
 function placeAt(x, y) {
   return document.elementFromPoint(x, y)?.closest("[data-place]") ?? null;
 }
 
-/** Targets at the bottom of the window, empty where the zones are in view anyway. */
+/** Targets at the bottom of the window, hidden where all zones are in view anyway. */
 function makeDock(board, label) {
-  const places = [...board.querySelectorAll("[data-place]")].map((zone) => zone.dataset.place);
-  const { top, bottom } = board.getBoundingClientRect();
-  const footer = document.querySelector(".bar-bottom")?.getBoundingClientRect().top ?? innerHeight;
-  const hidden = top < 0 || bottom > footer;
-  const dock = element("div", { class: "dock", "aria-hidden": "true", hidden: !hidden });
-  dock.append(...places.map((place) => element("div", { class: `zone is-${place}`, "data-place": place }, label(place))));
+  const zones = [...board.querySelectorAll("[data-place]")];
+  const dock = element("div", { class: "dock", "aria-hidden": "true", hidden: zones.every(inView) });
+  for (const { dataset } of zones) {
+    dock.append(element("div", { class: `zone is-${dataset.place}`, "data-place": dataset.place }, label(dataset.place)));
+  }
   document.body.append(dock);
   return dock;
 }

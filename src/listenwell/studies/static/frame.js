@@ -1,6 +1,6 @@
 // What surrounds every page: title and progress above, notices, and below whether the answers are saved.
 
-import { element } from "./dom.js";
+import { announce, element } from "./dom.js";
 import { instructionsDialog } from "./views.js";
 
 const byId = (id) => document.getElementById(id);
@@ -79,9 +79,9 @@ export class Frame {
     node.dataset.state = state;
     if (node.textContent !== text) node.textContent = text;
     this.bottom.hidden = byId("next").hidden && status.waiting === 0;
-    if (status.refused) this.#say(this.strings.refusedNotice(status.refused, status.reason), "refused");
-    else if (status.offline || (status.failing && status.waiting)) this.#say(this.strings.offlineNotice, "offline");
-    else if (volatile) this.#say(this.strings.volatileNotice, "volatile");
+    if (status.refused) this.say(this.strings.refusedNotice(status.refused, status.reason), "refused");
+    else if (status.offline || (status.failing && status.waiting)) this.say(this.strings.offlineNotice, "offline");
+    else if (volatile) this.say(this.strings.volatileNotice, "volatile");
     else this.quiet();
   }
 
@@ -92,27 +92,22 @@ export class Frame {
     return ["saved", any ? this.strings.saved : this.strings.savedNone];
   }
 
-  #say(text, kind) {
-    const actions = [];
-    if (kind !== "volatile") {
-      actions.push(element("button", { type: "button", class: "plain", onclick: () => this.onTry() }, this.strings.tryNow));
-    }
-    if (kind === "refused") {
-      actions.push(element("button", { type: "button", class: "plain", onclick: () => this.onDownload() }, this.strings.download));
-    }
-    this.say(text, actions, kind);
-  }
-
-  /** Shows a notice; the same one is not announced twice. */
-  say(text, actions = [], kind = "") {
+  /** Shows a notice with what can be done about it; the same one is not announced twice. */
+  say(text, kind, strings = this.strings) {
     if (!this.notice.hidden && this.notice.dataset.text === text) return;
+    const button = (label, onclick) => element("button", { type: "button", class: "plain", onclick }, label);
     this.notice.dataset.text = text;
-    this.notice.dataset.kind = kind;
-    this.notice.replaceChildren(element("p", {}, text), ...actions);
+    this.notice.replaceChildren(
+      element("p", {}, text),
+      kind === "volatile" ? "" : button(strings.tryNow, () => this.onTry()),
+      kind === "refused" ? button(strings.download, () => this.onDownload()) : "",
+    );
     this.notice.hidden = false;
+    announce(text);
   }
 
   quiet() {
+    if (this.notice.contains(document.activeElement)) this.main.querySelector("h1")?.focus();
     this.notice.hidden = true;
     this.notice.replaceChildren();
   }

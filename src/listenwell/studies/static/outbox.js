@@ -155,6 +155,7 @@ export class Outbox extends EventTarget {
   /** After a refusal: what is stored, what is not and why. False if the server did not tell them apart. */
   #sortOut(batch, { body, message }) {
     this.#acknowledge(batch, body?.stored ?? []);
+    this.#backoff.reset(); // a refusal is an answer, too: the connection works
     const refused = Object.entries(body?.refused ?? {});
     for (const [id, reason] of refused) this.#refused.set(id, reason);
     if (refused.length === 0 && batch.length === 1) this.#refused.set(batch[0].id, message);

@@ -67,7 +67,7 @@ class RatingPage {
     try {
       this.state = await this.persist(
         () => this.api.state(),
-        () => this.frame.say(this.strings.loadFailed, [], "offline"),
+        () => this.frame.say(this.strings.loadFailed, "offline", this.strings),
       );
     } catch (error) {
       this.frame.quiet();
@@ -93,6 +93,7 @@ class RatingPage {
       return this.page(closed ? strings.closedTitle : strings.usedUpTitle, notes, [], code);
     }
     if (!task) return this.page(strings.nothingTitle, [strings.nothingNote], [[strings.checkAgain, () => this.load()]], code);
+    if (task.id === finished?.id) return this.showRefusal({ message: `${task.id} is still open` });
     if (finished?.practice) {
       return this.page(strings.practiceOver, [strings.practiceOverNote], [[strings.startRating, () => this.nextItem()]]);
     }
