@@ -1,12 +1,12 @@
-"""`listenwell curate` that is killed at the nth time that it puts something in its place: killed_curation.py N WORDS…
+"""`listenwell curate` that is killed as it puts something in its place: killed_curation.py WHEN WORDS…
 
-An odd N is right before, an even one right after it. N = 0 is never.
+WHEN is a number: an odd one right before, an even one right after one of the renames, 0 never; or the name of a file:
+right before it gets its name. At the end it prints how many numbers there are.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -14,26 +14,24 @@ from typing import Any
 
 from listenwell.cli import main
 
-DIES_AT, *WORDS = sys.argv[1:]
-calls = 0
+WHEN, *WORDS = sys.argv[1:]
+places = 0
 
 
 def counted(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*args: Any, **options: Any) -> Any:
-        global calls
-        calls += 2
-        if calls - 1 == int(DIES_AT):
+    def call(source: Any, target: Any, **options: Any) -> Any:
+        global places
+        places += 2
+        if WHEN in (str(places - 1), os.path.basename(target)):
             os.kill(os.getpid(), signal.SIGKILL)
-        result = function(*args, **options)
-        if calls == int(DIES_AT):
+        function(source, target, **options)
+        if str(places) == WHEN:
             os.kill(os.getpid(), signal.SIGKILL)
-        return result
 
     return call
 
 
-for module, name in ((os, "replace"), (os, "rename"), (os, "unlink"), (os, "mkdir"), (shutil, "rmtree")):
-    setattr(module, name, counted(getattr(module, name)))
 if __name__ == "__main__":
+    os.replace, os.rename = counted(os.replace), counted(os.rename)
     main(WORDS)
-    print(calls)
+    print(places)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from made_subtitles import write_subtitles
 
-FEW, MANY = 32, 3200
-"""Two chunks of files, and a hundred times as many."""
+FEW, MANY = 16, 1600
+"""A chunk of files, and a hundred times as many."""
 
 
 def peak(source: Path, out: Path) -> int:
@@ -28,7 +28,7 @@ def peak(source: Path, out: Path) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kilobytes are Linux's unit")
 def test_a_hundred_times_the_input_takes_at_most_a_tenth_more_memory(tmp_path):
-    few = peak(write_subtitles(tmp_path / "few", FEW, dialogues=3), tmp_path / "out-few")
-    many = peak(write_subtitles(tmp_path / "many", MANY, dialogues=3), tmp_path / "out-many")
+    few = peak(write_subtitles(tmp_path / "few", FEW, dialogues=2), tmp_path / "out-few")
+    many = peak(write_subtitles(tmp_path / "many", MANY, dialogues=2), tmp_path / "out-many")
     assert many <= 1.1 * few
     assert many <= 2 << 20

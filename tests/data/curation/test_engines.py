@@ -81,7 +81,7 @@ def ray_engine():
     pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
         # Ray's workers import the functions of this file by its name.
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
         engine = make_engine("ray", 2)
         yield engine
         engine.close()
@@ -99,6 +99,12 @@ def test_ray_gives_the_same_records(ray_engine, tmp_path: Path):
         return content["records"]["hash"]
 
     assert run("ray", ray_engine) == run("local", LocalEngine(1))
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_a_task_that_fails_on_ray_is_told(ray_engine):
+    with pytest.raises(RuntimeError, match=r"a task failed on Ray: ValueError: job \d is broken"):
+        list(ray_engine.run(failing, jobs(2)))
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from listenwell.data.curation import held_out, manifest
-from listenwell.data.curation.atomic import read_json, sync, write_json, written_whole
+from listenwell.data.curation.atomic import read_json, sync, write_json
 from listenwell.data.curation.chunks import (
     DUPLICATE,
     NEAR_DUPLICATE,
@@ -329,5 +329,7 @@ def _put_in_place(output: Path, out: Path, content: dict[str, Any]) -> None:
         if (output / name).exists():
             os.rename(output / name, old)
     sync(out)
-    with written_whole(out / manifest.MANIFEST) as unfinished:
-        unfinished.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    # Written elsewhere: a stop must not leave a half-written file in a folder that has only what is known.
+    write_json(output / manifest.MANIFEST, content)
+    os.rename(output / manifest.MANIFEST, out / manifest.MANIFEST)
+    sync(out)

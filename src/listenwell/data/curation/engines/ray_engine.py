@@ -57,10 +57,12 @@ class RayEngine:
             results = data.map(partial(_run, task), concurrency=self._limit)
             try:
                 for row in results.iter_rows():
+                    if row["problem"]:
+                        raise RuntimeError(f"a task failed on Ray: {row['problem']}")
                     yield json.loads(row["result"])
             except self._ray.exceptions.RayError as problem:
                 raise RuntimeError(
-                    f"a task failed on Ray: {_cause(problem)}; the same command goes on from where it was"
+                    f"Ray stopped ({type(problem).__name__}); the same command goes on from where it was"
                 ) from problem
 
     def close(self) -> None:
@@ -68,14 +70,10 @@ class RayEngine:
             self._ray.shutdown()
 
 
-def _cause(problem: BaseException) -> str:
-    """What went wrong in the task, without Ray's own traces."""
-    while isinstance(cause := getattr(problem, "cause", None) or problem.__cause__, BaseException):
-        problem = cause
-    lines = str(problem).strip().splitlines() or [""]
-    return f"{type(problem).__name__}: {lines[-1]}"
-
-
 def _run(task: Task, row: dict[str, Any]) -> dict[str, Any]:
     """A task over a row, which Ray moves as columns of text."""
-    return {"result": json.dumps(task(json.loads(row["job"])))}
+    try:
+        return {"result": json.dumps(task(json.loads(row["job"]))), "problem": ""}
+    except Exception as problem:
+        # Told as text: Ray would wrap it into its own traces.
+        return {"result": "", "problem": f"{type(problem).__name__}: {problem}"}
