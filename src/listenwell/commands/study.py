@@ -96,7 +96,7 @@ def study(
     if verb == "serve":
         return study_verbs.serve(name, store, host, port, allowed_host or [])
     if verb == "links":
-        return study_verbs.links(name, store, people, json)
+        return study_verbs.links(name, store, people, host, port, json)
     if verb == "status":
         return study_verbs.status(name, store, json)
     if verb == "report":

@@ -113,9 +113,9 @@ def mean_over_pairs(
         both = [unit for unit in by_rater[one] if unit in by_rater[other]]
         if len(both) < least:
             continue
-        value = pairwise([by_rater[one][unit] for unit in both], [by_rater[other][unit] for unit in both])
-        if value is not None:
-            found.append((value, len(both)))
+        agreement = pairwise([by_rater[one][unit] for unit in both], [by_rater[other][unit] for unit in both])
+        if agreement is not None:
+            found.append((agreement, len(both)))
     if not found:
         return None
-    return sum(value * number for value, number in found) / sum(number for _, number in found), len(found)
+    return sum(kappa * number for kappa, number in found) / sum(number for _, number in found), len(found)

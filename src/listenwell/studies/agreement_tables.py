@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -52,7 +53,7 @@ def agreement_table(results: Results, judged: Sequence[Judgement]) -> Table:
         fleiss = fleiss_kappa(units)
         weighted = None
         if level == "ordinal":
-            weighted = mean_over_pairs(units, lambda a, b, values=values: weighted_kappa(a, b, values, "quadratic"))
+            weighted = mean_over_pairs(units, partial(_quadratic, values))
         cells = (
             Cell(None if fleiss is None else fleiss[0], digits=3),
             Cell(krippendorff_alpha(units, level, values), digits=3),
@@ -63,11 +64,15 @@ def agreement_table(results: Results, judged: Sequence[Judgement]) -> Table:
         rows.append(Row(f"{key} ({level})", cells))
     columns = ("Fleiss' κ", "Krippendorff's α", "weighted κ", "judged", "units × raters of κ")
     notes = (
-        "Fleiss' κ takes values as names; α is of the scale's level; the weighted κ (quadratic) is the mean over pairs of "
-        "raters, by how much both judged.",
+        "Fleiss' κ takes values as names; α is of the scale's level; the weighted κ (quadratic) is the mean over pairs "
+        "of raters, by how much both judged.",
         *kappa_notes(results.spec.published),
     )
     return Table("agreement", "Agreement among people", "scale", columns, tuple(rows), notes)
+
+
+def _quadratic(values: list[Value], first: list[Value], second: list[Value]) -> float | None:
+    return weighted_kappa(first, second, values, "quadratic")
 
 
 def machine_agreement(results: Results, people: Sequence[Judgement], machine: Sequence[Judgement], name: str) -> Table:
@@ -90,7 +95,9 @@ def machine_agreement(results: Results, people: Sequence[Judgement], machine: Se
         rows.append(Row(f"{key}: {name}", cells, "machine"))
     columns = ("κ with people", "Spearman's ρ with their mean", "same as most of them, %", "judged by both")
     note = "κ is the mean over people, quadratically weighted where the scale has an order."
-    return Table("machine-agreement", f"Agreement of a machine with people: {name}", "scale", columns, tuple(rows), (note,))
+    return Table(
+        "machine-agreement", f"Agreement of a machine with people: {name}", "scale", columns, tuple(rows), (note,)
+    )
 
 
 def _with_each(both: Units, single: dict[Any, Value], values: list[Value], level: Level) -> float | None:

@@ -87,9 +87,7 @@ def rating_tables(view: View, machine: str = "") -> list[Table]:
 def _rating_rows(view: View, scales: Mapping[str, str], factor: float, machine: str) -> list[Row]:
     systems = view.results.spec.systems
     tests = [(s, k, _compare(view, systems[0], s, k)) for s in systems[1:] for k in scales]
-    adjusted = dict(
-        zip([(s, k) for s, k, _ in tests], holm([p for _, _, (_, p) in tests]), strict=True)
-    )
+    adjusted = dict(zip([(s, k) for s, k, _ in tests], holm([p for _, _, (_, p) in tests]), strict=True))
     rows = []
     for system in systems:
         cells = []
@@ -239,7 +237,9 @@ def drag_tables(view: View, machine: str = "") -> list[Table]:
     if len(sources) > 1:
         for source in sources:
             part = tuple(_drag_rows(view.of_source(source), machine))
-            tables.append(Table(f"drag-{source}", _titled(f"Good, okay, bad: {source}", machine), "system", columns, part))
+            tables.append(
+                Table(f"drag-{source}", _titled(f"Good, okay, bad: {source}", machine), "system", columns, part)
+            )
     for polarity in POLARITIES:
         if (part_of := view.of_polarity(polarity)).judged:
             title = _titled(f"Good, okay, bad: {polarity} emotions", machine)
@@ -307,4 +307,3 @@ def good_labels(view: View) -> dict[str, Counter[str]]:
 
 def _titled(title: str, machine: str) -> str:
     return f"{title} (machine: {machine})" if machine else title
-

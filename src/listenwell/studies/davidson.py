@@ -103,12 +103,14 @@ def _derivatives(rows: np.ndarray, observed: np.ndarray, weights: np.ndarray) ->
     totals = observed.sum(axis=1, keepdims=True)
     gradient = np.einsum("nok,no->k", rows, observed - totals * shares)
     mean = np.einsum("nok,no->nk", rows, shares)
-    hessian = np.einsum("nok,no,nol->kl", rows, totals * shares, rows) - np.einsum("nk,n,nl->kl", mean, totals[:, 0], mean)
+    hessian = np.einsum("nok,no,nol->kl", rows, totals * shares, rows) - np.einsum(
+        "nk,n,nl->kl", mean, totals[:, 0], mean
+    )
     return gradient, hessian, float((observed * np.log(shares)).sum())
 
 
 def _is_connected(counts: Counts, systems: Sequence[str]) -> bool:
-    """Whether no set of systems is only ever better than the rest (Ford's condition); a tie joins in both directions."""
+    """Whether no set of systems is only ever better than the rest (Ford's condition); a tie joins both ways."""
     beats: dict[str, set[str]] = {system: set() for system in systems}
     for (first, second), (won, lost, tie) in counts.items():
         if won or tie:

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, Protocol
 
 from listenwell.data.dialogue import Dialogue, Example, Turn, examples
-from listenwell.studies.layout import Orders, deal, lay_out
+from listenwell.studies.layout import deal, lay_out
 from listenwell.studies.spec import HUMAN, StudySpec
 from listenwell.studies.store import Design, FrozenReply, Item, new_id
 from listenwell.systems.reply import Reply
@@ -139,9 +139,8 @@ def make_design(
             for system in systems:
                 human = FrozenReply(item.reference or "")
                 replies[item.id, system] = said[place].get(system, human)
-    orders = Orders(random)
     dealt = deal(items, spec.task_size, spec.bonus.per_task, random)
-    tasks = tuple(lay_out(some, spec.raters, orders, random) for some in dealt)
+    tasks = tuple(lay_out(dealt, spec.raters, random))
     counts = Counter(one.emotion or "none" for one in drawn)
     return Design(tuple(items), replies, tasks, {**(made_from or {}), "items by emotion": dict(sorted(counts.items()))})
 

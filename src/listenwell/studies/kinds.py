@@ -184,8 +184,11 @@ class Kind:
     picks_emotion: bool = False
     """An emotion study in which raters name the reply's emotion instead of judging 0 or 1."""
 
-    def check(self, values: Any, letters: Sequence[str]) -> None:
-        """Refuses an answer that is not complete and of this kind; `letters` are the replies that were shown."""
+    def check(self, values: Any, letters: Sequence[str], some_scales: bool = False) -> None:
+        """Refuses an answer that is not complete and of this kind; `letters` are the replies that were shown.
+
+        With `some_scales` not every scale needs a number: a machine may know of one thing only.
+        """
         if not isinstance(values, Mapping):
             raise ValueError(f"the values of an answer are an object, found {type(values).__name__}")
         if self.name == "ab":
@@ -195,13 +198,13 @@ class Kind:
                 f"an answer is about the replies {', '.join(letters)}, found {', '.join(values) or 'none'}"
             )
         for letter in letters:
-            self._check_reply(letter, values[letter])
+            self._check_reply(letter, values[letter], some_scales)
 
     def _check_choice(self, values: Mapping[str, Any]) -> None:
         if set(values) != {"choice"} or values["choice"] not in self.choices:
             raise ValueError(f"choice is one of {', '.join(self.choices)}, found {dict(values)!r}")
 
-    def _check_reply(self, letter: str, value: Any) -> None:
+    def _check_reply(self, letter: str, value: Any, some_scales: bool) -> None:
         try:
             if self.name == "drag":
                 if value not in self.choices:
@@ -212,16 +215,18 @@ class Kind:
             elif self.name == "emotion":
                 self.scales[0].check(value)
             else:
-                self._check_ratings(value)
+                self._check_ratings(value, some_scales)
         except ValueError as problem:
             raise ValueError(f"reply {letter}: {problem}") from None
 
-    def _check_ratings(self, value: Any) -> None:
+    def _check_ratings(self, value: Any, some_scales: bool) -> None:
         keys = [scale.key for scale in self.scales]
-        if not isinstance(value, Mapping) or set(value) != set(keys):
+        known = isinstance(value, Mapping) and bool(value) and set(value) <= set(keys)
+        if not known or (not some_scales and len(value) < len(keys)):
             raise ValueError(f"one number each for {', '.join(keys)} is expected, found {value!r}")
         for scale in self.scales:
-            scale.check(value[scale.key])
+            if scale.key in value:
+                scale.check(value[scale.key])
 
 
 def kind_named(name: str, scales: str = "", both_bad: bool = True, picks_emotion: bool = False) -> Kind:

@@ -37,15 +37,25 @@ class Orders:
         return next(self._by_group[group])
 
 
-def lay_out(items: Sequence[Item], raters: int, orders: Orders, random: Random, parent: str | None = None) -> Task:
-    """A task of these items, with one layout for each rater: its own order of items and of replies."""
-    rows = {item.id: [orders.next(item.systems) for _ in range(raters)] for item in items}
-    layouts: list[Layout] = []
-    for rater in range(raters):
-        order = [item.id for item in items]
-        random.shuffle(order)
-        layouts.append([{"item": item, "systems": rows[item][rater]} for item in order])
-    return Task(new_id(), tuple(item.id for item in items), tuple(layouts), parent)
+def lay_out(tasks: Sequence[Sequence[Item]], raters: int, random: Random) -> list[Task]:
+    """Each task with one layout for each rater: its own order of items and of replies.
+
+    Orders are dealt rater by rater and task by task, so replies are balanced within each task too: a study that ends
+    early is as balanced as a whole one.
+    """
+    orders = Orders(random)
+    layouts: list[list[Layout]] = [[] for _ in tasks]
+    for _ in range(raters):
+        for place, items in enumerate(tasks):
+            layouts[place].append(shuffled([(item.id, orders.next(item.systems)) for item in items], random))
+    return [
+        Task(new_id(), tuple(item.id for item in items), tuple(own)) for items, own in zip(tasks, layouts, strict=True)
+    ]
+
+
+def shuffled(displays: list[tuple[str, list[str]]], random: Random) -> Layout:
+    random.shuffle(displays)
+    return [{"item": item, "systems": systems} for item, systems in displays]
 
 
 def deal(items: Sequence[Item], size: int, bonus_per_task: int, random: Random) -> list[list[Item]]:

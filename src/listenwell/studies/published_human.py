@@ -10,17 +10,9 @@ from listenwell.studies.tables import Cell, Row
 PERCENT = {"human_good", "human_okay", "human_bad"}
 """Published as shares, shown as percent."""
 
-KAPPAS: dict[tuple[str, str], float] = {
-    ("strategy-memory", "all"): 0.42,
-    ("bert-joint", "fluency"): 0.53,
-    ("bert-joint", "consistency"): 0.49,
-    ("bert-joint", "emotion"): 0.65,
-}
-"""Fleiss' kappas that stand in the text of a paper, not in a table."""
-
 
 def rows_of(places: Sequence[str], metrics: Mapping[str, str], columns: Sequence[str], dataset: str = "") -> list[Row]:
-    """Published rows of the tables at `places` that have one of `metrics`, which maps a column to the paper's metric."""
+    """Rows of the tables at `places` that have one of `metrics`, which maps a column to the paper's metric."""
     found = []
     for place in places:
         for row in published.rows_at(place):
@@ -43,11 +35,13 @@ def _cell(row: published.Row, metric: str) -> Cell:
 
 
 def kappa_notes(places: Sequence[str]) -> list[str]:
-    """Published agreement, in words."""
-    papers = dict.fromkeys(place.split("/")[0] for place in places)
-    return [
-        f"{paper} reports a Fleiss' kappa of {value:.2f}" + ("" if scale == "all" else f" for {scale}")
-        for paper in papers
-        for (named, scale), value in KAPPAS.items()
-        if named == paper
-    ]
+    """Published agreement among the raters, in words."""
+    notes = []
+    for place in places:
+        for row in published.rows_at(place):
+            for metric, value in row.values.items():
+                if metric.startswith("kappa"):
+                    about = metric.removeprefix("kappa").strip("_").replace("_", " ")
+                    of = ", ".join(part for part in (row.system, about) if part)
+                    notes.append(f"{row.paper} reports a kappa of {value} ({of})")
+    return notes

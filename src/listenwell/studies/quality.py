@@ -29,9 +29,7 @@ def bonus_points(record: TaskRecord, results: Results) -> int:
     """A point for each check in which the human reply was put into good or okay (MEED2 § 5.4.1)."""
     items = results.items()
     enough = Bonus().good_enough if not results.spec.bonus.per_task else results.spec.bonus.good_enough
-    return sum(
-        answer.by_system().get(HUMAN) in enough for answer in record.answers if items[answer.item].bonus
-    )
+    return sum(answer.by_system().get(HUMAN) in enough for answer in record.answers if items[answer.item].bonus)
 
 
 def filter_records(results: Results, records: Sequence[TaskRecord]) -> Filtered:

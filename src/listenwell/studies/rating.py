@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, and_, func, select
@@ -17,12 +18,15 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from listenwell.studies import tie_break
-from listenwell.studies.layout import letters
+from listenwell.studies.layout import Orders, letters
 from listenwell.studies.practice import ITEM, TASK, practice_letters
 from listenwell.studies.schema import answers, assignments, raters, slots, tasks
-from listenwell.studies.store import Layout, Store, Study, lock_study, new_id, new_token
+from listenwell.studies.store import Layout, Store, Study, add_slot, lock_study, new_id, new_token
 
 ACTIVE, DONE, EXPIRED, EXTRA = "active", "done", "expired", "extra"
+
+FOREVER = 100 * 365 * 86_400.0
+"""Seconds for which a machine keeps its place."""
 
 MAX_ID = 200
 """Characters of an id that a researcher or a browser gives."""
@@ -112,6 +116,42 @@ class Ratings:
             )
         return rater
 
+    def enlist_machine(self, name: str) -> Rater:
+        """A machine as a rater, with a place of its own in every task: it never takes one from a person."""
+        rater = self.join(name, machine=True)
+        orders = Orders(Random(f"{self.study.spec.seed} {name}"))
+        with self.store.write() as connection:
+            lock_study(connection, self.study.id)
+            known = select(assignments.c.task_id).where(assignments.c.rater_id == rater.id)
+            missing = connection.execute(
+                select(tasks).where(
+                    tasks.c.study_id == self.study.id, tasks.c.parent_id.is_(None), tasks.c.id.not_in(known)
+                )
+            ).mappings()
+            systems = tie_break.shown_systems(connection, self.study)
+            for task in missing.all():
+                layout: Layout = [
+                    {"item": item, "systems": orders.next(systems[item])} for item in json.loads(task["item_ids"])
+                ]
+                self._give_machine(connection, rater, task["id"], layout)
+        return rater
+
+    def _give_machine(self, connection: Connection, rater: Rater, task_id: str, layout: Layout) -> None:
+        last = connection.execute(select(func.max(slots.c.number)).where(slots.c.task_id == task_id)).scalar_one()
+        now = self.clock()
+        connection.execute(
+            assignments.insert().values(
+                id=new_id(),
+                study_id=self.study.id,
+                slot_id=add_slot(connection, self.study.id, task_id, last + 1, layout, machine=True),
+                task_id=task_id,
+                rater_id=rater.id,
+                state=ACTIVE,
+                started_at=now,
+                expires_at=now + FOREVER,
+            )
+        )
+
     def rater(self, token: str) -> Rater:
         with self.store.read() as connection:
             return self._rater(connection, token)
@@ -138,7 +178,7 @@ class Ratings:
                 held = self._claim(connection, rater)
             if held is None:
                 return None
-            if not closed:
+            if not closed and not rater.machine:
                 self._renew(connection, held["id"])
             return self._assignment(connection, held)
 
@@ -208,9 +248,7 @@ class Ratings:
                 slots.c.task_id.not_in(mine) | slots.c.id.in_(left_off),
                 tasks.c.parent_id.is_(None) | tasks.c.parent_id.not_in(mine),
             )
-            .order_by(
-                slots.c.id.in_(left_off).desc(), tasks.c.position, slots.c.id.in_(abandoned), slots.c.number
-            )
+            .order_by(slots.c.id.in_(left_off).desc(), tasks.c.position, slots.c.id.in_(abandoned), slots.c.number)
             .limit(limit)
         )
         return connection.execute(statement).mappings().all()
@@ -284,7 +322,8 @@ class Ratings:
                     stored.append(answer.id)
                 except RefusedError as problem:
                     refused[answer.id] = str(problem)
-            for assignment_id in {layouts[one.item][0] for one in given if one.item in layouts}:
+            own = set() if rater.machine else {layouts[one.item][0] for one in given if one.item in layouts}
+            for assignment_id in own:
                 self._renew(connection, assignment_id)
         return stored, refused
 
@@ -310,7 +349,7 @@ class Ratings:
         else:
             raise RefusedError("this item is not among those that you were given")
         try:
-            self.kind.check(answer.values, shown)
+            self.kind.check(answer.values, shown, some_scales=rater.machine)
         except ValueError as problem:
             raise RefusedError(str(problem)) from None
         row = {

@@ -143,7 +143,9 @@ def collect(store: Store, study: Study) -> Results:
     return Results(study, design, records, about)
 
 
-def _record(row: Mapping[Any, Any], rater: Mapping[Any, Any], given: Mapping[str, Any], parents: set[str]) -> TaskRecord:
+def _record(
+    row: Mapping[Any, Any], rater: Mapping[Any, Any], given: Mapping[str, Any], parents: set[str]
+) -> TaskRecord:
     layout = json.loads(row["layout"])
     found = tuple(
         Answer(

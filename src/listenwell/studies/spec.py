@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from listenwell.configuration import OptionError, instantiate
+from listenwell.configuration import OptionError, mistakes
 from listenwell.labels.taxonomy import unknown_name
 from listenwell.studies.kinds import LETTERS, Kind, KindName, kind_named
 
@@ -18,7 +18,7 @@ HUMAN = "human"
 """The system whose replies are those of the people in the corpus."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bonus:
     """Checks in which the human reply is among the candidates (MEED2 § 5.4.1)."""
 
@@ -30,7 +30,7 @@ class Bonus:
     """The areas into which the human reply must be put for a bonus point."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Filters:
     """What makes a task or a rater untrustworthy. A report always has the numbers with and without them."""
 
@@ -45,7 +45,7 @@ class Filters:
     sameness_from: int = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pay:
     """What raters get; people who stop in the middle of a task are paid for the part that they did."""
 
@@ -55,7 +55,7 @@ class Pay:
     currency: str = "USD"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Power:
     """What the sample size is computed for."""
 
@@ -69,7 +69,7 @@ class Power:
     """Share of items without a winner that is expected; ab only. MIME's Table 3 has a third."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StudySpec:
     """A study before it is made."""
 
@@ -186,4 +186,10 @@ def read_recipe(name_or_path: str, **changes: Any) -> StudySpec:
         raise OptionError(f"{path}: not YAML: {' '.join(str(problem).split())}") from problem
     if not isinstance(content, dict):
         raise OptionError(f"{path}: a study recipe has keys with values, such as kind: likert")
-    return instantiate(StudySpec, {**content, **changes}, str(path))
+    record = {**content, **changes}
+    for mistake in mistakes(StudySpec, record):
+        raise OptionError(f"{path}: {mistake}")
+    try:
+        return StudySpec.from_json(record)
+    except OptionError as problem:
+        raise OptionError(f"{path}: {problem}") from problem

@@ -130,6 +130,11 @@ class Store:
             self.engine.dispose()
             raise StoreError(f"{_shown(url)}: the store cannot be opened ({_first_line(problem)})") from problem
 
+    @property
+    def shown(self) -> str:
+        """Where it is, without a password."""
+        return _shown(self.url)
+
     def close(self) -> None:
         self.engine.dispose()
 

@@ -147,7 +147,10 @@ def to_latex(table: Table) -> str:
         if row.kind != kind:
             lines.append(r"\midrule")
             kind = row.kind
-        cells = [latex(cell.text) + (rf" {{\scriptsize [{latex(cell.interval)}]}}" if cell.interval else "") for cell in row.cells]
+        cells = [
+            latex(cell.text) + (rf" {{\scriptsize [{latex(cell.interval)}]}}" if cell.interval else "")
+            for cell in row.cells
+        ]
         lines.append(" & ".join((latex(shown_name(row)), *cells)) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
     lines += [rf"\\ {{\footnotesize {latex(note)}}}" for note in table.notes]

@@ -82,7 +82,7 @@ def _add(connection: Connection, study: Study, parent: str, item_ids: list[str])
     first_left: Counter[str] = Counter()
     layout: list[dict[str, Any]] = []
     random = Random(f"{study.spec.seed} {position}")
-    shown = _shown(connection, study)
+    shown = shown_systems(connection, study)
     for item in item_ids:
         order = next(balanced_orders(sorted(shown[item]), random))
         if first_left[order[0]] > first_left[order[1]]:
@@ -92,6 +92,7 @@ def _add(connection: Connection, study: Study, parent: str, item_ids: list[str])
     add_task(connection, study.id, position + 1, Task(new_id(), tuple(item_ids), (layout,), parent))
 
 
-def _shown(connection: Connection, study: Study) -> dict[str, list[str]]:
+def shown_systems(connection: Connection, study: Study) -> dict[str, list[str]]:
+    """By item: the systems whose replies are shown."""
     rows = connection.execute(select(items.c.id, items.c.systems).where(items.c.study_id == study.id)).all()
     return {row.id: json.loads(row.systems) for row in rows}
