@@ -272,3 +272,17 @@ def test_other_settings_do_not_use_what_others_made(tmp_path, monkeypatch):
     for language in ("en", "fr"):
         curate(Curation(Inputs.named("subtitles", [subtitles]), tmp_path / language, language), LocalEngine(1))
     assert len(keys) == 2
+
+
+@pytest.mark.data
+def test_real_subtitles_of_one_season_become_dialogues(tmp_path):
+    root = next((root for root in sources.data_roots() if (root / "subtitles" / "friends").is_dir()), None)
+    if root is None:
+        pytest.skip("the real subtitles are not on this machine")
+    season = sorted((root / "subtitles" / "friends").glob("Friends.S01*"))
+    inputs = Inputs.named("subtitles", season)
+    content = curate(Curation(inputs, tmp_path / "out", "en"), LocalEngine(1))
+    assert content["counts"]["files"]["in"] == len(season) > 20
+    assert not content["counts"]["files"]["dropped"]
+    assert content["records"]["dialogues"] > 300
+    assert manifest.verify(tmp_path / "out") == content["records"]["hash"]
