@@ -140,7 +140,8 @@ def _add_api(app: FastAPI, served: Mapping[str, Served], chat: Chat, settings: S
             found = load_resources(region=region)
         except ConfigError as problem:
             raise bad_request(f"region: {problem}", "region") from problem
-        return {"region": region, "language": language, "resources": resource_list(found, language)}
+        lines = resource_list(found, language)[1:]
+        return {"region": region, "language": language, "emergency": found.emergency[language], "resources": lines}
 
     @app.get("/health")
     async def health() -> dict[str, Any]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Turn
@@ -15,6 +17,14 @@ from listenwell.systems.safety.detector import Kind, LanguageCode
 from listenwell.systems.safety.replies import care_given
 from listenwell.systems.safety.resources import KINDS
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from listenwell.systems.safety.classifier import Read
+
+THREADS = 16
+"""Messages that are looked at together: a batch costs little more than one."""
+
 TIERS = {"direct": "card", "asking": "question", "shorter": "card"}
 """What the page shows for each text of care."""
 
@@ -22,10 +32,11 @@ EMERGENCY: dict[LanguageCode, str] = {"en": "In an emergency", "zh": "紧急情�
 
 
 class CarePool:
-    """One thread that asks care, apart from those that write."""
+    """Threads that ask care, apart from those that write."""
 
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="care")
+    def __init__(self, threads: int = THREADS) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="care")
+        read_together()
 
     async def ask(self, wrapper: SafetyWrapper, turns: Sequence[Turn], controls: Controls | None) -> Reply | None:
         loop = asyncio.get_running_loop()
@@ -33,6 +44,47 @@ class CarePool:
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def read_together() -> None:
+    """Lets the crisis classifier, where there is one, read what several threads ask at the same time as one batch."""
+    from listenwell.systems.safety.classifier import english_classifier
+    from listenwell.systems.safety.detector import rules
+
+    classifier = english_classifier(rules("en").normal)
+    if classifier is not None and not isinstance(classifier.read, ReadTogether):
+        classifier.read = ReadTogether(classifier.read)
+
+
+@dataclass(eq=False, slots=True)
+class _Question:
+    parts: set[tuple[int, ...]]
+    answer: dict[tuple[int, ...], Tensor] | None = None
+
+
+class ReadTogether:
+    """A reader for many threads: while one batch is read, others gather for the next."""
+
+    def __init__(self, read: Read) -> None:
+        self.read = read
+        self._waiting: list[_Question] = []
+        self._adding, self._reading = threading.Lock(), threading.Lock()
+
+    def __call__(self, parts: set[tuple[int, ...]]) -> dict[tuple[int, ...], Tensor]:
+        own = _Question(parts)
+        with self._adding:
+            self._waiting.append(own)
+        with self._reading:
+            if own.answer is None:  # else it was read with another's
+                self._read_waiting()
+        return self.read(parts) if own.answer is None else own.answer
+
+    def _read_waiting(self) -> None:
+        with self._adding:
+            some, self._waiting = self._waiting, []
+        answers = self.read(set().union(*(one.parts for one in some)))
+        for one in some:
+            one.answer = {part: answers[part] for part in one.parts}
 
 
 def care_record(reply: Reply, resources: Resources) -> dict[str, Any]:

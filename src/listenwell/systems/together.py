@@ -10,10 +10,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import torch
 
-from listenwell.contract import Batch, Controls, Steps
+from listenwell.contract import Batch, Controls, Model, Steps
 from listenwell.data.dialogue import Example, Turn
 from listenwell.decoding import Decoding, Hypothesis, Row, write_rows
 from listenwell.decoding.beam import search_steps
@@ -78,16 +79,43 @@ def together(writers: Iterable[Iterator[None]]) -> Iterator[None]:
 def write_bot(bot: Bot, jobs: Sequence[Job]) -> Iterator[None]:
     """The jobs of a trained model. Those that are asked alike go through it as one batch."""
     alike: dict[object, list[Job]] = {}
+    by_seed = draws_latents(bot)
     for job in jobs:
-        alike.setdefault(_kind(job), []).append(job)
+        alike.setdefault(_kind(job, by_seed), []).append(job)
     yield from together(writer for some in alike.values() for writer in _writers(bot, some))
 
 
-def _kind(job: Job) -> object:
-    """What jobs of one batch have in common: controls and seed, which a model may draw latents by; and the search."""
+def _kind(job: Job, by_seed: bool) -> object:
+    """What jobs of one batch have in common: the controls, the search and, if latents go by it, the seed."""
     options = job.decoding
     searched = replace(options, seed=0) if is_search(options) else None
-    return job.controls, options.seed, searched
+    return job.controls, searched, options.seed if by_seed else None
+
+
+class _Watched(torch.Generator):
+    """A generator that notes whether it was asked for anything."""
+
+    asked = False
+
+    def initial_seed(self) -> int:
+        self.asked = True
+        return super().initial_seed()
+
+
+_DRAWS: WeakKeyDictionary[Model, bool] = WeakKeyDictionary()
+
+
+def draws_latents(bot: Bot) -> bool:
+    """Whether the model draws by the seed before it writes: then each seed needs a batch of its own. Tried once."""
+    if bot.model not in _DRAWS:
+        items = bot._with_turn_labels([Example("", (Turn("speaker", "I am here."),))])
+        (batch,) = bot._batches(items)
+        generator = _Watched()
+        before = generator.manual_seed(0).get_state()
+        with bot._computing():
+            bot.model.understand(replace(batch, rows=(0,)), generator=generator)
+        _DRAWS[bot.model] = generator.asked or not torch.equal(before, generator.get_state())
+    return _DRAWS[bot.model]
 
 
 def is_search(options: Decoding) -> bool:

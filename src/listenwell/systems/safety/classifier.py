@@ -47,6 +47,10 @@ SIGNS: tuple[tuple[Kind, Directness], ...] = (
 """What a message may be, by class from 1 on; class 0 is none of them."""
 
 
+Read = Callable[[set[tuple[int, ...]]], dict[tuple[int, ...], Tensor]]
+"""From the parts of a message, as tokens, to the log-probabilities of the classes of each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """What the classifier says about a message."""
@@ -197,6 +201,8 @@ class CrisisClassifier:
 
     def __init__(self, tokenizer: MessageTokenizer, embed: Embeddings, encoder: Encoder) -> None:
         self.tokenizer, self.embed, self.encoder = tokenizer, embed, encoder.eval()
+        self.read: Read = self._read
+        """What reads the parts of a message; a server puts a reader here that reads those of many messages together."""
 
     @torch.inference_mode()
     def predict(self, text: str, whole: bool = False) -> Prediction:
@@ -205,7 +211,7 @@ class CrisisClassifier:
         Several messages are read as a `whole`: each of them was read alone when it came.
         """
         views = self.tokenizer.views(text, whole)
-        log_probabilities = self._read({tuple(part) for view in views for part in view})
+        log_probabilities = self.read({tuple(part) for view in views for part in view})
         gravest = [max((log_probabilities[tuple(part)] for part in view), key=log_odds) for view in views]
         mean = torch.stack(gravest).mean(0)
         kind, directness = SIGNS[int(mean[1:].argmax())]
