@@ -43,7 +43,11 @@ def test_a_text_step_changes_what_it_is_for(step: str, text: str, expected: str)
         ("www.OpenSubtitles.org", True),
         ("Advertise your product or brand here", True),
         ("字幕组：翻译", True),
-        ("The letter was translated by my sister.", True),  # the price of a short list of words
+        ("Translation: somebody", True),
+        ('Previously on "Lost"...', True),
+        ("The letter was translated by my sister.", False),
+        ("It was ripped off when he was attacked by the smoke.", False),
+        ("Sub's here from H.Q. I need your help.", False),
         ("I read the subtitles.", False),
         ("Sink the boat.", False),
     ],

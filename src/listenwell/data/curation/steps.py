@@ -38,11 +38,11 @@ _REPEATED_LETTER = re.compile(r"([^\W\d_])\1{3,}")
 _BEFORE_MARK = re.compile(r" +(?=[,!?;:](?:\s|$)|\.(?:\s|$))")
 _NO_SPACE = re.compile(r"(?<=[^\W\d_])[,;!?](?=[^\W\d_])")
 _CREDITS = re.compile(
-    r"https?:|www\.|\.(?:com|org|net|tv|cc)\b|open ?subtitles|addic7ed|podnapisi|subscene"
-    r"|\b(?:sub(?:title)?s?|caption(?:s|ed|ing)?|synch?(?:ed|ro(?:nized)?)?|transcript(?:s|ion)?|translat(?:ed|ion)"
-    r"|rip(?:ped)?|encod(?:ed|ing)|re-?sync(?:ed)?|corrected|edited)\b[^.!?]{0,40}\b(?:by|@|from)\b"
-    r"|\bby\b[^.!?]{0,30}\bsub(?:title)?s?\b|(?:字幕|翻译|校对|时间轴|压制|后期|听译)[^。]{0,6}[:：组]|字幕组|人人影视|伊甸园"
-    r"|advertise your product|become (?:a )?vip member|all rights reserved|^previously on\b",
+    r"https?:|www\.|\w\.(?:com|org|net)\b|open ?subtitles|addic7ed|podnapisi|subscene"
+    r"|^\W*(?:sub(?:title)?s?|caption(?:s|ed|ing)?|(?:re-?)?synch?(?:ed|ro(?:nized)?)?|transcript(?:s|ion)?"
+    r"|translat(?:ed|ion)|ripped|encoded|corrected|edited|timed)\b[^.!?]{0,40}?(?:\bby\b|[:@])"
+    r"|(?:字幕|翻译|校对|时间轴|压制|后期|听译)[^。]{0,6}[:：组]|字幕组|人人影视|伊甸园"
+    r"|advertise your product|become (?:a )?vip member|all rights reserved|^\W*previously on\b",
     re.IGNORECASE,
 )
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
