@@ -11,13 +11,13 @@ from threading import Barrier
 
 import pytest
 from sqlalchemy import func, select, text
+from study_raters import do_task, some_values
 
 from listenwell.studies.kinds import LEFT, RIGHT, TIE
 from listenwell.studies.rating import Given, Ratings, RefusedError, UnknownLinkError
 from listenwell.studies.schema import answers, assignments
 from listenwell.studies.spec import Bonus
 from listenwell.studies.store import Store, Study
-from studies.conftest import do_task, some_values
 
 
 def stored(store: Store) -> int:
@@ -105,9 +105,7 @@ def test_answers_of_somebody_who_comes_back_too_late_are_kept(store: Store, make
     held = ratings.current(anna)
     now[0] = 3600
     do_task(ratings, ben)
-    given = [
-        Given(uuid.uuid4().hex, entry["item"], some_values(ratings, ["A", "B"]), 3.0) for entry in held.layout
-    ]
+    given = [Given(uuid.uuid4().hex, entry["item"], some_values(ratings, ["A", "B"]), 3.0) for entry in held.layout]
     assert len(ratings.store_answers(anna.token, given)[0]) == 3
     ratings.finish(anna.token, held.task_id)
     assert stored(store) == 6

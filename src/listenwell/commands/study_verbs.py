@@ -102,7 +102,7 @@ def list_studies(url: str | None, json: bool) -> None:
         console.print(table("Studies", columns, shown, right=("items", "answers")))
     else:
         console.print("There are no studies here yet.")
-    ready = [(name, read_recipe(name).kind, read_recipe(name).title) for name in sorted(recipe_names())]
+    ready = [(name, read_recipe(name).kind, read_recipe(name).about) for name in sorted(recipe_names())]
     console.print(table("Ready to be made (study create NAME --recipe …)", ("recipe", "kind", "what it is"), ready))
 
 

@@ -10,6 +10,7 @@ from listenwell.studies.practice import practice_task
 from listenwell.studies.rating import Assignment, Rater, Ratings
 from listenwell.studies.store import Design
 
+TITLE = {"en": "Rating study", "zh": "评分研究"}
 WELCOME = {
     "en": ["Thank you for taking part.", "You will read short conversations and judge replies to them."],
     "zh": ["感谢您的参与。", "您将阅读简短的对话，并对其中的回复进行评价。"],
@@ -57,7 +58,8 @@ class Payloads:
         spec, kind = self.study.spec, self.ratings.kind
         spoken = "zh" if spec.language.startswith("zh") else "en"
         return {
-            "title": self.study.title,
+            # Never the study's own name: it may tell which systems are compared.
+            "title": spec.title or TITLE[spoken],
             "kind": spec.kind,
             "language": spec.language,
             "welcome": spec.welcome or WELCOME[spoken],

@@ -81,6 +81,9 @@ class StudySpec:
     path: str | None = None
     items: int = 100
     title: str = ""
+    """What raters see; name no system in it."""
+    about: str = ""
+    """What the researcher reads."""
     language: str = "en"
     scales: str = ""
     """The questions of a likert study: mime, dual-emp, bert-joint or strategy-memory."""

@@ -105,7 +105,8 @@ class Study:
 
     @property
     def title(self) -> str:
-        return self.spec.title or self.name
+        """For the researcher; raters see the spec's own title."""
+        return self.spec.about or self.spec.title or self.name
 
 
 def default_url(name: str, folder: Path = FOLDER) -> str:
