@@ -286,3 +286,9 @@ def test_real_subtitles_of_one_season_become_dialogues(tmp_path):
     assert not content["counts"]["files"]["dropped"]
     assert content["records"]["dialogues"] > 300
     assert manifest.verify(tmp_path / "out") == content["records"]["hash"]
+
+
+def test_without_pyarrow_the_way_out_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("listenwell.data.curation.records.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"needs pyarrow: pip install 'listenwell\[curate\]'"):
+        run(write_subtitles(tmp_path / "subs", files=1), tmp_path / "out")

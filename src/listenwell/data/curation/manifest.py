@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from listenwell.data.curation.atomic import read_json
-from listenwell.data.curation.records import CuratedDialogue, RecordsHash, digest, read_rows
+from listenwell.data.curation.records import CuratedDialogue, RecordsHash, digest, need_pyarrow, read_rows
 from listenwell.data.sources.report import SourceError
 from listenwell.outputs import Owner
 
@@ -62,6 +62,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def shard_files(folder: Path) -> list[Path]:
     """The shards in their order."""
+    need_pyarrow()
     files = [folder / shard["file"] for shard in read_manifest(folder)["shards"]]
     if missing := next((file for file in files if not file.is_file()), None):
         raise FileNotFoundError(f"{missing}: is named in {folder / MANIFEST} but is not there; curate again")

@@ -38,7 +38,7 @@ from listenwell.data.curation.counts import Counts
 from listenwell.data.curation.engines import Engine, Job
 from listenwell.data.curation.inputs import Inputs
 from listenwell.data.curation.near_duplicates import BANDS, Match, NearDuplicates
-from listenwell.data.curation.records import RecordsHash
+from listenwell.data.curation.records import RecordsHash, need_pyarrow
 from listenwell.data.curation.selection import MostEmotional
 from listenwell.data.curation.settings import Labelling, Settings, code_fingerprint
 from listenwell.data.curation.shards import SHARD_SIZE, ShardWriter, shard_schema
@@ -77,6 +77,7 @@ class Curation:
 
 def curate(curation: Curation, engine: Engine, begin: Begin | None = None) -> dict[str, Any]:
     """Runs a curation, or what is left of it, and returns the manifest. What is finished already is left as it is."""
+    need_pyarrow()
     out = resolved(curation.out)
     check_folder(curation.out, manifest.OWNER)
     files, size, stamp = curation.inputs.summary()

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from listenwell.data.dialogue import ROLES, Dialogue, Label, Turn
@@ -97,6 +98,12 @@ class RecordsHash:
 
     def hexdigest(self) -> str:
         return self._sha.hexdigest()
+
+
+def need_pyarrow() -> None:
+    """ImportError, with the way out, where Parquet files can be neither written nor read."""
+    if find_spec("pyarrow") is None:
+        raise ImportError("a curated corpus needs pyarrow: pip install 'listenwell[curate]'")
 
 
 def schema(*more: tuple[str, pa.DataType]) -> pa.Schema:
