@@ -30,7 +30,7 @@ wheels: $(VENV)/.ready-dev
 
 # The documentation as a site in build/site, which needs no server and asks no other host for anything.
 docs: $(VENV)/.ready-dev
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check src tests bench weights docs examples

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def site(tmp_path_factory):
     place = tmp_path_factory.mktemp("site")
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(place)],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(place)],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"},
         capture_output=True,
