@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 from collections.abc import Sequence
@@ -78,7 +77,7 @@ def corpus_messages() -> list[Message]:
     """Ordinary and troubled talk, in an order that is always the same."""
     look, draw = rules("zh").look, random.Random(0)
     chat = sorted({turn.text for dialogue in sources.read("lccc", split="test") for turn in dialogue.turns})
-    path = Path(os.environ[sources.DATA_VARIABLE]) / "smile" / "train.jsonl"
+    path = sources.find_data("smile") / "train.jsonl"
     troubled = sorted({json.loads(line)["query"] for line in path.read_text(encoding="utf-8").splitlines()})
     messages = [Message(text, False) for text in draw.sample(chat, CHAT) if look(text) is None]
     for text in draw.sample(troubled, TROUBLED):
