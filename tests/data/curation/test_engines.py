@@ -30,6 +30,12 @@ def failing(job: Job) -> None:
     raise ValueError(f"job {job['number']} is broken")
 
 
+def waits_for_ever_but_for_the_first(job: Job) -> int:
+    if job["number"]:
+        signal.pause()
+    return job["number"]
+
+
 def jobs(number: int = 20) -> list[Job]:
     return [{"number": index} for index in range(number)]
 
@@ -74,6 +80,15 @@ def test_a_worker_that_is_killed_and_a_task_that_fails_are_told():
     with pytest.raises(ValueError, match=r"job \d is broken"):
         list(engine.run(failing, jobs(3)))
     engine.close()
+
+
+def test_a_run_that_is_given_up_does_not_wait_for_its_workers():
+    engine = LocalEngine(2)
+    results = engine.run(waits_for_ever_but_for_the_first, jobs(5))
+    assert next(results) == 0
+    results.close()
+    engine.close()
+    assert not multiprocessing.active_children()
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,14 @@ class LocalEngine:
                 "a worker process was stopped from outside, perhaps for lack of memory; the same command goes on from "
                 "where it was, --workers names a smaller number of processes"
             ) from problem
+        finally:
+            if running:  # Ctrl-C, or something failed: what is half done is not waited for, and leaves nothing behind
+                self._stop()
+
+    def _stop(self) -> None:
+        # The executor itself can only wait for them before Python 3.14.
+        for process in list((getattr(self._pool, "_processes", None) or {}).values()):
+            process.terminate()
 
     def close(self) -> None:
         if self._pool is not None:
