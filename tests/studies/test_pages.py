@@ -275,7 +275,7 @@ def test_a_chinese_study_has_a_chinese_interface(open_page: Any) -> None:
     assert page.locator("html").get_attribute("lang") == "zh-CN"
     assert page.locator(".zones h2").all_text_contents() == ["好 ", "一般 ", "差 "]
     rate_all(page, [0])
-    assert announced(page) == "回复 B已归入“好”。所有回复均已归类。"
+    assert announced(page) == "回复 B：已归入“好”。所有回复均已归类。"
     assert not overflows(page)
     next_item(page)
     page.locator(CODE).wait_for()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from random import Random
 from typing import Any
 
 import pytest
@@ -279,3 +280,29 @@ def test_back_shows_an_answer_again_and_a_change_is_a_new_one(serve_study: Any, 
     page.locator(CODE).wait_for()
     given = [(answer["item"], answer["values"]["choice"]) for answer in fake.answers.values()]
     assert given == [("i1", "left"), ("i2", "right"), ("i1", "tie"), ("i3", "both-bad")]
+
+
+def test_whatever_fails_every_answer_is_stored_once_as_it_was_given(serve_study: Any, open_page: Any) -> None:
+    random = Random(7)
+    fake = serve_study("ab", items=10)
+    page = open_page(fake.url)
+    begin(page)
+    chosen: dict[str, Any] = {}
+    for number in range(1, 11):
+        with fake.lock:
+            fake.faults.extend(random.choices(["cut", "lose-ack", "error"], k=random.randint(0, 2)))
+        choice = random.randrange(4)
+        rate_all(page, [choice])
+        chosen[f"i{number}"] = {"choice": ["left", "right", "tie", "both-bad"][choice]}
+        if random.random() < 0.3:
+            page.reload()  # with a draft, and perhaps with an answer on its way
+            page.locator(".item").wait_for()
+        if random.random() < 0.3:
+            fake.stop()
+            fake.start()
+        page.locator(NEXT).click()
+        if number < 10:
+            page.get_by_role("heading", name=f"Item {number + 1} of 10").wait_for()
+    fake.faults.clear()
+    page.locator(CODE).wait_for()
+    assert fake.values() == chosen

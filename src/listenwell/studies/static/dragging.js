@@ -88,7 +88,8 @@ function makeDock(board, label) {
   const zones = [...board.querySelectorAll("[data-place]")];
   const dock = element("div", { class: "dock", "aria-hidden": "true", hidden: zones.every(inView) });
   for (const { dataset } of zones) {
-    dock.append(element("div", { class: `zone is-${dataset.place}`, "data-place": dataset.place }, label(dataset.place)));
+    const { place } = dataset;
+    dock.append(element("div", { class: `zone is-${place}`, "data-place": place }, label(place)));
   }
   document.body.append(dock);
   return dock;

@@ -19,14 +19,13 @@ export class ItemView {
   #study;
   checked = false; // whether the feedback of a practice item has been shown
 
-  /** `draft` is what was chosen before a reload, with the seconds it took; `changed` is called with the next one. */
+  /** `draft` is what was chosen before, with the seconds it took; `changed` is called after every choice. */
   constructor({ study, item, title, practice, strings, draft, changed }) {
     this.item = item;
     this.#study = study;
     this.#strings = strings;
     this.#values = structuredClone(draft?.values ?? {});
     this.#timer = new VisibleTimer(draft?.seconds ?? 0);
-    this.changed = changed;
     this.checks = Boolean(practice && item.expected); // whether the first press only gives feedback
     const onChange = () => {
       this.#clearFeedback();

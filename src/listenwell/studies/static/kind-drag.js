@@ -14,7 +14,8 @@ export function drag({ item, study, strings, values, changed }) {
   const places = study.choices?.length ? study.choices : PLACES;
   const titles = Object.fromEntries(places.map((place) => [place, strings.place[place] ?? place]));
   const tray = area("", strings.unsorted, strings.allSorted, "tray");
-  const zones = Object.fromEntries(places.map((place) => [place, area(place, titles[place], strings.emptyPlace, "zone")]));
+  const zone = (place) => area(place, titles[place], strings.emptyPlace, "zone");
+  const zones = Object.fromEntries(places.map((place) => [place, zone(place)]));
   const cards = new Map();
 
   const left = () => item.replies.filter((reply) => values[reply.key] === undefined).length;
@@ -38,7 +39,7 @@ export function drag({ item, study, strings, values, changed }) {
     draggable(card, { board: () => board, drop: (place) => put(reply.key, place), label: (place) => titles[place] });
     put(reply.key, values[reply.key] ?? "", false);
   }
-  const board = element("div", { class: "zones" }, Object.values(zones).map((zone) => zone.node));
+  const board = element("div", { class: "zones" }, Object.values(zones).map(({ node }) => node));
   return {
     node: element(
       "div",
@@ -59,7 +60,8 @@ function area(place, title, hint, style) {
   const list = element("ul", { class: "cards" });
   const empty = element("p", { class: "hint" }, hint);
   const heading = element("h2", {}, title, " ", number);
-  const node = element("section", { class: `${style} ${place ? `is-${place}` : ""}`, "data-place": place }, heading, empty, list);
+  const classes = place ? `${style} is-${place}` : style;
+  const node = element("section", { class: classes, "data-place": place }, heading, empty, list);
   const count = () => {
     const cards = list.childElementCount;
     number.textContent = cards ? String(cards) : "";
@@ -97,10 +99,10 @@ function onKey(event, places, card) {
   const inputs = places.map((place) => card.querySelector(`input[value="${CSS.escape(place)}"]`));
   const current = inputs.findIndex((input) => input.checked);
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-  let target = null;
-  if (step) target = current < 0 ? (step > 0 ? 0 : inputs.length - 1) : Math.min(Math.max(current + step, 0), inputs.length - 1);
-  else if (/^[1-9]$/.test(event.key) && Number(event.key) <= inputs.length) target = Number(event.key) - 1;
-  if (target === null) return;
+  const last = inputs.length - 1;
+  let target = Number(event.key) - 1;
+  if (step) target = current < 0 ? (step > 0 ? 0 : last) : Math.min(Math.max(current + step, 0), last);
+  if (!(target in inputs)) return;
   event.preventDefault();
   inputs[target].focus({ preventScroll: true });
   if (target !== current) inputs[target].click();

@@ -35,7 +35,8 @@ function judge({ item, study, strings, reply, chosen, choose }) {
   const scale = study.scales?.[0];
   const option = (value, word) => {
     const anchor = scale?.anchors?.[value];
-    const label = element("span", {}, element("b", {}, word), anchor ? prose(anchor, { class: "anchor" }, "span") : null);
+    const below = anchor ? prose(anchor, { class: "anchor" }, "span") : null;
+    const label = element("span", {}, element("b", {}, word), below);
     return radio({ name: `${item.id}/${reply.key}`, value, label, chosen: chosen === value }, choose);
   };
   const group = choiceGroup({ legend: scale?.question ?? strings.emotionQuestion, style: "judge" }, [
@@ -46,7 +47,8 @@ function judge({ item, study, strings, reply, chosen, choose }) {
 }
 
 function pick({ item, strings, reply, chosen, choose }) {
-  const option = (name) => radio({ name: `${item.id}/${reply.key}`, value: name, label: name, chosen: chosen === name }, choose);
+  const option = (label) =>
+    radio({ name: `${item.id}/${reply.key}`, value: label, label, chosen: chosen === label }, choose);
   return choiceGroup({ legend: strings.pickEmotion, style: "pick" }, [
     element("div", { class: "many" }, item.emotion_choices.map(option)),
   ]);

@@ -6,6 +6,7 @@
 import { choiceGroup, chooseByDigit, clearMark, radio } from "./choices.js";
 import { replyCard, replyName } from "./conversation.js";
 import { element, prose } from "./dom.js";
+import { meanings } from "./views.js";
 
 const SHORT = 26; // characters that fit below a number
 
@@ -88,15 +89,13 @@ function anchorsBelow(scale) {
   const few = anchors.every((anchor) => !anchor[1] || outstanding.includes(anchor));
   const cells = few ? outstanding : anchors;
   const style = few ? (cells.length === 3 ? "anchors three" : "anchors two") : "anchors each";
-  return element("div", { class: style, "aria-hidden": "true" }, cells.map(([point, text]) => element("span", { "data-point": point }, text)));
+  const shown = cells.map(([point, text]) => element("span", { "data-point": point }, text));
+  return element("div", { class: style, "aria-hidden": "true" }, shown);
 }
 
 /** One scale with what its numbers mean, then all replies. */
 function scaleCard(context, scale) {
   const { item, strings } = context;
-  const meanings = points(scale)
-    .filter((point) => scale.anchors?.[point])
-    .flatMap((point) => [element("dt", {}, String(point)), prose(scale.anchors[point], {}, "dd")]);
   const replies = item.replies.map((reply) => {
     const legend = replyName(item, reply.key, strings);
     const group = question(context, reply, scale, "plain-numbers", legend, reply.text);
@@ -108,7 +107,7 @@ function scaleCard(context, scale) {
     { class: "reply scale-card panel" },
     element("h2", { class: "scale-name" }, scale.name),
     prose(scale.question, { class: "sentence" }),
-    element("dl", { class: "meanings" }, meanings),
+    meanings(scale),
     replies,
   );
 }

@@ -96,7 +96,9 @@ export class Outbox extends EventTarget {
 
   /** Resolves as soon as nothing waits. */
   async empty() {
-    while (this.status.waiting > 0) await new Promise((resolve) => this.addEventListener("change", resolve, { once: true }));
+    while (this.waiting().length > 0) {
+      await new Promise((resolve) => this.addEventListener("change", resolve, { once: true }));
+    }
   }
 
   /** Marks the answers of a task as unsent: the server says that some are missing. */

@@ -92,10 +92,13 @@ class RatingPage {
       const notes = [closed ? strings.closedNote : strings.usedUpNote];
       return this.page(closed ? strings.closedTitle : strings.usedUpTitle, notes, [], code);
     }
-    if (!task) return this.page(strings.nothingTitle, [strings.nothingNote], [[strings.checkAgain, () => this.load()]], code);
+    if (!task) {
+      return this.page(strings.nothingTitle, [strings.nothingNote], [[strings.checkAgain, () => this.load()]], code);
+    }
     if (task.id === finished?.id) return this.showRefusal({ message: `${task.id} is still open` });
     if (finished?.practice) {
-      return this.page(strings.practiceOver, [strings.practiceOverNote], [[strings.startRating, () => this.nextItem()]]);
+      const actions = [[strings.startRating, () => this.nextItem()]];
+      return this.page(strings.practiceOver, [strings.practiceOverNote], actions);
     }
     if (finished && (code || finished.items.length >= LONG_TASK)) {
       const notes = [strings.pauseNote, strings.soFar(progress.done, progress.total)];

@@ -70,7 +70,7 @@ export class Store {
   }
 }
 
-/** A random id (version 4). `crypto.randomUUID` exists only in secure contexts, and studies are served by plain HTTP too. */
+/** A random id (version 4). `crypto.randomUUID` needs a secure context, and studies are served by plain HTTP, too. */
 export function uuid() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;

@@ -41,17 +41,20 @@ export function howTo(study, strings) {
         { class: "scale-help" },
         element("h3", {}, scale.name),
         prose(scale.question),
-        element("dl", { class: "meanings" }, meanings(scale)),
+        meanings(scale),
       ),
     ),
   );
 }
 
+/** What the numbers of a scale stand for. */
 export function meanings(scale) {
-  return Object.entries(scale.anchors ?? {}).flatMap(([point, text]) => [
-    element("dt", {}, point),
-    prose(text, {}, "dd"),
-  ]);
+  const pairs = Object.entries(scale.anchors ?? {});
+  return element(
+    "dl",
+    { class: "meanings" },
+    pairs.flatMap(([point, text]) => [element("dt", {}, point), prose(text, {}, "dd")]),
+  );
 }
 
 export function instructionsDialog(study, strings) {
@@ -85,5 +88,6 @@ export function completionCode(code, strings) {
 }
 
 export function closing(strings, code, saved) {
-  return textPage(strings.doneTitle, [saved ? strings.doneNote : strings.doneWaiting], [], completionCode(code, strings));
+  const note = saved ? strings.doneNote : strings.doneWaiting;
+  return textPage(strings.doneTitle, [note], [], completionCode(code, strings));
 }
