@@ -44,7 +44,7 @@ def browser_path() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
-def _missing() -> None:
+def report_missing() -> None:
     """Skips, but not in continuous integration: there a missing browser would hide a broken page."""
     if os.environ.get("CI", "").lower() in ("1", "true"):
         pytest.fail(MISSING)
@@ -57,10 +57,10 @@ def browser() -> Iterator[Browser]:
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        _missing()
+        report_missing()
     path = browser_path()
     if path is None:
-        _missing()
+        report_missing()
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield launched

@@ -74,7 +74,7 @@ class FakeApi:
                 takes_positivity=True,
                 about="Plans what to do, writes several replies and picks the best.",
             ),
-            model("mime", about="Mimics your emotion."),
+            model("mime", about="mimics your emotion"),
             model("strategy-memory", languages=["zh"]),
         ]
         self.resources: dict[str, Any] = RESOURCES
@@ -84,8 +84,15 @@ class FakeApi:
             "emotion": {"name": "lonely", "probability": 0.62},
             "emotions": {"lonely": 0.62, "sad": 0.21, "afraid": 0.1, "joyful": 0.05, "proud": 0.02},
             "label": {"name": "consoling", "probability": 0.48},
-            "candidates": ["That must be hard.", "Tell me more about it."],
-            "reasons": {"now": "lonely", "plan": "consoles where somebody is alone", "positivity": 0.25},
+            "candidates": ["That must be hard.", "Tell me more about it.", "How nice!"],
+            "reasons": {
+                "heard": ["lonely", None, "sad"],
+                "now": "lonely",
+                "plan": "consoles where somebody is alone",
+                "positivity": 0.25,
+                "likeliest": {"consoling": 0.48, "questioning": 0.31},
+                "vetoed": ["How nice! (cheers at bad news)"],
+            },
         }
         self.next: deque[str] = deque()
         self.release = threading.Event()

@@ -60,9 +60,19 @@ def test_what_stands_behind_a_reply_is_there_on_demand(chat: ChatPage) -> None:
     assert not chat.last(".why-body").is_visible()
     summary.click()
     shown = chat.last(".why-body").inner_text()
-    for part in ("62 %", "sad", "comforts you", "Tell me more about it.", "consoles where somebody is alone", "house"):
+    for part in (
+        "62 %",
+        "consoling (48 %) — comforts you",
+        "questioning\n31 %",
+        "Tell me more about it.",
+        "How nice! (cheers at bad news)",
+        "lonely → … → sad",
+        "consoles where somebody is alone",
+        "Written by house",
+    ):
         assert part in shown
     assert "proud" not in shown  # the likeliest four are enough
+    assert shown.count("How nice!") == 1
 
 
 def test_intent_and_positivity_are_asked_of_a_model_that_takes_them(chat: ChatPage) -> None:
@@ -255,6 +265,20 @@ def test_the_conversation_can_be_deleted_after_a_question(chat: ChatPage) -> Non
     assert page.is_visible("#welcome")
     assert page.evaluate("Object.values(localStorage).some(value => value.includes('hello'))") is False
     chat.reload()
+    assert chat.texts == []
+
+
+def test_a_conversation_deleted_in_mid_stream_does_not_come_back(chat: ChatPage) -> None:
+    page = chat.open()
+    chat.api.next.append("hold")
+    chat.send("hello")
+    chat.wait_for_text(".growing", "I hear you:")
+    page.click("#menu-button")
+    page.click("#delete")
+    page.click("#delete-confirm")
+    page.locator("#send").wait_for()
+    assert chat.exchanges == []
+    assert page.input_value("#message") == ""
     assert chat.texts == []
 
 

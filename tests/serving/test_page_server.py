@@ -59,7 +59,7 @@ def test_a_conversation_with_the_real_server(real_chat: ChatPage) -> None:
     assert "%" in real_chat.last(".why-body").inner_text()
     page.click("#options summary")
     page.select_option("#model", "mime")
-    assert "a tiny mime" in page.inner_text("#model-about")
+    assert "A tiny mime." in page.inner_text("#model-about")
     page.check("#several")
     real_chat.say("and my keys")
     assert real_chat.exchanges[1]["reply"]["model"] == "mime"

@@ -46,6 +46,10 @@ function option(value, text, selected) {
   return make("option", { value, selected }, text);
 }
 
+function sentence(text) {
+  return text && text[0].toUpperCase() + text.slice(1) + (/[.!?。！？]$/.test(text) ? "" : ".");
+}
+
 function drawModels(model) {
   $("model").replaceChildren(...models.map((one) => option(one.id, one.id, one === model)));
   $("model").disabled = models.length < 2;
@@ -53,7 +57,7 @@ function drawModels(model) {
   $("speaks").hidden = !languages || model.languages.includes(currentLanguage());
   $("speaks").textContent = t("speaksOnly", { model: model?.id, languages });
   const speaks = languages && t("modelSpeaks", { languages });
-  $("model-about").textContent = [model?.about, speaks].filter(Boolean).join(" ");
+  $("model-about").textContent = [sentence(model?.about), speaks].filter(Boolean).join(" ");
 }
 
 function drawIntents(model, intent) {

@@ -4,7 +4,9 @@ import { languageOf, make } from "./dom.js";
 import { labelMeaning, labelName, percent, t } from "./i18n.js";
 
 const SHOWN = 4; // of the likeliest emotions
-const SHOWN_ELSEWHERE = new Set(["care", "heard", "does", "probability", "likeliest", "vetoed"]);
+const LEAST = 0.01; // what is less likely is not worth a line
+const MOST = 8; // other candidates
+const SHOWN_ELSEWHERE = new Set(["care", "does", "probability", "likeliest", "vetoed"]);
 
 function isShare(value) {
   return typeof value === "number" && value >= 0 && value <= 1;
@@ -41,16 +43,18 @@ function chanceRow([name, share]) {
   );
 }
 
-function chances(distribution) {
-  return Object.entries(distribution ?? {})
-    .filter(([, share]) => isShare(share))
+// The likeliest of a distribution as bars; null where there is none.
+function chanceList(distribution) {
+  const likeliest = Object.entries(distribution ?? {})
+    .filter(([, share]) => isShare(share) && share >= LEAST)
     .sort((a, b) => b[1] - a[1])
     .slice(0, SHOWN);
+  return likeliest.length ? make("ul", { class: "chances" }, ...likeliest.map(chanceRow)) : null;
 }
 
 function heardSection(details) {
-  const rows = chances(details.emotions);
-  if (rows.length) return section(t("whyHeard"), make("ul", { class: "chances" }, ...rows.map(chanceRow)));
+  const likeliest = chanceList(details.emotions);
+  if (likeliest) return section(t("whyHeard"), likeliest);
   const emotion = believed(details.emotion);
   return emotion && section(t("whyHeard"), make("p", {}, withChance(emotion.name, emotion.probability)));
 }
@@ -60,12 +64,21 @@ function planSection(details) {
   if (!label) return null;
   const meaning = labelMeaning(label.name);
   const words = withChance(label.name, label.probability) + (meaning && ` — ${meaning}`);
-  return section(t("whyPlan"), make("p", {}, words));
+  const likeliest = chanceList(details.reasons?.likeliest);
+  return section(
+    t("whyPlan"),
+    make("p", {}, words),
+    likeliest && make("p", { class: "small soft" }, t("whyLikeliest")),
+    likeliest,
+  );
 }
 
+// Texts in a list, each with a remark or none: [[text, remark], …].
 function textsSection(title, texts) {
   if (!texts.length) return null;
-  const items = texts.map((text) => make("li", { dir: "auto", lang: languageOf(text) }, text));
+  const items = texts.map(([text, remark]) =>
+    make("li", { dir: "auto", lang: languageOf(text) }, text, remark && make("span", { class: "soft" }, ` ${remark}`)),
+  );
   return section(title, make("ul", { class: "others" }, ...items));
 }
 
@@ -78,8 +91,8 @@ function shown(value) {
 }
 
 function reasonsSection(reasons) {
-  const entries = Object.entries(reasons ?? {}).filter(
-    ([name, value]) => !SHOWN_ELSEWHERE.has(name) && value !== null && value !== "",
+  const entries = Object.entries(reasons).filter(
+    ([name, value]) => !SHOWN_ELSEWHERE.has(name) && !(name === "heard" && Array.isArray(value)) && value !== null,
   );
   if (!entries.length) return null;
   const names = t("reasons");
@@ -88,15 +101,26 @@ function reasonsSection(reasons) {
   return section(t("whyMore"), make("dl", {}, ...rows));
 }
 
-function section(title, content) {
-  return make("section", {}, make("h3", {}, title), content);
+function section(title, ...content) {
+  return make("section", {}, make("h3", {}, title), ...content);
 }
 
-// A candidate is a text, or an object that has one.
-function candidateTexts(details, said) {
-  const candidates = Array.isArray(details.candidates) ? details.candidates : [];
-  const texts = candidates.map((one) => (typeof one === "string" ? one : one?.text));
-  return [...new Set(texts.filter((text) => typeof text === "string" && text.trim() && text !== said))];
+// The candidates that were not said. What should not be said for a reason is listed among the reasons, as "text (reason)".
+function otherCandidates(details, said) {
+  const given = Array.isArray(details.candidates) ? details.candidates : [];
+  const vetoed = Array.isArray(details.reasons?.vetoed) ? details.reasons.vetoed.map(String) : [];
+  const texts = given.filter((text) => typeof text === "string" && text.trim() && text !== said);
+  return [...new Set(texts)].slice(0, MOST).map((text) => {
+    const veto = vetoed.find((one) => one.startsWith(`${text} (`));
+    return [text, veto ? veto.slice(text.length + 1) : ""];
+  });
+}
+
+// How each turn was heard, where there are several.
+function turnsHeard(reasons) {
+  const heard = reasons?.heard;
+  if (!Array.isArray(heard) || heard.length < 2) return {};
+  return { heard: heard.map((name) => (name ? labelName(name) : "…")).join(" → ") };
 }
 
 export function why(exchange) {
@@ -110,9 +134,9 @@ export function why(exchange) {
   return folded(summaryText(details), [
     heardSection(details),
     planSection(details),
-    textsSection(t("whyOthers"), candidateTexts(details, reply.text)),
-    textsSection(t("whyEarlier"), exchange.earlier.map((one) => one.text)),
-    reasonsSection(details.reasons),
+    textsSection(t("whyOthers"), otherCandidates(details, reply.text)),
+    textsSection(t("whyEarlier"), exchange.earlier.map((one) => [one.text, ""])),
+    reasonsSection({ ...details.reasons, ...turnsHeard(details.reasons) }),
     model,
   ]);
 }
