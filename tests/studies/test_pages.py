@@ -321,3 +321,17 @@ def test_a_link_that_leads_nowhere_says_so(serve_study: Any, open_page: Any, mes
     titles = {"unknown": "does not work", "closed": "closed", "used-up": "has been used"}
     assert titles[message] in page.locator("h1").text_content()
     assert accessibility_problems(page) == []
+
+
+def test_a_long_conversation_scrolls_beside_the_replies_and_the_keyboard_reaches_it(open_page: Any) -> None:
+    turns = [f"Turn {number}: and then something else happened that I want to tell you about." for number in range(14)]
+    fake = FakeStudy(STUDIES["ab"][0], [[item(1, 2, (turns, ["Oh.", "Tell me more."]))]]).start()
+    page = open_page(fake.url, width=1440, height=700)
+    begin(page)
+    page.keyboard.press("Tab")
+    assert "conversation" in page.evaluate("document.activeElement.className")
+    assert page.locator(".side").first.is_visible()
+    assert accessibility_problems(page) == []
+    page.set_viewport_size({"width": 700, "height": 700})  # one column: the page itself scrolls
+    page.locator(".conversation:not([tabindex])").wait_for()
+    fake.close()
