@@ -63,14 +63,14 @@ def test_every_command_spares_what_others_wrote_and_asks_first(run, tmp_path, mo
     for command in ("evaluate", "variety", "control", "compare"):
         assert "did not write (thesis.tex)" in refused(command, run, "--out", "thesis")
     for words in (["generate", run], ["data", "convert", "shipped"], ["data", "label", "shipped"]):
-        assert "is there already, and is not overwritten" in refused(*words, "--out", "thesis/thesis.tex")
+        assert "already exists and is not overwritten" in refused(*words, "--out", "thesis/thesis.tex")
         assert "is a folder, where a file is expected" in refused(*words, "--out", "thesis")
     select = ["data", "select", "shipped", "--most-emotional", "3", "--out"]
-    assert "is there already" in refused(*select, "thesis/thesis.tex")
+    assert "already exists" in refused(*select, "thesis/thesis.tex")
     assert refused("train", "tiny", "--out", "thesis").startswith("listenwell train: thesis holds what")
     (thesis / "figure.png").write_bytes(b"somebody's")
-    assert "is there already" in refused("embeddings", run, "--out", "thesis/figure.png")
-    assert "is there already" in refused("data", "stats", "shipped", "--plot", "thesis/figure.png")
+    assert "already exists" in refused("embeddings", run, "--out", "thesis/figure.png")
+    assert "already exists" in refused("data", "stats", "shipped", "--plot", "thesis/figure.png")
     assert "ends in .png, .pdf, .svg" in refused("embeddings", run, "--out", "thesis/figure")
     assert sorted(path.name for path in thesis.iterdir()) == ["figure.png", "thesis.tex"]
 
@@ -211,7 +211,7 @@ def test_a_picture_is_drawn_again_by_the_command_that_drew_it(ending, tmp_path):
     path = tmp_path / f"picture{ending}"
     outputs.save_picture(figure, path, "embeddings", dpi=50)
     outputs.check_picture(path, "embeddings")
-    with pytest.raises(OutputError, match="is there already"):
+    with pytest.raises(OutputError, match="already exists"):
         outputs.check_picture(path, "data", "--plot")
 
 

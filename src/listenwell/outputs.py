@@ -117,7 +117,7 @@ def _check_contents(place: Path, shown: Path, owner: Owner, option: str) -> None
         listed = sorted(others or names)
         some = ", ".join(listed[:3]) + (" …" if len(listed) > 3 else "")
         raise OutputError(
-            f"{shown} holds what `listenwell {owner.command}` did not write ({some}), and nothing was done; "
+            f"{shown} holds what `listenwell {owner.command}` did not write ({some}), so nothing was written; "
             f"{_another(shown, option)}"
         )
 
@@ -145,7 +145,7 @@ def _check_file(path: Path, option: str, is_own: Callable[[Path], bool]) -> None
             raise OutputError(f"{path} cannot be written to (no permission); {_another(path, option)}")
         if place.stat().st_size and not is_own(place):
             raise OutputError(
-                f"{path} is there already, and is not overwritten; remove it first, or {_another(path, option)}"
+                f"{path} already exists and is not overwritten; remove it first, or {_another(path, option)}"
             )
     check_parent(path, f"name another place with {option}")
 

@@ -11,7 +11,8 @@ from listenwell import checkpoint
 from listenwell.classifiers.calibration import calibrate_listener, tempered
 from listenwell.classifiers.listener import ListenerClassifier, listens
 from listenwell.cli import main
-from listenwell.commands.evaluate_listener import evaluate_listener
+from listenwell.commands.evaluate_classifier import evaluate_contexts
+from listenwell.commands.evaluation_input import Corpus, Options, Subject
 from listenwell.data.batching import collate, encode
 from listenwell.data.dialogue import Dialogue, Example, Label, Turn, examples
 from listenwell.data.sources import jsonl
@@ -171,14 +172,15 @@ def test_an_evaluation_is_written_whole_and_shown(tiny_listener, dialogues, item
     made = tiny_listener()
     write(evaluate_listening(ListenerClassifier(made), items, {}, silent, resamples=0), tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["confusion.png", "heard.jsonl", "scores.json"]
-    about = {"data": "mine", "split": "valid"}
-    evaluate_listener("run", made, dialogues, about, tmp_path / "new" / "valid", 9, 10, False)
+    corpus = Corpus("mine", None, dialogues, {"data": "mine", "split": "valid"})
+    new = tmp_path / "new" / "valid"
+    evaluate_contexts(Options("run", limit=9, resamples=10), Subject(made), corpus, new)
     out = capsys.readouterr().out
     assert "run on mine, valid: 9 contexts" in out
     assert "random-label-f1" in out
-    evaluate_listener("run", made, dialogues, about, None, 9, 0, True)
+    evaluate_contexts(Options("run", limit=9, resamples=0, json=True), Subject(made), corpus, None)
     told = json.loads(capsys.readouterr().out)
-    saved = json.loads((tmp_path / "new" / "valid" / "scores.json").read_text())
+    saved = json.loads((new / "scores.json").read_text())
     assert [score["value"] for score in told["scores"]] == [score["value"] for score in saved["scores"]]
 
 

@@ -102,7 +102,7 @@ def test_the_command_writes_a_file_for_each_threshold_and_the_counts_beside_it(t
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--out", "there.jsonl"], "there.jsonl is there already"),
+        (["--out", "there.jsonl"], "there.jsonl already exists"),
         (["--out", "u.jsonl", "--threshold", "60"], "found 60"),
         (["--out", "u.jsonl", "--threshold", "most"], "such as 0.6, found 'most'"),
         (["--out", "u.jsonl", "--threshold", "0.5", "--threshold", "0.6"], "--out 'u-{threshold}.jsonl'"),

@@ -13,20 +13,20 @@ TableData = tuple[tuple[str, str, str], list[tuple[str, str, str]]]
 def calibrate(
     system: Path, data: str | None = None, split: str = "valid", path: Path | None = None, json: bool = False
 ) -> None:
-    """Fit a classifier's temperature on validation data, so that its confidence is the share of what it gets right.
+    """Fit a classifier's temperature on validation data, so that its confidence matches its accuracy.
 
     No label changes, only its confidence. The checkpoint is rewritten with the temperature in it.
     A listener (house-listener) has one for the emotion of a dialogue and one for the label of the reply; house has one
-    for the emotion that its writer hears.
+    for the emotion that its writer predicts.
 
-    Of meed2 it is the predictor's, of the label of a reply; and it is set how that label is chosen then: so that the
-    best F1 is to be expected, weighted by how often each label is right. The likeliest label, to ask or to acknowledge,
-    is chosen too often for that. No reply is written for it.
+    For meed2 it is the temperature of the predictor of the reply's label, and also how that label is then chosen: for
+    the best expected F1, weighted by how often each label is right. The likeliest labels, questioning and
+    acknowledging, would otherwise be chosen too often. No replies are written for this.
 
     Args:
         system: The folder of a run or checkpoint.
         data: A source by name (`listenwell data`) or a .jsonl file; what the system was trained on if not given.
-        split: Which split: one that it was not trained on.
+        split: Which split; it must not be one that the system was trained on.
         path: Path of the source, if it is not in LISTENWELL_DATA.
         json: Print JSON instead of a table.
     """

@@ -25,12 +25,13 @@ def chat(
     """Talk with a system in the terminal.
 
     It is a program that was trained on conversations between people; it can be wrong, and it is not a therapist.
-    Signs of a crisis are answered by fixed words with places to turn to; SAFETY.md says how to name your own.
+    Signs of a crisis are answered with a fixed text and crisis resources; SAFETY.md says how to name your own.
 
-    In the conversation, /why explains the last reply, /retry asks for another one, /intent and /model change how it
-    goes on, /save keeps it and /help lists the rest. Pasted text is one message, however many lines it has. The arrow
-    keys bring back what you typed, also another day: it is kept in a file that only you can read
-    (~/.local/state/listenwell/history), without what was answered as a crisis. LISTENWELL_HISTORY=off keeps none.
+    In the conversation, /why explains the last reply, /retry asks for another one, /intent and /model change how the
+    system replies, /save saves the conversation and /help lists the rest. Pasted text is one message, however many
+    lines it has. The arrow keys bring back what you typed, on another day too: it is saved in a file that only you can
+    read (~/.local/state/listenwell/history), except messages that were answered as a crisis. LISTENWELL_HISTORY=off
+    saves nothing.
 
     When standard input is not a terminal, each line is a message and each line of output the reply to it.
 
@@ -38,13 +39,13 @@ def chat(
         model: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
             server of that protocol. If not given, house where it is at hand, else multi-trs.
         mode: rerank lets a system that writes several replies choose the best; stream shows one, word by word as it
-            comes, which is sooner there.
-        decoding: How replies are written; the system's own way in all that is not given.
+            comes, which starts sooner.
+        decoding: How replies are written; what is not given stays as the system has it.
         intent: What every reply should do or express, one of the 41 labels, such as consoling or joyful; the system
             chooses if not given.
-        positivity: How far replies lean towards lifting the mood, from 0 to 1, of a system that plans; its own way if
-            not given.
-        situation: What happened, said in advance; it is read as your first words.
+        positivity: How far replies lean towards lifting the mood, from 0 to 1, for a system that plans; the system's
+            own setting if not given.
+        situation: What happened, given in advance; it is read as your first message.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
         language: The language to talk in, such as en or zh: chooses the system of that name that speaks it.

@@ -21,13 +21,13 @@ def compare(
     out: Path | None = None,
     format: Literal["text", "markdown", "html", "json"] = "text",
 ) -> None:
-    """Put evaluated systems into one table, with paired tests, and the papers' numbers underneath.
+    """Compare evaluated systems in one table, with paired tests, and the papers' numbers below.
 
     All must have been scored on the same items. Every other system is tested against the baseline by the paired
     bootstrap and the paired t-test. A score that a system lacks is absent, not zero.
 
-    Of a run's evaluations the one on the whole split is taken, or else that on the most items; one by another decoding,
-    or on fewer items, is named by its folder: runs/*/evaluation/edos-test-200-beam32*.
+    Of a run's evaluations, the one on the whole split is used, or else the one on the most items. Name one with another
+    decoding, or on fewer items, by its folder: runs/*/evaluation/edos-test-200-beam32*.
 
     Args:
         runs: Folders of evaluated runs, folders that `listenwell evaluate` wrote, or names of trained systems.

@@ -35,7 +35,7 @@ def consensus(
         values: How many values of the latent to show replies under: the most common ones.
         out: Folder for scores.json and replies.jsonl; evaluation/consensus within a run's folder if that is the system.
         decoding: How to write replies; the system's own settings where not given.
-        resamples: Of the bootstrap that gives the intervals; 0 for none.
+        resamples: Bootstrap resamples for the intervals; 0 for no intervals.
         json: Print scores.json instead of tables.
     """
     from listenwell.commands.experiment import study

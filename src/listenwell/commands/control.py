@@ -31,8 +31,8 @@ def control(
         limit: How many contexts, taken evenly from the split; 0 for all.
         labeller: The classifier that recognises intents, by name or folder; the system's own if not given.
         out: Folder for scores.json and replies.jsonl; evaluation/control within a run's folder if that is the system.
-        decoding: How to write replies; the system's own way in all that is not given.
-        resamples: Of the bootstrap that gives the intervals; 0 for none.
+        decoding: How to write replies; what is not given stays as the system has it.
+        resamples: Bootstrap resamples for the intervals; 0 for no intervals.
         json: Print scores.json instead of a table.
     """
     from listenwell import checkpoint

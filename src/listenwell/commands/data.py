@@ -39,19 +39,19 @@ def data(
 
     Args:
         verb: list, stats, convert, check, label, select, clean or unpaired; a source's name alone means stats.
-        source: A source by name or a .jsonl file, several with + between; unpaired has a choice of its own.
+        source: A source by name or a .jsonl file, several joined by +; unpaired has its own default.
         split: Only this split; all if not given.
         path: Its path, if it is not in LISTENWELL_DATA.
         part: Only this part, of a source that has parts, such as edos's mturk.
         out: For convert, label, select, clean and unpaired: the file to write; .gz is compressed.
-        plot: For stats: also draw the labels into this picture (PNG, PDF or SVG): the share of each where they are of
-            the 41, else how often each is given.
+        plot: For stats: also draw the labels into this picture (PNG, PDF or SVG): the share of each if they are among
+            the 41, else how often each occurs.
         clean: Leave out junk turns and duplicates.
         using: For label, select and unpaired: a trained classifier by name (`listenwell models`), or a run's folder.
-        overwrite: For label: give also those turns a label that have one by a person.
+        overwrite: For label: also label turns that a person has labelled.
         most_emotional: For select: how many dialogues to keep, by the mean over their turns of p(any emotion).
-        threshold: For unpaired: the least probability among the 32 emotions, 0.6 if not given. Several, each with a
-            flag of its own, write a file each in one go: --out 'unpaired-{threshold}.jsonl'.
+        threshold: For unpaired: the least probability among the 32 emotions, 0.6 if not given. Given several
+            times, it writes one file for each: --out 'unpaired-{threshold}.jsonl'.
         json: Print JSON instead of tables.
     """
     from listenwell.commands.numbers import at_least
@@ -148,7 +148,7 @@ def _print_report(report: Any, console: Any) -> None:
     if rows:
         console.print(table("Found in the data", ("fate", "reason", "times", "first seen"), rows, right=("times",)))
     else:
-        console.print("Nothing was dropped or dirty.")
+        console.print("Nothing was dropped, and nothing is dirty.")
 
 
 def _convert(source: str, split: str | None, path: Path | None, out: Path | None, options: dict[str, Any]) -> None:

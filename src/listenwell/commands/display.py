@@ -1,4 +1,4 @@
-"""What the commands print alike: progress bars and tables."""
+"""Progress bars and tables, the same for all commands."""
 
 from __future__ import annotations
 

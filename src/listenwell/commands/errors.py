@@ -19,7 +19,7 @@ FILE_PROBLEMS: dict[int, str] = {
     errno.ENOENT: "no such file or folder; check the name",
     errno.EISDIR: "is a folder, where a file is expected; name a file in it",
     errno.ENOTDIR: "a part of this path is a file, where a folder is expected; check the name",
-    errno.EEXIST: "is there already; name another place",
+    errno.EEXIST: "already exists; name another place",
     errno.ENOTEMPTY: "is a folder with something in it; name another place",
     errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
     errno.ELOOP: "is a link that leads back to itself; repair it, or name another place",

@@ -1,4 +1,4 @@
-"""What the commands that study a system's replies to some contexts do alike."""
+"""Shared by the commands that study a system's replies to some contexts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def study(
 
 
 def some_items(data: str, split: str, path: Path | None, limit: int) -> list[Example]:
-    """So many replies with their contexts, taken evenly from a split; all, if limit is 0."""
+    """`limit` replies with their contexts, taken evenly from a split; all if it is 0."""
     from listenwell.data import sources
     from listenwell.data.dialogue import examples
 
@@ -56,7 +56,7 @@ def some_items(data: str, split: str, path: Path | None, limit: int) -> list[Exa
 
 
 def show_result(study: str, result: StudyResult, out: Path | None, json: bool) -> None:
-    """Writes what was found to `out`, if it is given, and prints the scores."""
+    """Writes the result to `out`, if it is given, and prints the scores."""
     import json as encoder
 
     from listenwell.commands.display import report, scores_table

@@ -20,7 +20,7 @@ SHOWN_SEPARATELY = ("care", "heard", "does", "probability", "likeliest")
 
 
 def why(exchange: Exchange, context: Sequence[str]) -> Iterator[RenderableType]:
-    """What was heard, turn by turn too; what was chosen; the reasons; what else was considered."""
+    """What was recognised, turn by turn too; what was chosen; the reasons; what else was considered."""
     reply = exchange.reply
     if exchange.is_care:
         reason = reply.reasons["care"]
@@ -63,11 +63,11 @@ def _chosen(reply: Reply) -> Iterator[RenderableType]:
     chance = reply.reasons.get("probability")
     yield Text(f"does: {reply.label}" + ("" if chance is None else f" ({100 * chance:.0f} %)"))
     if likeliest := reply.reasons.get("likeliest"):
-        yield _likely("found likeliest", "to do or express", likeliest)
+        yield _likely("likeliest labels", "to do or express", likeliest)
 
 
 def _considered(reply: Reply) -> RenderableType:
-    """The candidates with their scores and what these were made of, as far as the system tells."""
+    """The candidates with their scores and the terms of those, as far as the system reports them."""
     scored = len({candidate.score for candidate in reply.candidates}) > 1  # an endpoint gives all the same
     terms = list(dict.fromkeys(name for candidate in reply.candidates for name in candidate.terms))
     rows = []

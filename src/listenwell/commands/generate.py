@@ -22,7 +22,7 @@ def generate(
     direction: Literal["forward", "backward"] = "forward",
     language: str | None = None,
 ) -> None:
-    """Write a system's replies, one JSON record a line: the bare system's, to be measured, without care before it.
+    """Write a system's replies as JSON lines, for measuring: the system replies alone, without crisis care.
 
     Args:
         system: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
@@ -32,16 +32,16 @@ def generate(
         split: Which split of a source.
         path: Path of the source, if it is not in LISTENWELL_DATA.
         out: File to write; standard output if not given.
-        decoding: How to write replies; the system's own way in all that is not given.
-        limit: Only the first so many; 0 for all.
+        decoding: How to write replies; what is not given stays as the system has it.
+        limit: Reply only to the first N; 0 for all.
         intent: What every reply should do or express, one of the 41 labels, such as consoling or joyful; the system
             chooses if not given.
-        positivity: How far replies lean towards lifting the mood, from 0 to 1, of a system that plans; its own way if
-            not given.
+        positivity: How far replies lean towards lifting the mood, from 0 to 1, for a system that plans; the system's
+            own setting if not given.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
-        direction: backward reads one listener text per line, or the replies of a source, and writes what each may
-            answer, with a system that can (Dual-Emp's backward model).
+        direction: backward reads one listener text per line, or the replies of a source, and writes what each might
+            be an answer to, with a system that has a backward model (Dual-Emp).
         language: The language to write in, such as en or zh: chooses the system of that name that speaks it.
     """
     from itertools import islice

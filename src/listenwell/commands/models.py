@@ -19,7 +19,7 @@ def models(recipes: bool = False, json: bool = False) -> None:
     """List the systems, one per line: what each is, its language, and whether trained weights are installed.
 
     Args:
-        recipes: List the recipes too, by which systems are trained.
+        recipes: List the recipes that systems are trained from, too.
         json: Print JSON instead of tables, with the papers.
     """
     import json as encoder

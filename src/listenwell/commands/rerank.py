@@ -11,16 +11,16 @@ def rerank(
     ses: bool = True,
     json: bool = False,
 ) -> None:
-    """What each term is worth by which a system chooses among its candidates.
+    """Measure what each term contributes to a system's choice among its candidates.
 
     Takes the candidates that `listenwell evaluate` saved and chooses again: by all terms, without each of them, by each
     alone, and at random. No reply is generated, so it takes only seconds; use it on the valid split to find weights
-    for the recipe (decoding.rerank), and on the test split to say what they brought.
+    for the recipe (decoding.rerank), and on the test split to report what they bring.
 
     Args:
         run: The folder of a run that was evaluated, or a folder that `evaluate --out` wrote.
         split: Which split of the run's evaluation.
-        weights: How much each term counts, such as --weights.plan 1.5, all others nothing; what the evaluation had if
+        weights: The weight of each term, such as --weights.plan 1.5, with 0 for all others; the evaluation's weights if
             none is given.
         judge: A classifier of polarity, by name or folder; the trained system called judge if there is one.
         ses: Whether to measure the similarity of sentence embeddings too, which takes longest.
@@ -33,7 +33,7 @@ def rerank(
 
     from listenwell.classifiers.sentence_encoder import sentence_encoder
     from listenwell.commands.display import table, tracked
-    from listenwell.commands.evaluate import reading
+    from listenwell.commands.evaluate_replies import reading
     from listenwell.evaluation.rerank_ablation import reranked
     from listenwell.evaluation.store import read
 

@@ -65,7 +65,7 @@ def _retry(session: Session, _: str) -> None:
     elif last.is_care:
         session.note("these words are fixed; there is no other reply")
     elif session.retry() and session.conversation.exchanges[-1].repeats:
-        session.note("the same as before: it found no other reply")
+        session.note("the same as before: the system has no other reply")
 
 
 def _undo(session: Session, _: str) -> None:
@@ -194,7 +194,7 @@ def _mark(name: str, present: str | None) -> str:
 COMMANDS: dict[str, Command] = {
     command.name: command
     for command in (
-        Command("/why", "", "why it replied so: what it heard, chose and considered", _why),
+        Command("/why", "", "why it replied so: what it recognised, chose and considered", _why),
         Command("/retry", "", "another reply to your last message", _retry),
         Command("/undo", "", "take back your last message and the reply", _undo),
         Command("/intent", "[NAME]", "what replies should do; off: its own choice; alone: the list", _intent, _intents),

@@ -15,25 +15,25 @@ def train(
     precision: Literal["float32", "bf16"] | None = None,
     device: Literal["auto", "cpu"] = "auto",
 ) -> None:
-    """Train a system by a recipe.
+    """Train a system from a recipe.
 
-    A recipe is data + model + stages + decoding: a shipped one by name (`listenwell models` lists them)
+    A recipe is data + model + stages + decoding: a shipped one by name (`listenwell models --recipes` lists them)
     or a YAML file. The run's folder holds the log, the checkpoints and the trained system in best/;
     talk to it with `listenwell chat FOLDER`, score it with `listenwell evaluate FOLDER`.
-    Many processes share each batch when they are started by Accelerate:
+    Several processes share each batch if Accelerate starts them:
     `accelerate launch --multi_gpu --num_processes 2 -m listenwell train RECIPE`, with `--device cpu` where
     there is no GPU.
 
     Args:
         recipe: Name of a shipped recipe, or path of a YAML file.
         out: Folder of the run; runs/RECIPE if not given.
-        resume: Go on from the run's last checkpoint as if it had never stopped; begin if there is none. The recipe's
-            decoding is taken as it is now, also by a run that is at its end: no weight depends on it.
+        resume: Continue from the run's last checkpoint as if it had never stopped; start from scratch if there is none.
+            The recipe's decoding is read again, for a finished run too: no weight depends on it.
         set: A change to the recipe, such as stages.0.epochs=2 or data.source=my.jsonl; may be given several times.
         threads: CPU threads; 0 for all cores.
         save_every: Seconds between checkpoints.
         quiet: Print nothing but problems.
-        precision: bf16 computes the layers in half the bits, for machines that do that faster.
+        precision: bf16 computes the layers in bfloat16, which is faster on some machines.
         device: The GPU if there is one, or the CPU.
     """
     import shlex
@@ -58,5 +58,6 @@ def train(
         same += f" --precision {precision}" if precision else ""
         same += f" --device {device}" if device != "auto" else ""
         if is_main():
-            print(f"\nStopped; all is saved. Go on with: listenwell train {recipe} --out {folder} --resume{same}")
+            command = f"listenwell train {recipe} --out {folder} --resume{same}"
+            print(f"\nStopped; everything is saved. Continue with: {command}")
         raise SystemExit(130) from None

@@ -18,10 +18,10 @@ def variety(
     resamples: int = 1000,
     json: bool = False,
 ) -> None:
-    """Measure how differently a system replies to the same words.
+    """Measure how varied a system's replies to the same message are.
 
-    Each context is answered several times, with other noise every time: in a system that draws what it has in mind,
-    such as mime, and in the words, where they are sampled. The scores are the number of different replies to a
+    Each context is answered several times with different noise: in the latent of a system that samples one, such as
+    mime, and in the words, where they are sampled. The scores are the number of different replies to a
     context, the share of contexts with more than one, and how varied all replies together are.
 
     Args:
@@ -32,8 +32,8 @@ def variety(
         draws: How many replies to each context.
         limit: How many contexts, taken evenly from the split; 0 for all.
         out: Folder for scores.json and replies.jsonl; evaluation/variety within a run's folder if that is the system.
-        decoding: How to write replies; the system's own way in all that is not given.
-        resamples: Of the bootstrap that gives the intervals; 0 for none.
+        decoding: How to write replies; what is not given stays as the system has it.
+        resamples: Bootstrap resamples for the intervals; 0 for no intervals.
         json: Print scores.json instead of a table.
     """
     from listenwell.commands.experiment import study

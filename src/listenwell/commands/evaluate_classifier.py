@@ -1,0 +1,104 @@
+"""What `listenwell evaluate` does with a classifier: one of turns, or a listener, which reads dialogues."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from listenwell.commands.evaluation_input import Corpus, Options, Subject, output_folder
+
+
+def evaluate_classifier(options: Options, subject: Subject, corpus: Corpus) -> None:
+    from listenwell.classifiers.listener import listens
+    from listenwell.evaluation.store import folder_name
+
+    assert subject.checkpoint is not None
+    for_replies: dict[str, Any] = {
+        "--decoding": options.decoding,
+        "--items": options.items,
+        "--judge": options.judge,
+        "--labeller": options.labeller,
+        "--positivity": options.positivity,
+        "--precision": options.precision,
+        "--workers": options.workers > 1,
+    }
+    if needless := [name for name, value in for_replies.items() if value]:
+        raise ValueError(f"{options.system} labels texts and writes no replies; leave {', '.join(needless)} out")
+    is_own = (corpus.data, corpus.part) == subject.trained_on()
+    data, part = (None, None) if is_own else (corpus.data, corpus.part)
+    out = output_folder(options, folder_name(options.split, data, part, limit=options.limit))
+    run = evaluate_contexts if listens(subject.checkpoint) else evaluate_turns
+    run(options, subject, corpus, out)
+
+
+def evaluate_contexts(options: Options, subject: Subject, corpus: Corpus, out: Path | None) -> None:
+    """Scores a listener's predictions before every listener turn, writes them to `out`, and prints the scores."""
+    from itertools import islice
+
+    from listenwell.classifiers.listener import ListenerClassifier
+    from listenwell.commands.display import tracked
+    from listenwell.data.dialogue import examples
+    from listenwell.evaluation.listener_scores import evaluate_listening, write
+
+    assert subject.checkpoint is not None
+    every = (item for dialogue in corpus.dialogues for item in examples(dialogue))
+    items = list(islice(every, options.limit or None))
+    listener = ListenerClassifier(subject.checkpoint)
+    with tracked() as progress:
+        evaluation = evaluate_listening(listener, items, corpus.about, progress, options.resamples)
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write(evaluation, out)
+    if options.json:
+        _print_json(options, evaluation)
+        return
+    console = _print_scores(options, corpus, evaluation, f"{len(items):,} contexts")
+    if out is not None:
+        console.print(f"written to {out}: scores.json, heard.jsonl, confusion.png", highlight=False)
+
+
+def evaluate_turns(options: Options, subject: Subject, corpus: Corpus, out: Path | None) -> None:
+    """Scores a classifier on the turns that have labels, writes its labels to `out`, and prints the scores."""
+    from dataclasses import asdict
+
+    from listenwell.classifiers.labeller import Labeller
+    from listenwell.commands.display import table, tracked
+    from listenwell.evaluation.classifier_scores import evaluate_labels, labelled_turns, write
+
+    assert subject.checkpoint is not None
+    labeller = Labeller(subject.checkpoint, subject.checkpoint.model.label_set)
+    turns = labelled_turns(corpus.dialogues)[: options.limit or None]
+    with tracked() as progress:
+        evaluation = evaluate_labels(labeller, turns, corpus.about, progress, options.resamples)
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write(evaluation, out)
+    if options.json:
+        _print_json(options, evaluation, classes=[asdict(one) for one in evaluation.classes])
+        return
+    console = _print_scores(options, corpus, evaluation, f"{evaluation.about['items']:,} turns")
+    rows = [
+        (one.label, f"{one.gold:,}", f"{one.given:,}", f"{one.precision:.1f}", f"{one.recall:.1f}", f"{one.f1:.1f}")
+        for one in evaluation.classes
+    ]
+    heads = ("label", "gold", "given", "precision %", "recall %", "F1 %")
+    console.print(table("Each label", heads, rows, right=heads[1:]))
+    if out is not None:
+        console.print(f"written to {out}: scores.json, labels.jsonl, confusion.png", highlight=False)
+
+
+def _print_json(options: Options, evaluation: Any, **more: Any) -> None:
+    import json
+
+    scores = [score.to_json() for score in evaluation.scores]
+    print(json.dumps({"system": options.system, "about": evaluation.about, "scores": scores, **more}))
+
+
+def _print_scores(options: Options, corpus: Corpus, evaluation: Any, count: str) -> Any:
+    """Prints the scores; the console, for what follows."""
+    from listenwell.commands.display import report, scores_table
+
+    console = report()
+    data = ", ".join(str(corpus.about[key]) for key in ("data", "part", "split") if key in corpus.about)
+    console.print(scores_table(f"{options.system} on {data}: {count}", evaluation.scores))
+    return console

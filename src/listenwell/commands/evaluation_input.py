@@ -1,0 +1,120 @@
+"""What `listenwell evaluate` evaluates: its options, the system and the corpus, and where the result is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from listenwell.checkpoint import Checkpoint
+    from listenwell.data.dialogue import Dialogue
+    from listenwell.systems.house.options import HouseDecoding
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was typed; `evaluate` says what each option means."""
+
+    system: str
+    data: str | None = None
+    split: str = "test"
+    path: Path | None = None
+    part: str | None = None
+    out: Path | None = None
+    decoding: HouseDecoding | None = None
+    limit: int = 0
+    items: int = 0
+    judge: str | None = None
+    labeller: str | None = None
+    resamples: int = 1000
+    json: bool = False
+    positivity: float | None = None
+    base_url: str | None = None
+    precision: Literal["", "bf16"] = ""
+    workers: int = 1
+    metrics: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is evaluated: a trained checkpoint, or a model behind a server."""
+
+    checkpoint: Checkpoint | None
+    remote: Any = None
+
+    @property
+    def talks(self) -> bool:
+        return self.checkpoint is None or self.checkpoint.model.talks
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        return {} if self.checkpoint is None else self.checkpoint.meta
+
+    def trained_on(self) -> tuple[str | None, str | None]:
+        """The source and the part of it."""
+        data = self.meta.get("data", {})
+        return data.get("source"), data.get("part")
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The dialogues to evaluate on, and what the scores note about them."""
+
+    data: str
+    part: str | None
+    dialogues: Iterable[Dialogue]
+    about: dict[str, Any]
+
+
+def load_subject(options: Options) -> Subject:
+    from listenwell import checkpoint
+    from listenwell.loading import load
+    from listenwell.weights import find, is_remote
+
+    if is_remote(options.system) or options.base_url:
+        if options.workers > 1:
+            raise ValueError(
+                f"{options.system} is behind a server, which gets several requests at once anyway; leave --workers out"
+            )
+        return Subject(None, load(options.system, care=False, base_url=options.base_url))
+    return Subject(checkpoint.load(find(options.system)))
+
+
+def read_corpus(options: Options, subject: Subject) -> Corpus:
+    """The source that is named, else EmpatheticDialogues; for a classifier, what it was trained on."""
+    from listenwell.data import sources
+
+    data, part = options.data, options.part
+    trained_on, trained_part = subject.trained_on()
+    if data is None and not subject.talks:
+        data, part = trained_on, part or trained_part
+    data = data or "empathetic-dialogues"
+    split = None if options.split == "all" else options.split
+    selection: dict[str, Any] = {} if part is None else {"part": part}
+    about: dict[str, Any] = {
+        "data": data,
+        "split": options.split,
+        **selection,
+        "data hash": sources.data_hash(sources.data_files(data, options.path, split, **selection)),
+        **{
+            key: subject.meta[key]
+            for key in ("commit", "seed", "examples", "seconds", "parameters")
+            if key in subject.meta
+        },
+    }
+    if subject.checkpoint is not None:
+        selection["labels"] = subject.checkpoint.model.label_set
+    return Corpus(data, part, sources.read(data, options.path, split, **selection), about)
+
+
+def output_folder(options: Options, usual: str) -> Path | None:
+    """Where the evaluation is written: where the user says, else in the folder of the run, if it is one."""
+    from listenwell.outputs import EVALUATE, check_folder
+
+    if options.out is not None or not Path(options.system).is_dir():
+        return options.out
+    out = Path(options.system) / "evaluation" / usual
+    check_folder(out, EVALUATE)
+    return out
