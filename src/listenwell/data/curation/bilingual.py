@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from listenwell.data.curation.cues import Cue, Subtitle
+from listenwell.data.curation.dashes import carry_dashes
 
 UNKNOWN = "und"
 
@@ -22,10 +23,11 @@ _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[A-Za-z\u00c0-\u024f']+")
 _LATIN_RUN = re.compile(r"[^\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]+")
-_ENGLISH = frozenset(
-    "the you i to a and it that of is in what me we this he for my your on have do no don't i'm not was know be "
-    "with are all it's but just can here so she they get if go out up about right like oh there want him know how".split()
-)
+_COMMON_WORDS = """
+the you i to a and it that of is in what me we this he for my your on have do no don't i'm not was know be
+with are all it's but just can here so she they get if go out up about right like oh there want him how
+"""
+_ENGLISH = frozenset(_COMMON_WORDS.split())
 MIN_ENGLISH = 0.2
 """The share of such words from which on a Latin text is English. In English it is nearly a half."""
 
@@ -38,8 +40,12 @@ def split_by_script(subtitle: Subtitle) -> dict[str, list[Cue]]:
         lines: dict[str, list[str]] = {}
         for language, line in _labelled_lines(cue.text, latin):
             lines.setdefault(language, []).append(line)
-        for language, texts in lines.items():
-            sides.setdefault(language, []).append(replace(cue, text="\n".join(texts)))
+        texts = {language: "\n".join(own) for language, own in lines.items()}
+        for language, text in texts.items():
+            for other in texts.values() if len(texts) > 1 else ():
+                # A translator may have marked two speakers where the original did not.
+                text = carry_dashes(text, other)
+            sides.setdefault(language, []).append(replace(cue, text=text))
     return sides
 
 
@@ -82,7 +88,7 @@ def _pieces(line: str) -> list[tuple[str | None, str]]:
         words = [word.lower() for word in _WORD.findall(run[0])]
         if at_an_edge and len(words) >= 3 and sum(word in _ENGLISH for word in words) >= 2:
             rest = line[: run.start()] + line[run.end() :]
-            pieces = [("latin", run[0].strip()), ("zh", rest.strip())]
+            pieces: list[tuple[str | None, str]] = [("latin", run[0].strip()), ("zh", rest.strip())]
             return pieces if run.start() == 0 else pieces[::-1]
     return [(script, line)]
 

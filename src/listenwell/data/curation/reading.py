@@ -66,7 +66,7 @@ def _unpacked(data: bytes, file: str) -> bytes:
 def _opus(data: bytes, file: str) -> list[RawCue]:
     try:
         return opus.parse(data)
-    except opus.BrokenXml as error:
+    except opus.BrokenXmlError as error:
         raise SubtitleError(file, "not a readable OPUS file", str(error)) from error
 
 

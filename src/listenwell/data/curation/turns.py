@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from listenwell.data.curation.cues import Cue, CueTurn
+from listenwell.data.curation.dashes import spoken_pieces
 
 MAX_GAP = 5.0
 """Seconds of silence after which another dialogue begins."""
 
-_DASH = "-\u2010-\u2015\u2212\uff0d\ufe63"
-# One dash in front of a word, a quote or a bracket. Two are an interruption, and "-=" is decoration.
-_LEADING = re.compile(rf"\s*[{_DASH}](?![{_DASH}])\s*(?=[\w\"'“‘「(\[♪#¿¡.…])")
-_INNER = re.compile(rf"(?<=[.?!…\"”'’)\]。？！~])\s+[{_DASH}](?![{_DASH}])\s*(?=[\w\"'“‘「(\[♪¿¡.…])")
-# In a text that begins with a dash, the next one needs no full stop before it: Chinese subtitles have none.
-_INNER_AFTER_DASH = re.compile(rf"\s+[{_DASH}](?![{_DASH}])\s*(?=[\w\"'“‘「(\[♪¿¡.…])")
-_NAME = re.compile(r"([A-Z][A-Z.'’\- ]*[A-Z.](?: ?#?\d+)?)\s?:\s+(?=\S)")
-
 
 def split_dashes(cues: Sequence[Cue]) -> list[Cue]:
-    """Cues in which dashes or names mark several speakers, as one cue per speaker, each with its share of the time."""
+    """Cues cut into sentences, and where dashes or names mark another speaker; each with its share of the time."""
     parts: list[Cue] = []
     for cue in cues:
-        texts = _speaker_texts(cue.text)
+        texts = spoken_pieces(cue.text)
         if len(texts) == 1:
             text, dash, name = texts[0]
             if not dash and name is None and "\n" not in cue.text:
@@ -37,32 +29,9 @@ def split_dashes(cues: Sequence[Cue]) -> list[Cue]:
         times = _shares(cue, [len(text) for text, _, _ in texts])
         for index, (text, dash, name) in enumerate(texts):
             start, end = times[index], times[index + 1]
-            speaker = name or (cue.speaker if index == 0 else None)
+            speaker = name or (None if any(dash for _, dash, _ in texts[: index + 1]) else cue.speaker)
             parts.append(replace(cue, start=start, end=end, text=text, part=index, dash=dash, speaker=speaker))
     return parts
-
-
-def _speaker_texts(text: str) -> list[tuple[str, bool, str | None]]:
-    """Text, whether a dash stands before it, and the name before it, for each speaker of a cue; lines are joined."""
-    found: list[tuple[list[str], bool, str | None]] = []
-    for line in text.split("\n"):
-        for piece, dash in _dashed_pieces(line):
-            name = _NAME.match(piece)
-            words = piece[name.end() :] if name else piece
-            if dash or name or not found:
-                found.append(([words], dash, name[1] if name else None))
-            else:
-                found[-1][0].append(words)
-    return [(" ".join(lines), dash, name) for lines, dash, name in found]
-
-
-def _dashed_pieces(line: str) -> list[tuple[str, bool]]:
-    lead = _LEADING.match(line)
-    inner = _INNER_AFTER_DASH if lead else _INNER
-    if lead is None and not any(dash in line for dash in " -–—－"[1:]):
-        return [(line, False)]
-    pieces = inner.split(line[lead.end() :] if lead else line)
-    return [(piece.strip(), index > 0 or lead is not None) for index, piece in enumerate(pieces) if piece.strip()]
 
 
 def _shares(cue: Cue, lengths: list[int]) -> list[float | None]:

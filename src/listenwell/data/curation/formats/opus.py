@@ -20,7 +20,7 @@ _EDGE = re.compile(r"T?\d+([SE])", re.IGNORECASE)
 _EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
-class BrokenXml(ValueError):
+class BrokenXmlError(ValueError):
     """XML that is not well-formed, or declares what subtitle files do not need and attackers do."""
 
 
@@ -33,18 +33,18 @@ def parse(data: bytes) -> list[RawCue]:
     """The cues of a document, which is read in its own encoding.
 
     Raises:
-        BrokenXml: not well-formed, or with a document type or entities, which are never expanded.
+        BrokenXmlError: not well-formed, or with a document type or entities, which are never expanded.
     """
     parser = DefusedXMLParser(target=_Cues(), forbid_dtd=True)
     try:
         parser.feed(data)
-        cues: list[RawCue] = parser.close()
+        cues: Any = parser.close()  # what the target returns
     except ParseError as error:
-        raise BrokenXml(f"XML is not well-formed: {error}") from error
+        raise BrokenXmlError(f"XML is not well-formed: {error}") from error
     except DefusedXmlException as error:
-        raise BrokenXml("XML with a document type or entities is refused: remove the <!DOCTYPE …>") from error
+        raise BrokenXmlError("XML with a document type or entities is refused: remove the <!DOCTYPE …>") from error
     except (LookupError, ValueError) as error:  # such as an encoding that does not exist
-        raise BrokenXml(f"XML cannot be read: {error}") from error
+        raise BrokenXmlError(f"XML cannot be read: {error}") from error
     return cues
 
 

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 
 _TIME = re.compile(r"(?:(\d{1,3})\s*:\s*)?(\d{1,3})\s*:\s*(\d{1,2})(?:\s*[,.:;]\s*(\d{1,6}))?")
-_TAG = re.compile(r"</?(?:i|b|u|s|em|strong|font|span|c|v|lang|ruby|rt|br)\b[^<>]*>|</?c\.[^<>]*>|<[\d:.]+>", re.IGNORECASE)
+_TAG = re.compile(r"</?(?:i|b|u|s|em|strong|font|span|c|v|lang|ruby|rt)\b[^<>]*>|<[\d:.]+>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
-_OVERRIDE = re.compile(r"\{\\?[^{}]*\\[^{}]*\}|\{\\[^{}]*\}")
+_BRACES = re.compile(r"\{[^{}]*\}")
 _SPACES = re.compile(r"[ \t\u00a0\u3000\u200b\ufeff]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e]")
 
@@ -27,7 +27,7 @@ class RawCue:
 
 
 def seconds(time: str, digits: int | None = None) -> float | None:
-    """ "01:02:03,450" as seconds, None where it is no time. With `digits`, that many digits make a second's fraction."""
+    """ "01:02:03,450" as seconds, None where it is no time. `digits` is how many make a second's fraction."""
     match = _TIME.fullmatch(time.strip())
     if match is None:
         return None
@@ -43,7 +43,7 @@ def plain(text: str) -> str:
     if "<" in text:
         text = _TAG.sub("", _BREAK.sub("\n", text))
     if "{" in text:
-        text = _OVERRIDE.sub("", text)
+        text = _BRACES.sub(lambda found: "" if "\\" in found[0] else found[0], text)  # {\\an8}, but not {sighs}
     if "&" in text:
         text = html.unescape(text)
     text = _SPACES.sub(" ", _CONTROL.sub("", text))

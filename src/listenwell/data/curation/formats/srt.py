@@ -2,7 +2,7 @@
 
 So the lines with an arrow are what counts: the text of a cue is all that stands between one of them and the next,
 without the next one's number. Times have any separator and any number of digits. Some editors write hundredths of a
-second as if they were thousandths ("00:00:02,099" for 2.99 s): a file of which no fraction reaches 100 is read that way.
+second as if they were thousandths ("00:00:02,099" for 2.99 s): a file in which no fraction reaches 100 is read so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import re
 
 from listenwell.data.curation.formats.parsed import RawCue, plain, seconds
 
-_ARROW = re.compile(r"^[^\S\n]*([\d:;,. ]{3,24}?)[^\S\n]*-+>[^\S\n]*([\d:;,. ]{3,24}?)(?:[^\S\n]+\S.*)?[^\S\n]*$", re.MULTILINE)
+_TIME = r"[^\S\n]*(\d[\d:;,. ]{2,24}?)[^\S\n]*"
+_ARROW = re.compile(rf"^{_TIME}-+>{_TIME}(?:[^\S\n]\S.*)?$", re.MULTILINE)
 _ANY_ARROW = re.compile(r"^.*-->.*$", re.MULTILINE)
 _NUMBER = re.compile(r"(?:^|\n)[^\S\n]*\d+[^\S\n]*\n*\Z")
 _FRACTION = re.compile(r"[,.](\d+)\s*\Z")

@@ -1,0 +1,30 @@
+"""Cuts the text of a cue into sentences: the smallest piece that one speaker says."""
+
+from __future__ import annotations
+
+import re
+
+_CLOSE = r"[\"'”’)\]]*"
+_LATIN_END = re.compile(
+    rf"(?<!\.)\.(?!\.){_CLOSE}(?:\s+(?=\S)|(?=[A-Z][a-z' ]))"  # "Hi. It's me", and the careless "Hi.It's me"
+    rf"|(?<![.…?!])[.…]*[?!][.?!…]*{_CLOSE}(?:\s+(?=\S)|(?=[A-Z]))"
+    rf"|(?<![.…])(?:\.\.+|…){_CLOSE}\s*(?=[A-Z\"“])"  # "Well... no" goes on; "Well... No" may not
+)
+_CHINESE_END = re.compile(r"[。？！?!…]+[\"”’」』）)]*\s*(?=\S)")
+_ABBREVIATED = re.compile(r"(?:^|[\s(\"'-])(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|Capt|Lt|Sgt|Gen|Col|vs|No|[A-Z])\.$")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+
+
+def sentences(text: str) -> list[str]:
+    """At least one; nothing but white space is lost."""
+    pattern = _CHINESE_END if _HAN.search(text) else _LATIN_END
+    found: list[str] = []
+    begin = 0
+    for end in pattern.finditer(text):
+        piece = text[begin : end.end()].strip()
+        if piece and not _ABBREVIATED.search(piece):
+            found.append(piece)
+            begin = end.end()
+    if rest := text[begin:].strip():
+        found.append(rest)
+    return found or [text]
