@@ -69,11 +69,14 @@ def study(
         json: For list, status, links and report: print JSON.
     """
     from listenwell.commands import study_verbs
+    from listenwell.commands.numbers import at_least
     from listenwell.configuration import OptionError
     from listenwell.labels.taxonomy import unknown_name
 
     if verb not in VERBS:
         raise OptionError(unknown_name("verb", verb, VERBS))
+    at_least(1, items=items, raters=raters)
+    at_least(0, seed=seed, port=port)
     if verb == "list":
         return study_verbs.list_studies(store, json)
     if name is None:

@@ -13,12 +13,19 @@ if TYPE_CHECKING:
 NEEDED = "studies need more packages: pip install 'listenwell[studies]'"
 
 
-def _store(name: str, url: str | None, create: bool = False) -> Store:
+def _url(name: str, url: str | None) -> str:
     try:
-        from listenwell.studies.store import Store, store_url
+        from listenwell.studies.store import store_url
     except ModuleNotFoundError as problem:
         raise ImportError(f"{NEEDED} ({problem.name} is missing)") from problem
-    return Store(store_url(name, url), create)
+    return store_url(name, url)
+
+
+def _store(name: str, url: str | None) -> Store:
+    where = _url(name, url)
+    from listenwell.studies.store import Store
+
+    return Store(where)
 
 
 def create(name: str, recipe: str | None, given: dict[str, Any], url: str | None) -> None:
@@ -34,14 +41,18 @@ def create(name: str, recipe: str | None, given: dict[str, Any], url: str | None
         raise OptionError("study create needs --kind and --systems, or a --recipe that has them")
     else:
         spec = StudySpec(**given)
-    with _store(name, url, create=True) as store:
-        from listenwell.studies.create import create as make
-        from listenwell.studies.power import launch_note
+    where = _url(name, url)
+    from listenwell.studies.create import prepare
+    from listenwell.studies.power import launch_note
+    from listenwell.studies.store import Store, is_there
 
-        store.check_free(name)
-        with tracked() as progress:
-            made = make(store, name, spec, progress=progress)
-        design = store.design(made)
+    if is_there(where):
+        with Store(where) as store:
+            store.check_free(name)
+    with tracked() as progress:
+        design = prepare(spec, progress=progress)
+    with Store(where, create=True) as store:  # only now: what fails before leaves nothing behind
+        store.add(name, spec, design)
     console = Console()
     places = sum(len(task.layouts) for task in design.tasks)
     console.print(

@@ -10,7 +10,7 @@ from listenwell.data import sources
 from listenwell.data.dialogue import Dialogue
 from listenwell.studies.design import Talks, draw, groups_of_systems, make_design, write_replies
 from listenwell.studies.spec import HUMAN, StudySpec
-from listenwell.studies.store import Store, Study
+from listenwell.studies.store import Design, Store, Study
 
 ProgressBar = Callable[[str, int], Callable[[int], None]]
 
@@ -26,12 +26,21 @@ def create(
     load: Callable[[str], Talks] | None = None,
     progress: ProgressBar = no_progress,
 ) -> Study:
-    """Draws the items, lets every system reply once, and writes the study, whole or not at all."""
+    """Makes a study and writes it, whole or not at all."""
+    return store.add(name, spec, prepare(spec, load, progress))
+
+
+def prepare(spec: StudySpec, load: Callable[[str], Talks] | None = None, progress: ProgressBar = no_progress) -> Design:
+    """Draws the items, lets every system reply once, and lays out the tasks."""
     load = load or load_system
     check_systems(spec.systems, load)
-    drawn = draw(_read(spec), spec.items, spec.seed, spec.last_turn_only)
-    said = write_replies(drawn, spec.systems, load, progress)
-    return store.add(name, spec, make_design(spec, drawn, said, made_from(spec)))
+    try:
+        drawn = draw(_read(spec), spec.items, spec.seed, spec.last_turn_only)
+    except ValueError as problem:
+        raise ValueError(
+            f"{spec.data}, split {spec.split}: {problem}; name another with --split, or fewer --items"
+        ) from problem
+    return make_design(spec, drawn, write_replies(drawn, spec.systems, load, progress), made_from(spec))
 
 
 def _read(spec: StudySpec) -> Iterator[Dialogue]:

@@ -105,7 +105,13 @@ def _worth(record: TaskRecord) -> tuple[bool, int, float]:
 def collect(store: Store, study: Study) -> Results:
     """Reads everything in one transaction."""
     with store.read() as connection:
-        known = connection.execute(select(raters).where(raters.c.study_id == study.id)).mappings().all()
+        known = (
+            connection.execute(
+                select(raters).where(raters.c.study_id == study.id).order_by(raters.c.created_at, raters.c.id)
+            )
+            .mappings()
+            .all()
+        )
         held = (
             connection.execute(
                 select(assignments, slots.c.layout)

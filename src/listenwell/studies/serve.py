@@ -21,7 +21,6 @@ def serve(
     import uvicorn
 
     from listenwell.studies.app import make_app
-    from listenwell.studies.report import report_page
 
     study = store.study(name)
     store.check_unchanged(study)
@@ -29,7 +28,7 @@ def serve(
     lock.acquire()
     try:
         listener = _listen(host, port)
-        app = make_app(store, study, lock, lambda: report_page(store, store.study(name)), hosts)
+        app = make_app(store, study, lock, lambda: _report(store, name), hosts)
         if ready is not None:
             shown = f"[{host}]" if ":" in host else host
             ready(f"http://{shown}:{listener.getsockname()[1]}")
@@ -37,6 +36,16 @@ def serve(
         uvicorn.Server(config).run(sockets=[listener])
     finally:
         lock.release()
+
+
+def _report(store: Store, name: str) -> tuple[str, str]:
+    # Statistics are loaded when the first report is asked for: raters need not wait for them.
+    from listenwell.studies.create import data_notice
+    from listenwell.studies.report import report_page
+
+    study = store.study(name)
+    notice = data_notice(study)
+    return report_page(store, study, (notice,) if notice else ())
 
 
 def _listen(host: str, port: int) -> socket.socket:

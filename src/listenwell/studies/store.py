@@ -230,6 +230,13 @@ class Store:
             connection.execute(schema.studies.update().where(schema.studies.c.id == study.id).values(closed_at=None))
 
 
+def is_there(url: str) -> bool:
+    """Whether there is a store already; a database server is always there."""
+    if not url.startswith("sqlite:"):
+        return True
+    return Path(make_url(url).database or "").expanduser().is_file()
+
+
 def _engine(url: str, create: bool) -> Engine:
     if url.startswith(("postgres://", "postgresql://")):
         url = "postgresql+psycopg://" + url.split("://", 1)[1]
