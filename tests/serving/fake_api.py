@@ -166,7 +166,11 @@ class FakeApi:
                 await self._held()
             yield chunk(body, {"content": word if number == 0 else f" {word}"})
         details = {"emotion": None, "emotions": {}, "label": None, "candidates": [], "reasons": {}, "care": care}
-        yield chunk(body, {}, finish="stop", listenwell=details if care else {**details, **self.details})
+        if not care:
+            details |= self.details
+        if body["listenwell"].get("mode") != "rerank":
+            details["candidates"] = []  # a streamed reply is the only one
+        yield chunk(body, {}, finish="stop", listenwell=details)
         yield "data: [DONE]\n\n"
 
     async def _held(self) -> None:

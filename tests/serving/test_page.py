@@ -59,6 +59,11 @@ def test_what_stands_behind_a_reply_is_there_on_demand(chat: ChatPage) -> None:
     assert summary.inner_text() == "heard: lonely · plan: consoling"
     assert not chat.last(".why-body").is_visible()
     summary.click()
+    chat.last(".why-body button").click()  # a streamed reply was written alone
+    chat.last(".others").wait_for()
+    assert chat.page.evaluate("document.activeElement === document.querySelector('.why summary')")
+    first, second = chat.api.asked
+    assert second == {**first, "listenwell": {"mode": "rerank", "explain": True}}
     shown = chat.last(".why-body").inner_text()
     for part in (
         "62 %",
@@ -103,6 +108,8 @@ def test_the_best_of_several_replies_can_be_asked_for(chat: ChatPage) -> None:
     assert page.inner_text("#options-summary") == "house · best of several"
     chat.say("hello")
     assert chat.api.asked[-1]["listenwell"] == {"mode": "rerank", "explain": True}
+    chat.last(".why summary").click()
+    assert "Tell me more about it." in chat.last(".why-body").inner_text()
 
 
 def test_another_model_replies_and_is_asked_only_for_what_it_takes(chat: ChatPage) -> None:
@@ -248,7 +255,7 @@ def test_the_conversation_can_be_saved(chat: ChatPage, tmp_path: Path) -> None:
     assert dialogue.turns[1].label.name == "consoling"
     assert dialogue.source == "chat with house"
     details = json.loads(files["save-json"].read_text(encoding="utf-8"))["turns"][1]["details"]
-    assert details["candidates"] == chat.api.details["candidates"]
+    assert details["emotions"] == chat.api.details["emotions"]
 
 
 def test_the_conversation_can_be_deleted_after_a_question(chat: ChatPage) -> None:

@@ -94,6 +94,17 @@ def test_another_reply_that_does_not_come_leaves_the_first(chat: ChatPage) -> No
     assert chat.texts == ["hello", first]
 
 
+def test_candidates_that_cannot_be_found_can_be_asked_for_again(chat: ChatPage) -> None:
+    page = chat.open()
+    chat.say("hello")
+    chat.last(".why summary").click()
+    chat.api.next.append("broken")
+    chat.last(".why-body button").click()
+    page.locator("#notice", has_text="could not be found out").wait_for()
+    chat.last(".why-body button").click()
+    chat.last(".others").filter(has_text="That must be hard.").wait_for()
+
+
 def test_without_a_network_a_message_waits_and_is_sent_once_when_it_is_back(chat: ChatPage) -> None:
     page = chat.open()
     chat.open_help("988")  # from now on the browser knows them

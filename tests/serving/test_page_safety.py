@@ -46,6 +46,8 @@ def test_no_text_becomes_code_whatever_field_it_comes_in(chat: ChatPage) -> None
     page = chat.open()
     assert ATTACK in chat.say(ATTACK)
     chat.last(".why summary").click()
+    chat.last(".why-body button").click()
+    chat.last(".others").wait_for()
     assert ATTACKS[0] in chat.last(".why-body").inner_text()
     page.click("#options summary")
     for name in ATTACKS:

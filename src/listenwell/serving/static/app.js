@@ -10,7 +10,7 @@ import { download, toJson, toMarkdown } from "./saving.js";
 import * as store from "./store.js";
 import * as talk from "./talk.js";
 import { drawTheme, switchTheme } from "./theme_switch.js";
-import { draw, drawText, topOfLast } from "./view.js";
+import { draw, drawText, topOfLast, whyOf } from "./view.js";
 
 let editing = null; // the id of the exchange whose message is in the field, to be replaced
 let draftBefore = ""; // what was in the field before the editing began
@@ -164,6 +164,17 @@ const actions = {
     store.reopen(id, modelId() ?? store.find(id).model, asked());
     talk.answer(id);
     field.focus();
+  },
+  async find(id, button) {
+    button.disabled = true;
+    try {
+      await talk.findCandidates(id);
+      whyOf(id)?.focus();
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      button.disabled = false;
+      notice(error.kind === "refused" ? error.message : t(error.kind === "busy" ? "problemBusy" : "whyNotFound"));
+    }
   },
   edit(id) {
     if (!editing) draftBefore = field.value;

@@ -139,6 +139,10 @@ export function finish(id, reply) {
   edit(id, { state: "done", reply: { ...reply, at: new Date().toISOString() }, problem: null });
 }
 
+export function setCandidates(id, candidates) {
+  edit(id, ({ reply }) => (reply ? { reply: { ...reply, details: { ...reply.details, candidates } } } : {}));
+}
+
 export function fail(id, problem) {
   edit(id, { state: "failed", problem });
 }

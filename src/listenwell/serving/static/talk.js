@@ -93,19 +93,26 @@ async function ask(exchange, signal, varied) {
     model = await page.anyModel();
     store.setModel(exchange.id, model);
   }
-  const body = {
-    model,
-    messages: messagesUpTo(exchange.id),
-    seed: exchange.seed,
-    listenwell: { ...exchange.asked, explain: true },
-    ...(varied ? { temperature: 0.9, top_p: 0.95 } : {}),
-  };
+  const body = { ...bodyOf({ ...exchange, model }), ...(varied ? { temperature: 0.9, top_p: 0.95 } : {}) };
   const onText = (text) => {
     live.text = text;
     show("asking");
     page.growing(exchange.id, text);
   };
   return complete(body, { signal, onText });
+}
+
+function bodyOf({ id, model, seed, asked }) {
+  return { model, seed, messages: messagesUpTo(id), listenwell: { ...asked, explain: true } };
+}
+
+// What else the model would consider saying, found when somebody wants to know: a streamed reply is the only one written.
+export async function findCandidates(id) {
+  const exchange = store.find(id);
+  const body = bodyOf({ ...exchange, model: exchange.reply.model, asked: { ...exchange.asked, mode: "rerank" } });
+  const { text, details } = await complete(body, { onText() {} });
+  const found = Array.isArray(details?.candidates) ? details.candidates : [];
+  store.setCandidates(id, [text, ...found]);
 }
 
 // Messages that got no reply are joined with the next one: in all that a model has read, the two take turns. What the

@@ -20,6 +20,7 @@ export function draw(exchanges, live, actions) {
     const before = drawn.get(exchange.id);
     if (before?.signature === signature) return before.node;
     const node = exchangeNode(exchange, isLast, now, actions);
+    if (before?.node.querySelector(".why[open]")) node.querySelector(".why")?.setAttribute("open", "");
     drawn.set(exchange.id, { signature, node });
     return node;
   });
@@ -41,6 +42,11 @@ export function drawText(id, text) {
   if (!node) return;
   node.textContent = text;
   node.parentElement.classList.add("started");
+}
+
+// What unfolds the reasons of a reply.
+export function whyOf(id) {
+  return drawn.get(id)?.node.querySelector(".why > summary");
 }
 
 // How far the page is scrolled when the last exchange begins right under the bar.
@@ -76,7 +82,7 @@ function replyNode(exchange, isLast, actions) {
     { class: "reply", role: "group", "aria-label": t("says") },
     body,
     stopped && make("p", { class: "small soft" }, t("stopped")),
-    make("div", { class: "under" }, why(exchange), isLast && actionRow(exchange, actions, Boolean(details?.care))),
+    make("div", { class: "under" }, why(exchange, (button) => actions.find(exchange.id, button)), isLast && actionRow(exchange, actions, Boolean(details?.care))),
   );
 }
 

@@ -123,7 +123,17 @@ function turnsHeard(reasons) {
   return { heard: heard.map((name) => (name ? labelName(name) : "…")).join(" → ") };
 }
 
-export function why(exchange) {
+// Several candidates were weighed, or they can be found now.
+function othersSection(details, said, onFind) {
+  if (details.candidates?.length) {
+    const others = otherCandidates(details, said);
+    return textsSection(t("whyOthers"), others.length ? others : [[t("whyNoOthers"), ""]]);
+  }
+  return make("button", { class: "quiet", type: "button", onclick: onFind }, t("whyFind"));
+}
+
+// `onFind` looks for the candidates of a reply that was written alone; it is given the button.
+export function why(exchange, onFind) {
   const { reply } = exchange;
   const details = reply.details ?? {};
   const model = make("p", { class: "small soft" }, t("whyModel", { model: reply.model ?? exchange.model }));
@@ -134,7 +144,7 @@ export function why(exchange) {
   return folded(summaryText(details), [
     heardSection(details),
     planSection(details),
-    textsSection(t("whyOthers"), otherCandidates(details, reply.text)),
+    othersSection(details, reply.text, (event) => onFind(event.currentTarget)),
     textsSection(t("whyEarlier"), exchange.earlier.map((one) => [one.text, ""])),
     reasonsSection({ ...details.reasons, ...turnsHeard(details.reasons) }),
     model,
