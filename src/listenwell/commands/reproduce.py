@@ -58,7 +58,7 @@ def reproduce(
     if not report_only:
         _carry_out(work, spec, budget, precision)
     found = results(spec, work, tables)
-    _write(spec, root, found, {"budget": budget, "seeds": str(seeds), "tables": table or "all"})
+    _write(spec, work, root, found, {"budget": budget, "seeds": str(seeds), "tables": table or "all"})
     _show(spec, root, found)
 
 
@@ -149,14 +149,15 @@ def _value(text: str) -> Any:
     return int(text) if text.lstrip("-").isdigit() else text
 
 
-def _write(spec: PaperSpec, root: Path, found: list[Result], facts: dict[str, str]) -> None:
+def _write(spec: PaperSpec, work: Plan, root: Path, found: list[Result], facts: dict[str, str]) -> None:
     import json
 
+    from listenwell.evaluation.reproduce.figures import draw_figures, embedded
     from listenwell.evaluation.reproduce.report import as_csv, as_html, as_latex
 
     root.mkdir(parents=True, exist_ok=True)
     texts = {
-        "report.html": as_html(spec, found, facts),
+        "report.html": as_html(spec, found, facts, embedded(draw_figures(spec, work, root))),
         "report.csv": as_csv(found),
         "report.tex": as_latex(spec, found),
         "report.json": json.dumps(

@@ -15,7 +15,15 @@ from listenwell.evaluation.reproduce import spec as specs
 from listenwell.evaluation.reproduce.plan import plan
 from listenwell.evaluation.reproduce.report import as_csv, as_html, as_latex, counts
 from listenwell.evaluation.reproduce.results import Result, check_signatures, results
-from listenwell.evaluation.reproduce.spec import DatasetSpec, PaperSpec, SystemSpec, TableSpec, paper, papers
+from listenwell.evaluation.reproduce.spec import (
+    DatasetSpec,
+    FigureSpec,
+    PaperSpec,
+    SystemSpec,
+    TableSpec,
+    paper,
+    papers,
+)
 from listenwell.evaluation.reproduce.verdict import Measured, judge
 from listenwell.metrics.score import Score, Signature
 from listenwell.training import recipe_names
@@ -112,6 +120,7 @@ def small_paper(monkeypatch):
         {"shipped": DatasetSpec("shipped")},
         {"Tiny": SystemSpec(recipe="tiny"), "Giant": SystemSpec(reason="needs a giant")},
         {"1": TableSpec("Scores", study="small-ratings")},
+        {"2": FigureSpec("Accuracy by emotion", "by-emotion", ["Tiny"])},
         name="small",
     )
     monkeypatch.setattr(specs, "papers", lambda: {"small": one})
@@ -133,7 +142,8 @@ def test_it_trains_and_scores_what_is_missing_and_computes_nothing_twice(small_p
         "needs raters: listenwell study create small-ratings --recipe small-ratings"
     )
     assert by_row["Giant", "bleu"]["verdict"] == "not possible here"
-    for name in ("report.html", "report.csv", "report.tex"):
+    assert "data:image/png;base64," in (tmp_path / "small" / "report.html").read_text()
+    for name in ("report.html", "report.csv", "report.tex", "figure-2.png"):
         assert (tmp_path / "small" / name).stat().st_size < 5_000_000
     for command in ("train:train", "evaluate:evaluate"):
         module, function = command.split(":")

@@ -52,7 +52,8 @@ class TableSpec:
 @dataclass(frozen=True)
 class FigureSpec:
     title: str
-    kind: Literal["embeddings"]
+    kind: Literal["embeddings", "by-emotion"]
+    """embeddings: of the emotions, in a plane; by-emotion: the accuracy for each emotion."""
     systems: list[str]
 
 
