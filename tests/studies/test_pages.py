@@ -282,6 +282,21 @@ def test_a_chinese_study_has_a_chinese_interface(open_page: Any) -> None:
     fake.close()
 
 
+def test_the_code_can_be_copied_or_is_at_least_selected(serve_study: Any, open_page: Any) -> None:
+    fake = serve_study("ab", items=1)
+    page = open_page(fake.url)
+    begin(page)
+    rate_all(page, [0])
+    next_item(page)
+    page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new DOMException('no', 'NotAllowedError'))")
+    page.get_by_role("button", name="Copy").click()
+    assert page.evaluate("getSelection().toString()") == fake.completion_code
+    page.evaluate("navigator.clipboard.writeText = async (text) => { globalThis.copied = text }")
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("globalThis.copied") == fake.completion_code
+
+
 def test_both_languages_say_everything(serve_study: Any, open_page: Any) -> None:
     page = open_page(serve_study("ab").url)
     shapes = page.evaluate("""async () => {

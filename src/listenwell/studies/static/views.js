@@ -73,16 +73,21 @@ export function instructionsDialog(study, strings) {
 /** The code that shows that somebody took part, with a button that copies it where the browser can. */
 export function completionCode(code, strings) {
   if (!code) return null;
+  const output = element("output", {}, code);
   const copy = element("button", { type: "button", class: "quiet" }, strings.copy);
   copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(code);
-    copy.textContent = strings.copied;
+    try {
+      await navigator.clipboard.writeText(code);
+      copy.textContent = strings.copied;
+    } catch {
+      getSelection().selectAllChildren(output); // not allowed: ready to be copied by hand
+    }
   });
   return element(
     "div",
     { class: "code panel" },
     element("h2", {}, strings.code),
-    element("div", { class: "code-line" }, element("output", {}, code), navigator.clipboard ? copy : null),
+    element("div", { class: "code-line" }, output, navigator.clipboard ? copy : null),
     element("p", { class: "small soft" }, strings.codeNote),
   );
 }
