@@ -288,10 +288,10 @@ def test_the_code_can_be_copied_or_is_at_least_selected(serve_study: Any, open_p
     begin(page)
     rate_all(page, [0])
     next_item(page)
-    page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new DOMException('no', 'NotAllowedError'))")
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed')) }")
     page.get_by_role("button", name="Copy").click()
     assert page.evaluate("getSelection().toString()") == fake.completion_code
-    page.evaluate("navigator.clipboard.writeText = async (text) => { globalThis.copied = text }")
+    page.evaluate("() => { navigator.clipboard.writeText = async (text) => { globalThis.copied = text } }")
     page.get_by_role("button", name="Copy").click()
     page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("globalThis.copied") == fake.completion_code
