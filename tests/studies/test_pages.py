@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fake_study import FakeStudy
+from fake_study import TEMPLATES, FakeStudy
 from study_examples import CHINESE_CONTEXT, CHINESE_REPLIES, STUDIES, item, study
 from study_pages import CODE, NEXT, announced, begin, group, next_item, rate_all, serve_study  # noqa: F401
 
@@ -336,6 +336,14 @@ def test_a_link_that_leads_nowhere_says_so(serve_study: Any, open_page: Any, mes
     titles = {"unknown": "does not work", "closed": "closed", "used-up": "has been used"}
     assert titles[message] in page.locator("h1").text_content()
     assert accessibility_problems(page) == []
+
+
+def test_such_a_page_speaks_the_language_of_the_study_and_may_show_the_code() -> None:
+    message = TEMPLATES.get_template("message.html")
+    page = message.render(message="used-up", language="zh-CN", completion_code="<b>WARM</b>")
+    assert '<html lang="zh">' in page
+    assert "此链接已用完" in page
+    assert "&lt;b&gt;WARM&lt;/b&gt;" in page
 
 
 def test_a_long_conversation_scrolls_beside_the_replies_and_the_keyboard_reaches_it(open_page: Any) -> None:
