@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -64,8 +65,8 @@ def create_app(settings: Settings, served: Mapping[str, Served], metrics: Metric
         for one in served.values():
             one.start()
         yield
-        for one in served.values():
-            one.engine.stop()
+        for one in served.values():  # in a thread: the loop still has to tell those who wait
+            await asyncio.to_thread(one.engine.stop)
         care.close()
 
     app = FastAPI(title="listenwell", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)

@@ -17,6 +17,9 @@ from typing import Any
 
 from listenwell.serving.settings import ENVIRONMENT, Settings
 
+BACKLOG = 2048
+"""Connections that wait to be accepted: a burst, or those that come while the systems are loaded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -67,6 +70,7 @@ def listen(address: Address) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((address.host, address.port))
+        bound.listen(BACKLOG)  # at once: two programs may be bound to one port as long as neither listens
     except OSError as problem:
         bound.close()
         raise ValueError(_bind_problem(problem, address)) from problem
@@ -98,6 +102,7 @@ def run(settings: Settings, address: Address, bound: socket.socket) -> None:
 
     options: dict[str, Any] = {
         "log_level": "warning",
+        "backlog": BACKLOG,
         "access_log": address.access_log,
         "timeout_graceful_shutdown": address.grace,
         "timeout_keep_alive": 30,
@@ -117,7 +122,7 @@ def run(settings: Settings, address: Address, bound: socket.socket) -> None:
             "listenwell.serving.app:from_environment",
             factory=True,
             workers=address.workers,
-            timeout_worker_healthcheck=120,  # a worker that loads its systems is not hung
+            timeout_worker_healthcheck=15,  # a worker that loads its systems answers late, and is not hung
             **options,
         )
         from uvicorn.supervisors import Multiprocess
