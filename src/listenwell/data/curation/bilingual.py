@@ -2,7 +2,8 @@
 
 Lines of a cue are told apart by their letters: Chinese characters, kana, Hangul, or Latin. A Chinese line may name
 people in Latin letters and stays Chinese; one that has a whole English sentence before or behind the Chinese is cut.
-Latin lines are English if the file's commonest words are; else, like other scripts, they are "und".
+Latin lines are English if their commonest words are, or names if nearly all the file is Chinese; else, like other
+scripts, they are "und".
 """
 
 from __future__ import annotations
@@ -108,13 +109,18 @@ def _script(line: str) -> str | None:
 
 
 def _latin_language(cues: Sequence[Cue]) -> str:
-    """Whether the Latin lines of a file are English."""
+    """What the Latin lines of a file are: English, or names in a Chinese file, or unknown."""
     words: list[str] = []
+    lines = {"latin": 0, "zh": 0}
     for cue in cues:
         for line in cue.text.split("\n"):
-            if _script(line) == "latin":
+            script = _script(line)
+            if script is not None and script in lines:
+                lines[script] += 1
+            if script == "latin":
                 words.extend(_WORD.findall(line.replace("’", "'").lower()))
         if len(words) > 2000:
             break
-    english = sum(word in _ENGLISH for word in words)
-    return "en" if words and english >= MIN_ENGLISH * len(words) else UNKNOWN
+    if words and sum(word in _ENGLISH for word in words) >= MIN_ENGLISH * len(words):
+        return "en"
+    return "zh" if lines["zh"] > 4 * lines["latin"] else UNKNOWN

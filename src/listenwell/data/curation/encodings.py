@@ -113,9 +113,12 @@ def _single_byte(sample: bytes) -> str:
 
     # Only lines with a byte beyond ASCII tell anything.
     lines = [line for line in sample.splitlines() if any(byte > 0x7F for byte in line)]
-    best = from_bytes(
+    matches = from_bytes(
         b"\n".join(lines)[:8192],
         cp_isolation=["cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "koi8_r", "iso8859_2"],
         steps=3,
-    ).best()
-    return best.encoding if best is not None else "cp1252"
+    )
+    best = matches.best()
+    # Western and Central European letters are equally plausible to it: the commoner encoding wins a draw.
+    draw = best is not None and any(each.encoding == "cp1252" and each.chaos <= best.chaos for each in matches)
+    return "cp1252" if best is None or draw else best.encoding

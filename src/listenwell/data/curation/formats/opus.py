@@ -17,6 +17,8 @@ from listenwell.data.curation.formats.parsed import RawCue, plain, seconds
 from listenwell.data.sources.detokenize import detokenise, join_characters
 
 _EDGE = re.compile(r"T?\d+([SE])", re.IGNORECASE)
+# "do n't", "gon na", "got ta": words that the tokenizer cut where no space belongs.
+_SPLIT_WORD = re.compile(r"(?<=\w) (?=n['’]t\b)|(?<=\b[gG]on) (?=na\b)|(?<=\b[wW]an) (?=na\b)|(?<=\b[gG]ot) (?=ta\b)")
 _EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -100,6 +102,6 @@ class _Cues:
         if self.pieces or self.is_open:
             text = " ".join(self.pieces)
             if self.has_words:
-                text = join_characters(text) if _EAST_ASIAN.search(text) else detokenise(text)
+                text = join_characters(text) if _EAST_ASIAN.search(text) else detokenise(_SPLIT_WORD.sub("", text))
             self.cues.append(RawCue(self.opened, end, plain(text)))
         self.pieces, self.is_open, self.opened = [], False, None
