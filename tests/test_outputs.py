@@ -228,7 +228,8 @@ def numbers() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("command", "option"), numbers())
 def test_a_number_below_zero_is_refused(command, option, run, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    words = {"data": ["stats", "shipped"], "train": ["tiny"], "chat": []}.get(command, [run])
+    known = {"data": ["stats", "shipped"], "train": ["tiny"], "chat": [], "study": ["create", "new"]}
+    words = known.get(command, [run])
     if "data" in inspect.signature(getattr(import_module(f"listenwell.commands.{command}"), command)).parameters:
         words = [*words, "--data", "shipped"]
     said = refused(command, *words, f"--{option.replace('_', '-')}", "-3")

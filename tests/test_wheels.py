@@ -56,7 +56,7 @@ def test_the_core_wheel_has_the_code_and_care_but_no_trained_systems(core: Path)
     assert {
         "__init__.py",
         "py.typed",
-        "systems/safety/ear.safetensors",
+        "systems/safety/english.safetensors",
         "systems/safety/english.yaml",
         "corpus/en.jsonl",
     } <= inside

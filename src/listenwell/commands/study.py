@@ -58,9 +58,10 @@ def study(
             flags change single fields of it.
         store: Where the study is kept, such as postgresql://user@host/database; LISTENWELL_STORE if not given, else
             studies/NAME/study.sqlite.
-        host: For serve: the address to listen on; 0.0.0.0 for all.
-        port: For serve: the port; 0 for any free one.
-        allowed_host: For serve: a name that raters reach the server by, such as study.example.org; one flag for each.
+        host: For serve and links: the address to listen on; 0.0.0.0 for all.
+        port: For serve and links: the port; 0 for any free one.
+        allowed_host: For serve and links: a name that raters reach the server by, such as study.example.org; one flag
+            for each.
         people: For links: ids of raters with commas between, as you want to see them in the report.
         judge: For rate: who rates: openai:MODEL, or a classifier by name or folder.
         base_url: For rate: where the server of openai:MODEL is; LISTENWELL_BASE_URL if not given.
@@ -99,7 +100,9 @@ def study(
     if verb == "serve":
         return study_verbs.serve(name, store, host, port, allowed_host or [])
     if verb == "links":
-        return study_verbs.links(name, store, people, host, port, json)
+        from listenwell.studies.serve import address
+
+        return study_verbs.links(name, store, people, address(host, port, allowed_host or []), json)
     if verb == "status":
         return study_verbs.status(name, store, json)
     if verb == "report":
