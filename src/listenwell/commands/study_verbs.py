@@ -60,7 +60,7 @@ def create(name: str, recipe: str | None, given: dict[str, Any], url: str | None
         f"{places:,} places",
         highlight=False,
     )
-    console.print(launch_note(spec), highlight=False)
+    console.print(launch_note(spec), highlight=False, soft_wrap=True)
     console.print(f"Next: listenwell study serve {name}", highlight=False)
 
 
@@ -145,7 +145,7 @@ def _known(url: str | None) -> list[dict[str, Any]]:
     return rows
 
 
-def links(name: str, url: str | None, people: str | None, host: str, port: int, json: bool) -> None:
+def links(name: str, url: str | None, people: str | None, server: str, json: bool) -> None:
     import json as encoder
 
     from listenwell.studies.rating import Ratings
@@ -155,7 +155,7 @@ def links(name: str, url: str | None, people: str | None, host: str, port: int, 
         raise OptionError("study links needs --people anna,ben: an id for each person, as you want it in the report")
     with _store(name, url) as store:
         ratings = Ratings(store, store.study(name))
-        made = {one: f"http://{host}:{port}/r/{ratings.join(one).token}" for one in ids}
+        made = {one: f"{server}/r/{ratings.join(one).token}" for one in ids}
     if json:
         print(encoder.dumps(made))
         return

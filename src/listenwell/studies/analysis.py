@@ -77,7 +77,7 @@ def rating_tables(view: View, machine: str = "") -> list[Table]:
         "Mean over items, each the mean of its raters, with Student's 95 % interval over items.",
         "* differs from the first system (paired t test over items, Holm's correction, p < 0.05).",
     )
-    beside = rows_of(spec.published, metrics, columns)
+    beside = rows_of(spec, metrics, columns)
     tables = [Table("means", _titled("Ratings", machine), "system", columns, (*measured, *beside), notes)]
     tables += _by_polarity(view, scales, factor, machine)
     tables.append(_rating_tests(view, scales, machine))
@@ -115,7 +115,7 @@ def _by_polarity(view: View, scales: Mapping[str, str], factor: float, machine: 
     short = {"positive": "pos", "negative": "neg"}
     keys = [f"{key}_{short[polarity]}" for key in scales for polarity in POLARITIES]
     places = ["mime/4"] if any(place.startswith("mime/") for place in view.results.spec.published) else []
-    beside = rows_of(places, dict(zip(columns, keys, strict=True)), columns)
+    beside = rows_of(view.results.spec, dict(zip(columns, keys, strict=True)), columns, places)
     title = _titled("By polarity of the context's emotion", machine)
     return [Table("polarity", title, "system", columns, (*rows, *beside))]
 
@@ -165,7 +165,7 @@ def ab_counts(view: View) -> dict[str, Counter[str | None]]:
 def ab_tables(view: View, machine: str = "") -> list[Table]:
     columns = ("win, %", "loss, %", "tie, %", "both bad, %", "undecided", "items", "p", "p, Holm")
     metrics = {"win, %": "ab_win", "loss, %": "ab_loss", "tie, %": "ab_tie"}
-    beside = rows_of(view.results.spec.published, metrics, columns)
+    beside = rows_of(view.results.spec, metrics, columns)
     notes = (
         "The majority's verdict on each item, from the side of the first system; a fourth rater decides where three "
         "disagree. Papers that offered no 'both bad' count it as a tie.",
@@ -231,7 +231,7 @@ def drag_tables(view: View, machine: str = "") -> list[Table]:
     metrics = {f"{area}, %": f"human_{area}" for area in AREAS}
     sources = view.sources()
     rows = _drag_rows(view, machine)
-    beside = rows_of(spec.published, metrics, columns)
+    beside = rows_of(spec, metrics, columns)
     notes = ("Shares of all judgements, with 95 % intervals over items (each item's share of its raters).",)
     tables = [Table("drag", _titled("Good, okay, bad", machine), "system", columns, (*rows, *beside), notes)]
     if len(sources) > 1:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from listenwell.studies import heds
-from listenwell.studies.kinds import AREAS, Scale
+from listenwell.studies.kinds import AREAS, DRAG_QUESTION, Scale
 from listenwell.studies.power import plan
 from listenwell.studies.results import Results
 from listenwell.studies.tables import Table
@@ -71,8 +71,7 @@ def criteria_of(results: Results) -> list[Scale]:
     if kind.name == "ab":
         return [Scale("choice", "Preference", "Which reply is better?")]
     if kind.name == "drag":
-        question = "Is the reply emotionally appropriate following the earlier turns: good, okay or bad?"
-        return [Scale("appropriate", "Emotional appropriateness", question)]
+        return [Scale("appropriate", "Emotional appropriateness", DRAG_QUESTION)]
     return list(kind.scales)
 
 
@@ -106,7 +105,7 @@ def _whole(results: Results) -> dict[str, Answer]:
         else (1, ""),
         "3.1.3.1": f"Power of the {planned.test} used for the results, at the level of Holm's first step for "
         f"{planned.tests} comparisons",
-        "3.1.3.2": f"{planned.power:.2f} for a difference of {aim.difference:g} {planned.unit} (α = {aim.alpha:g})",
+        "3.1.3.2": f"{planned.power:.2f} for {planned.shown(aim.difference)} (α = {aim.alpha:g})",
         "3.1.3.3": "listenwell.studies.power",
         "3.2.1": str(people),
         "3.2.2.2": (1, f"{spec.pay.per_task:g} {spec.pay.currency} per task") if spec.pay.per_task else (3, ""),

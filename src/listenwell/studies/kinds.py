@@ -158,6 +158,9 @@ EMOTION_SCALES = (
 )
 """BERT (JT)'s emotion accuracy, 0 or 1."""
 
+DRAG_QUESTION = "Rate the replies according to whether they are emotionally appropriate following earlier turns."
+"""MEED2's Figure 7b."""
+
 SCALE_SETS: dict[str, tuple[Scale, ...]] = {
     "mime": MIME_SCALES,
     "dual-emp": DUAL_EMP_SCALES,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.studies.kinds import DRAG_QUESTION
 from listenwell.studies.layout import letters
 from listenwell.studies.practice import practice_task
 from listenwell.studies.rating import Assignment, Rater, Ratings
@@ -64,7 +65,7 @@ class Payloads:
             "language": spec.language,
             "welcome": spec.welcome or WELCOME[spoken],
             "instructions": spec.instructions,
-            "scales": [scale.to_json() for scale in kind.scales],
+            "scales": [scale.to_json() for scale in kind.scales] or _question(spec.kind, spoken),
             "choices": list(kind.choices),
         }
 
@@ -89,3 +90,10 @@ class Payloads:
             "replies": replies,
             "emotion_choices": list(EMOTIONS) if spec.picks_emotion else None,
         }
+
+
+def _question(kind: str, spoken: str) -> list[dict[str, Any]]:
+    """The question of a kind without scales; where there is none, the page has its own words."""
+    if kind == "drag" and spoken == "en":
+        return [{"key": "appropriate", "name": "", "question": DRAG_QUESTION, "anchors": {}, "min": 0, "max": 0}]
+    return []

@@ -23,8 +23,16 @@ class Plan:
     """With the items that are planned."""
     detectable: float
     """The smallest difference that the planned items find with the power that is asked for."""
-    unit: str
     test: str
+    unit: str = "percentage points"
+
+    def shown(self, difference: float) -> str:
+        """A difference in words."""
+        if math.isinf(difference):
+            return "no difference"
+        if self.unit == "points":
+            return f"a difference of {difference:.2f} points"
+        return f"a difference of {100 * difference:.0f} {self.unit}"
 
 
 def plan(spec: StudySpec) -> Plan:
@@ -38,8 +46,8 @@ def plan(spec: StudySpec) -> Plan:
             sign_items(aim.difference, aim.ties, aim.power, alpha),
             sign_power(spec.items, aim.difference, aim.ties, alpha),
             sign_difference(spec.items, aim.ties, aim.power, alpha),
-            "of wins less losses",
             "sign test",
+            "percentage points between wins and losses",
         )
     deviation = aim.deviation if spec.kind == "likert" else share_deviation(aim.deviation)
     return Plan(
@@ -47,8 +55,8 @@ def plan(spec: StudySpec) -> Plan:
         paired_items(aim.difference / deviation, aim.power, alpha),
         paired_power(aim.difference / deviation, spec.items, alpha),
         paired_effect(spec.items, aim.power, alpha) * deviation,
-        "points" if spec.kind == "likert" else "of the share",
         "paired t test",
+        "points" if spec.kind == "likert" else "percentage points",
     )
 
 
@@ -144,14 +152,13 @@ def _critical(decided: int, alpha: float) -> int | None:
 def launch_note(spec: StudySpec) -> str:
     """What is told before a study is launched."""
     found, aim = plan(spec), spec.power
-    digits = 2 if spec.kind == "likert" else 3
-    smallest = "no difference" if math.isinf(found.detectable) else f"{found.detectable:.{digits}f} {found.unit}"
     lines = [
-        f"Sample size ({found.test}, {found.tests} comparisons by Holm's correction, α = {aim.alpha:g}):",
-        f"  {spec.items} items find {smallest} with {aim.power:.0%} power;",
-        f"  a difference of {aim.difference:g} {found.unit} needs {found.needed} items, and is found with "
-        f"{found.power:.0%} power as planned.",
+        f"Sample size ({found.test}, {found.tests} comparison{'s' if found.tests > 1 else ''} with Holm's correction, "
+        f"α = {aim.alpha:g}):",
+        f"  {spec.items} items find {found.shown(found.detectable)} with {aim.power:.0%} power;",
+        f"  {found.shown(aim.difference)} needs {found.needed} items, and is found with {found.power:.0%} power as "
+        "planned.",
     ]
     if found.power < aim.power:
-        lines.append(f"  Too few for that: --items {found.needed}, or expect to miss it.")
+        lines.append(f"  That is too few to rely on finding it: --items {found.needed}.")
     return "\n".join(lines)

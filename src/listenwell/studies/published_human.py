@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from listenwell.evaluation import published
+from listenwell.studies.spec import StudySpec
 from listenwell.studies.tables import Cell, Row
 
 PERCENT = {"human_good", "human_okay", "human_bad"}
 """Published as shares, shown as percent."""
 
 
-def rows_of(places: Sequence[str], metrics: Mapping[str, str], columns: Sequence[str], dataset: str = "") -> list[Row]:
-    """Rows of the tables at `places` that have one of `metrics`, which maps a column to the paper's metric."""
+def rows_of(
+    spec: StudySpec, metrics: Mapping[str, str], columns: Sequence[str], places: Sequence[str] | None = None
+) -> list[Row]:
+    """Rows of the study's published tables that have one of `metrics`, which maps a column to the paper's metric."""
     found = []
-    for place in places:
+    ours = {name: system for system, name in spec.published_names.items()}
+    for place in spec.published if places is None else places:
         for row in published.rows_at(place):
-            if dataset and row.dataset != dataset:
-                continue
             cells = tuple(_cell(row, metrics.get(column, "")) for column in columns)
             if any(cell.value is not None for cell in cells):
                 several = len({one.dataset for one in published.rows_at(place)}) > 1
                 name = f"{row.system}, {row.dataset}" if several else row.system
+                name += f", here {ours[row.system]}" if row.system in ours else ""
                 found.append(Row(f"{row.paper}: {name}", cells, "published"))
     return found
 

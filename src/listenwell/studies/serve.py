@@ -30,12 +30,19 @@ def serve(
         listener = _listen(host, port)
         app = make_app(store, study, lock, lambda: _report(store, name), hosts)
         if ready is not None:
-            shown = f"[{host}]" if ":" in host else host
-            ready(f"http://{shown}:{listener.getsockname()[1]}")
+            ready(address(host, listener.getsockname()[1], hosts))
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5)
         uvicorn.Server(config).run(sockets=[listener])
     finally:
         lock.release()
+
+
+def address(host: str, port: int, hosts: Collection[str] = ()) -> str:
+    """How raters reach the server: by the first name it was given, else by its address."""
+    if hosts:
+        return f"http://{next(iter(hosts))}:{port}"
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
 
 def _report(store: Store, name: str) -> tuple[str, str]:
