@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,12 @@ def test_every_recipe_that_a_paper_names_exists_and_every_row_has_a_system_or_a_
     for row in published.rows(name):
         assert row.dataset in one.datasets
         assert one.system_of(row)
+
+
+def test_every_study_that_a_table_names_exists():
+    known = {file.stem for file in (Path(specs.__file__).parents[2] / "recipes" / "studies").glob("*.yaml")}
+    for one in papers().values():
+        assert {table.study for table in one.tables.values() if table.study} <= known
 
 
 def test_the_papers_are_those_with_published_numbers():
