@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from listenwell.data.dialogue import Dialogue
-from listenwell.data.sources.dialogue_builder import Builder, taking_turns
-from listenwell.data.sources.files import DataFile, Piece, choose, lines
+from listenwell.data.sources.dialogue_builder import Builder, Conversation, read_files, taking_turns
+from listenwell.data.sources.files import DataFile, Piece, choose_all, lines
 from listenwell.data.sources.report import Report, SourceError
 from listenwell.data.sources.splits import split_name, split_of_texts
 
@@ -27,9 +27,7 @@ COLUMNS = 4
 
 def files(path: str | Path, split: str | None = None) -> list[DataFile]:
     """The one file, which holds dialogues of every split."""
-    if split is not None:
-        split_name(split)
-    return choose(path, PIECES, how_to_get=HOW_TO_GET)
+    return choose_all(path, PIECES, split, how_to_get=HOW_TO_GET)
 
 
 def read(
@@ -39,25 +37,18 @@ def read(
 
     `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
     """
-    chosen = files(path, split)
     wanted = None if split is None else split_name(split)
-    return _read(chosen, Builder(NAME, Report() if report is None else report, clean, language="zh"), wanted)
+    builder = Builder(NAME, report or Report(), clean, language="zh", split=wanted)
+    return read_files(files(path, split), builder, _conversations)
 
 
-def _read(chosen: list[DataFile], builder: Builder, wanted: str | None) -> Iterator[Dialogue]:
-    for data_file in chosen:
-        for line, row in lines(data_file.path):
-            if not row.strip():
-                continue
-            texts = row.rstrip("\r\n").split(SEPARATOR)
-            if len(texts) != COLUMNS:
-                expected = f"{COLUMNS} with two tabs between them (three turns, the third rewritten)"
-                raise SourceError.at(data_file.file, line, f"{len(texts)} texts", expected, "correct the line")
-            turns = texts[:-1]
-            split = split_of_texts(turns)
-            if wanted not in (None, split):
-                continue
-            utterances = taking_turns(turns, line)
-            dialogue = builder.build(f"chat-{line}", utterances, data_file._replace(split=split), line)
-            if dialogue is not None:
-                yield dialogue
+def _conversations(data_file: DataFile, builder: Builder) -> Iterator[Conversation]:
+    for line, row in lines(data_file.path):
+        if not row.strip():
+            continue
+        texts = row.rstrip("\r\n").split(SEPARATOR)
+        if len(texts) != COLUMNS:
+            expected = f"{COLUMNS} with two tabs between them (three turns, the third rewritten)"
+            raise SourceError.at(data_file.file, line, f"{len(texts)} texts", expected, "correct the line")
+        turns = texts[:-1]
+        yield Conversation(f"chat-{line}", taking_turns(turns, line), line, split_of_texts(turns))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import NamedTuple
 
 from listenwell.data.dialogue import ROLES, Dialogue, Label, Role, Turn
 from listenwell.data.sources import quality
@@ -14,7 +15,17 @@ from listenwell.data.sources.empathetic_dialogues import CUT, EMPTY_TURN, SAME_R
 from listenwell.data.sources.files import DataFile
 from listenwell.data.sources.report import Report
 
-__all__ = ["CUT", "EMPTY_TURN", "SAME_ROLE", "STRAY_SPACES", "Builder", "Utterance", "taking_turns"]
+__all__ = [
+    "CUT",
+    "EMPTY_TURN",
+    "SAME_ROLE",
+    "STRAY_SPACES",
+    "Builder",
+    "Conversation",
+    "Utterance",
+    "read_files",
+    "taking_turns",
+]
 
 # Dropped
 NOTHING_LEFT = "no turn left of a conversation"
@@ -36,6 +47,18 @@ class Utterance:
     text: str
     line: int
     label: Label | None = None
+
+
+class Conversation(NamedTuple):
+    """A conversation as a reader takes it from a file, before anything is checked."""
+
+    name: str
+    utterances: Sequence[Utterance]
+    line: int
+    split: str | None = None
+    """Where the corpus was published without splits; else the file's."""
+    rows: int = 1
+    """How many records of the file it takes."""
 
 
 def taking_turns(texts: Sequence[str], line: int, labels: Sequence[Label | None] | None = None) -> list[Utterance]:
@@ -66,6 +89,8 @@ class Builder:
     seen: dict[bytes, int] = field(default_factory=dict)
     """The labels of every text seen, as hashes, so that millions fit in memory."""
     times: Counter[str] = field(default_factory=Counter)
+    split: str | None = None
+    """The only split to read, in a corpus whose files hold conversations of every split."""
 
     def refuse(self, reason: str, data_file: DataFile, line: int, excerpt: str = "") -> None:
         """Count a conversation that is left out."""
@@ -90,6 +115,10 @@ class Builder:
             return None
         self.report.keep(len(turns))
         return dialogue
+
+    def wants(self, split: str | None) -> bool:
+        """Whether a conversation of this split is read; all are, if no split was chosen."""
+        return self.split in (None, split)
 
     def name(self, name: str, data_file: DataFile, line: int) -> str:
         """A name that no other dialogue has, since the ids of examples are made of it."""
@@ -162,6 +191,22 @@ class Builder:
         count = self.report.drop if self.clean else self.report.note
         count(quality.DUPLICATE, file, line, opening)
         return not self.clean
+
+
+def read_files(
+    data_files: Iterable[DataFile],
+    builder: Builder,
+    conversations: Callable[[DataFile, Builder], Iterable[Conversation]],
+) -> Iterator[Dialogue]:
+    """The dialogues of the files; `conversations` reads one file."""
+    for data_file in data_files:
+        for one in conversations(data_file, builder):
+            if one.split is not None and not builder.wants(one.split):
+                continue
+            placed = data_file if one.split is None else data_file._replace(split=one.split)
+            dialogue = builder.build(one.name, one.utterances, placed, one.line, one.rows)
+            if dialogue is not None:
+                yield dialogue
 
 
 def _repaired(match: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from listenwell.data.dialogue import ROLES, Dialogue, Label
 from listenwell.data.sources import quality
-from listenwell.data.sources.dialogue_builder import Builder, Utterance
+from listenwell.data.sources.dialogue_builder import Builder, Conversation, Utterance, read_files
 from listenwell.data.sources.files import DataFile, Piece, choose, json_items
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.labels.sets import EMOTIONLINES
@@ -53,18 +53,14 @@ def read(
     `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
     `join`: what one person says in a row is one turn; else each utterance is a turn, and roles may repeat.
     """
-    chosen = files(path, split)
-    return _read(chosen, Builder(NAME, Report() if report is None else report, clean, join=join))
+    return read_files(files(path, split), Builder(NAME, report or Report(), clean, join=join), _conversations)
 
 
-def _read(chosen: list[DataFile], builder: Builder) -> Iterator[Dialogue]:
-    for data_file in chosen:
-        for number, (line, item) in enumerate(json_items(data_file.path), start=1):
-            records = _records(item, data_file.file, line)
-            utterances = _utterances(records, builder.report, data_file.file, line)
-            dialogue = builder.build(f"{data_file.stem}-{number}", utterances, data_file, line, rows=len(records))
-            if dialogue is not None:
-                yield dialogue
+def _conversations(data_file: DataFile, builder: Builder) -> Iterator[Conversation]:
+    for number, (line, item) in enumerate(json_items(data_file.path), start=1):
+        records = _records(item, data_file.file, line)
+        utterances = _utterances(records, builder.report, data_file.file, line)
+        yield Conversation(f"{data_file.stem}-{number}", utterances, line, rows=len(records))
 
 
 def _records(item: Any, file: str, line: int) -> list[dict[str, str]]:

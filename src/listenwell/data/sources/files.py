@@ -78,6 +78,13 @@ def choose(
     return chosen
 
 
+def choose_all(path: str | Path, pieces: Sequence[Piece], split: str | None, *, how_to_get: str) -> list[DataFile]:
+    """The files of a corpus that was published without splits: each holds conversations of every one."""
+    if split is not None:
+        split_name(split)  # a wrong name is refused before anything is read
+    return choose(path, pieces, how_to_get=how_to_get)
+
+
 def listing(folder: Path) -> str:
     """What a folder holds, for a message."""
     return ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) or "nothing"

@@ -13,7 +13,7 @@ from typing import Any
 
 from listenwell.data.dialogue import Dialogue
 from listenwell.data.sources.detokenize import join_characters
-from listenwell.data.sources.dialogue_builder import Builder, taking_turns
+from listenwell.data.sources.dialogue_builder import Builder, Conversation, read_files, taking_turns
 from listenwell.data.sources.files import DataFile, Piece, choose, json_items
 from listenwell.data.sources.report import Report, SourceError, shorten
 
@@ -36,17 +36,13 @@ def read(
 
     `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
     """
-    chosen = files(path, split)
-    return _read(chosen, Builder(NAME, Report() if report is None else report, clean, language="zh"))
+    return read_files(files(path, split), Builder(NAME, report or Report(), clean, language="zh"), _conversations)
 
 
-def _read(chosen: list[DataFile], builder: Builder) -> Iterator[Dialogue]:
-    for data_file in chosen:
-        for number, (line, item) in enumerate(json_items(data_file.path), start=1):
-            texts = [join_characters(text) for text in _texts(item, data_file.file, line)]
-            dialogue = builder.build(f"{data_file.stem}-{number}", taking_turns(texts, line), data_file, line)
-            if dialogue is not None:
-                yield dialogue
+def _conversations(data_file: DataFile, builder: Builder) -> Iterator[Conversation]:
+    for number, (line, item) in enumerate(json_items(data_file.path), start=1):
+        texts = [join_characters(text) for text in _texts(item, data_file.file, line)]
+        yield Conversation(f"{data_file.stem}-{number}", taking_turns(texts, line), line)
 
 
 def _texts(item: Any, file: str, line: int) -> list[str]:

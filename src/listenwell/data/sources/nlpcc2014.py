@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources import quality
-from listenwell.data.sources.dialogue_builder import Builder, Utterance
+from listenwell.data.sources.dialogue_builder import Builder, Conversation, Utterance, read_files
 from listenwell.data.sources.files import DataFile, Piece, choose
 from listenwell.data.sources.report import Report, SourceError
 from listenwell.labels.sets import NLPCC
@@ -78,23 +78,20 @@ def read(
 
     `clean`: posts that are junk or duplicates are dropped.
     """
-    chosen = files(path, split, part=part)
-    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single_turn=True)
-    return _read(chosen, builder)
+    builder = Builder(NAME, report or Report(), clean, language="zh", single_turn=True)
+    return read_files(files(path, split, part=part), builder, _conversations)
 
 
-def _read(chosen: list[DataFile], builder: Builder) -> Iterator[Dialogue]:
-    for data_file in chosen:
-        for weibo in weibos(data_file.path):
-            utterances = [
-                Utterance(
-                    "speaker", joined_sentences(weibo.sentences), weibo.line, label_of(weibo, builder.report, data_file)
-                )
-            ]
-            name = builder.name(f"{data_file.stem}-{weibo.id}", data_file, weibo.line)
-            dialogue = builder.build(name, utterances, data_file, weibo.line)
-            if dialogue is not None:
-                yield dialogue
+def _conversations(data_file: DataFile, builder: Builder) -> Iterator[Conversation]:
+    for weibo in weibos(data_file.path):
+        yield conversation_of(weibo, data_file, builder)
+
+
+def conversation_of(weibo: Weibo, data_file: DataFile, builder: Builder) -> Conversation:
+    """A post as a conversation of one turn, its sentences joined."""
+    label = label_of(weibo, builder.report, data_file)
+    utterances = [Utterance("speaker", joined_sentences(weibo.sentences), weibo.line, label)]
+    return Conversation(builder.name(f"{data_file.stem}-{weibo.id}", data_file, weibo.line), utterances, weibo.line)
 
 
 def label_of(weibo: Weibo, report: Report, data_file: DataFile) -> Label | None:

@@ -9,11 +9,12 @@ splits are by dialogue: one that stands in two files is named in an error.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from listenwell.data.dialogue import Dialogue
-from listenwell.data.sources.dialogue_builder import Builder, taking_turns
+from listenwell.data.sources.dialogue_builder import Builder, Conversation, read_files, taking_turns
 from listenwell.data.sources.files import DataFile, Piece, choose, json_lines
 from listenwell.data.sources.report import Report, SourceError, shorten
 
@@ -46,24 +47,20 @@ def read(
 
     `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
     """
-    chosen = files(path, split)
-    return _read(chosen, Builder(NAME, Report() if report is None else report, clean, language="zh"))
+    builder = Builder(NAME, report or Report(), clean, language="zh")
+    return read_files(files(path, split), builder, partial(_conversations, splits={}))
 
 
-def _read(chosen: list[DataFile], builder: Builder) -> Iterator[Dialogue]:
-    splits: dict[int, DataFile] = {}
-    for data_file in chosen:
-        for pair in pairs(data_file.path):
-            first = splits.setdefault(pair.dialogue, data_file)
-            if first != data_file:
-                problem = f"dialogue {pair.dialogue}, which is also in {first.file}"
-                expected, way_out = "splits that share no dialogue", "read one split alone, or download the files again"
-                raise SourceError.at(data_file.file, pair.line, problem, expected, way_out)
-            name = builder.name(f"{data_file.stem}-{pair.dialogue}-{pair.turn}", data_file, pair.line)
-            utterances = taking_turns([pair.query, pair.reply], pair.line)
-            dialogue = builder.build(name, utterances, data_file, pair.line)
-            if dialogue is not None:
-                yield dialogue
+def _conversations(data_file: DataFile, builder: Builder, splits: dict[int, DataFile]) -> Iterator[Conversation]:
+    """`splits` holds the file that each dialogue was first seen in."""
+    for pair in pairs(data_file.path):
+        first = splits.setdefault(pair.dialogue, data_file)
+        if first != data_file:
+            problem = f"dialogue {pair.dialogue}, which is also in {first.file}"
+            expected, way_out = "splits that share no dialogue", "read one split alone, or download the files again"
+            raise SourceError.at(data_file.file, pair.line, problem, expected, way_out)
+        name = builder.name(f"{data_file.stem}-{pair.dialogue}-{pair.turn}", data_file, pair.line)
+        yield Conversation(name, taking_turns([pair.query, pair.reply], pair.line), pair.line)
 
 
 def pairs(path: Path) -> Iterator[Pair]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources import quality
-from listenwell.data.sources.dialogue_builder import Builder, Utterance
+from listenwell.data.sources.dialogue_builder import Builder, Conversation, Utterance, read_files
 from listenwell.data.sources.files import DataFile, Piece, choose, json_items, lines
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.labels.sets import SMP
@@ -67,30 +67,25 @@ def read(
 
     `clean`: posts that are junk or duplicates are dropped.
     """
-    chosen = files(path, split, part=part)
-    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single_turn=True)
-    return _read(chosen, builder)
+    builder = Builder(NAME, report or Report(), clean, language="zh", single_turn=True)
+    return read_files(files(path, split, part=part), builder, _conversations)
 
 
-def _read(chosen: list[DataFile], builder: Builder) -> Iterator[Dialogue]:
+def _conversations(data_file: DataFile, builder: Builder) -> Iterator[Conversation]:
     report = builder.report
-    for data_file in chosen:
-        posts = _rows(data_file.path) if data_file.path.suffix == ".tsv" else _objects(data_file.path)
-        for post in posts:
-            text = _ENTITY.sub(lambda match: html.unescape(match.group()), post.text)
-            if text != post.text:
-                report.note(ESCAPED, data_file.file, post.line, post.text)
-            if "??" in text:
-                report.note(LOST, data_file.file, post.line, text)
-            if not post.label:
-                report.note(NO_LABEL, data_file.file, post.line, text)
-            elif post.label not in SMP:
-                report.note(quality.UNKNOWN_LABEL, data_file.file, post.line, post.label)
-            utterances = [Utterance("speaker", text, post.line, Label(post.label) if post.label else None)]
-            name = builder.name(f"{data_file.stem}-{post.id}", data_file, post.line)
-            dialogue = builder.build(name, utterances, data_file, post.line)
-            if dialogue is not None:
-                yield dialogue
+    posts = _rows(data_file.path) if data_file.path.suffix == ".tsv" else _objects(data_file.path)
+    for post in posts:
+        text = _ENTITY.sub(lambda match: html.unescape(match.group()), post.text)
+        if text != post.text:
+            report.note(ESCAPED, data_file.file, post.line, post.text)
+        if "??" in text:
+            report.note(LOST, data_file.file, post.line, text)
+        if not post.label:
+            report.note(NO_LABEL, data_file.file, post.line, text)
+        elif post.label not in SMP:
+            report.note(quality.UNKNOWN_LABEL, data_file.file, post.line, post.label)
+        utterances = [Utterance("speaker", text, post.line, Label(post.label) if post.label else None)]
+        yield Conversation(builder.name(f"{data_file.stem}-{post.id}", data_file, post.line), utterances, post.line)
 
 
 def _rows(path: Path) -> Iterator[Post]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from listenwell.data.dialogue import Dialogue
-from listenwell.data.sources.dialogue_builder import Builder, taking_turns
-from listenwell.data.sources.files import DataFile, Piece, choose, json_lines
+from listenwell.data.sources.dialogue_builder import Builder, Conversation, read_files, taking_turns
+from listenwell.data.sources.files import DataFile, Piece, choose_all, json_lines
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.data.sources.splits import split_name, split_of_texts
 
@@ -28,9 +28,7 @@ PIECES = tuple(
 
 def files(path: str | Path, split: str | None = None) -> list[DataFile]:
     """The files of the folder, or the one named: each holds threads of every split."""
-    if split is not None:
-        split_name(split)
-    return choose(path, PIECES, how_to_get=HOW_TO_GET)
+    return choose_all(path, PIECES, split, how_to_get=HOW_TO_GET)
 
 
 def read(
@@ -40,22 +38,16 @@ def read(
 
     `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
     """
-    chosen = files(path, split)
     wanted = None if split is None else split_name(split)
-    return _read(chosen, Builder(NAME, Report() if report is None else report, clean, language="zh"), wanted)
+    builder = Builder(NAME, report or Report(), clean, language="zh", split=wanted)
+    return read_files(files(path, split), builder, _conversations)
 
 
-def _read(chosen: list[DataFile], builder: Builder, wanted: str | None) -> Iterator[Dialogue]:
-    for data_file in chosen:
-        for line, record in json_lines(data_file.path):
-            texts = _texts(record, data_file.file, line)
-            split = split_of_texts(texts)
-            if wanted not in (None, split):
-                continue
-            name = f"{data_file.path.stem}-{line}"
-            dialogue = builder.build(name, taking_turns(texts, line), data_file._replace(split=split), line)
-            if dialogue is not None:
-                yield dialogue
+def _conversations(data_file: DataFile, builder: Builder) -> Iterator[Conversation]:
+    for line, record in json_lines(data_file.path):
+        texts = _texts(record, data_file.file, line)
+        name = f"{data_file.path.stem}-{line}"
+        yield Conversation(name, taking_turns(texts, line), line, split_of_texts(texts))
 
 
 def _texts(record: Any, file: str, line: int) -> list[str]:

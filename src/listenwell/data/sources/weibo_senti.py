@@ -8,12 +8,13 @@ here eight of ten posts are train, one valid, one test, by a hash of their texts
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources.cleaning.steps import strip_emoticons
-from listenwell.data.sources.dialogue_builder import Builder, Utterance
-from listenwell.data.sources.files import DataFile, Piece, choose, csv_rows
+from listenwell.data.sources.dialogue_builder import Builder, Conversation, Utterance, read_files
+from listenwell.data.sources.files import DataFile, Piece, choose_all, csv_rows
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.data.sources.splits import split_name, split_of_texts
 
@@ -31,9 +32,7 @@ LABELS = {"1": "positive", "0": "negative"}
 
 def files(path: str | Path, split: str | None = None, *, emoticons: bool = True) -> list[DataFile]:
     """The one file, which holds posts of every split."""
-    if split is not None:
-        split_name(split)
-    return choose(path, PIECES, how_to_get=HOW_TO_GET)
+    return choose_all(path, PIECES, split, how_to_get=HOW_TO_GET)
 
 
 def read(
@@ -48,25 +47,21 @@ def read(
 
     `emoticons=False` removes [哈哈] and the like. `clean`: posts that are junk or duplicates are dropped.
     """
-    chosen = files(path, split)
     wanted = None if split is None else split_name(split)
-    builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single_turn=True)
-    return _read(chosen, builder, wanted, emoticons)
+    builder = Builder(NAME, report or Report(), clean, language="zh", single_turn=True, split=wanted)
+    return read_files(files(path, split), builder, partial(_conversations, emoticons=emoticons))
 
 
-def _read(chosen: list[DataFile], builder: Builder, wanted: str | None, emoticons: bool) -> Iterator[Dialogue]:
-    for data_file in chosen:
-        for number, (line, label, text) in enumerate(_posts(data_file.path), start=1):
-            bare = strip_emoticons(text)
-            split = split_of_texts([bare if bare.strip() else text])
-            if wanted not in (None, split):
-                continue
-            if not emoticons and bare != text:
-                builder.report.note(EMOTICONS, data_file.file, line, text)
-            utterances = [Utterance("speaker", text if emoticons else bare, line, Label(LABELS[label]))]
-            dialogue = builder.build(f"post-{number}", utterances, data_file._replace(split=split), line)
-            if dialogue is not None:
-                yield dialogue
+def _conversations(data_file: DataFile, builder: Builder, emoticons: bool) -> Iterator[Conversation]:
+    for number, (line, label, text) in enumerate(_posts(data_file.path), start=1):
+        bare = strip_emoticons(text)
+        split = split_of_texts([bare if bare.strip() else text])
+        if not builder.wants(split):
+            continue  # what it has is not noted either
+        if not emoticons and bare != text:
+            builder.report.note(EMOTICONS, data_file.file, line, text)
+        utterances = [Utterance("speaker", text if emoticons else bare, line, Label(LABELS[label]))]
+        yield Conversation(f"post-{number}", utterances, line, split)
 
 
 def _posts(path: Path) -> Iterator[tuple[int, str, str]]:
