@@ -9,13 +9,14 @@ nlpcc-sentences, are dropped and counted (see `nlpcc_overlap`), and so are such 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from listenwell.data.dialogue import Dialogue, Label
 from listenwell.data.sources import quality
-from listenwell.data.sources.dialogue_builder import Builder, Utterance
+from listenwell.data.sources.dialogue_builder import Builder, Conversation, Utterance, read_files
 from listenwell.data.sources.files import DataFile, Piece, choose
-from listenwell.data.sources.nlpcc2014 import NONE, SECOND, Weibo, joined_sentences, label_of, weibos
+from listenwell.data.sources.nlpcc2014 import NONE, SECOND, Weibo, conversation_of, weibos
 from listenwell.data.sources.nlpcc_overlap import leak_of_post, leak_of_sentence, scored_files, scored_texts
 from listenwell.data.sources.report import Report
 from listenwell.labels.sets import NLPCC
@@ -61,28 +62,22 @@ def _chosen(path: str | Path, split: str | None, part: str | None) -> list[DataF
 
 
 def _read(chosen: list[DataFile], held_out: dict[str, list[DataFile]], builder: Builder) -> Iterator[Dialogue]:
-    scored = scored_texts(held_out)
-    for data_file in chosen:
-        read_weibo = _sentences if data_file.part == "sentences" else _post
-        for weibo in weibos(data_file.path):
-            yield from read_weibo(weibo, scored, builder, data_file)
+    yield from read_files(chosen, builder, partial(_conversations, scored=scored_texts(held_out)))
 
 
-def _post(weibo: Weibo, scored: dict[str, set[str]], builder: Builder, data_file: DataFile) -> Iterator[Dialogue]:
-    leak = leak_of_post(weibo.sentences, scored)
-    if leak is not None:
-        builder.refuse(leak, data_file, weibo.line, "".join(weibo.sentences))
-        return
-    text = joined_sentences(weibo.sentences)
-    utterances = [Utterance("speaker", text, weibo.line, label_of(weibo, builder.report, data_file))]
-    dialogue = builder.build(
-        builder.name(f"{data_file.stem}-{weibo.id}", data_file, weibo.line), utterances, data_file, weibo.line
-    )
-    if dialogue is not None:
-        yield dialogue
+def _conversations(data_file: DataFile, builder: Builder, scored: dict[str, set[str]]) -> Iterator[Conversation]:
+    for weibo in weibos(data_file.path):
+        if data_file.part == "sentences":
+            yield from _sentences(weibo, scored, builder, data_file)
+        elif leak := leak_of_post(weibo.sentences, scored):
+            builder.refuse(leak, data_file, weibo.line, "".join(weibo.sentences))
+        else:
+            yield conversation_of(weibo, data_file, builder)
 
 
-def _sentences(weibo: Weibo, scored: dict[str, set[str]], builder: Builder, data_file: DataFile) -> Iterator[Dialogue]:
+def _sentences(
+    weibo: Weibo, scored: dict[str, set[str]], builder: Builder, data_file: DataFile
+) -> Iterator[Conversation]:
     for number, (text, (first, second)) in enumerate(zip(weibo.sentences, weibo.emotions, strict=True), start=1):
         leak = leak_of_sentence(text, scored)
         if leak is not None:
@@ -93,7 +88,4 @@ def _sentences(weibo: Weibo, scored: dict[str, set[str]], builder: Builder, data
         if second not in (NONE, first):
             builder.report.note(SECOND, data_file.file, weibo.line, f"{first}, {second}")
         name = builder.name(f"{data_file.stem}-{weibo.id}-{number}", data_file, weibo.line)
-        utterances = [Utterance("speaker", text, weibo.line, Label(first))]
-        dialogue = builder.build(name, utterances, data_file, weibo.line)
-        if dialogue is not None:
-            yield dialogue
+        yield Conversation(name, [Utterance("speaker", text, weibo.line, Label(first))], weibo.line)
