@@ -49,11 +49,20 @@ def group(page: Any, *words: str) -> Any:
 
 
 def rate_all(page: Any, choices: list[int]) -> None:
-    """Chooses, in every question of the item, the option at this place; starts over when the list ends."""
+    """Chooses, in every question of the item, the option at this place; starts over when the list ends.
+
+    All in one call to the browser, for the tests that are about something else.
+    """
     # By name: cards move about as they are sorted.
-    names = page.evaluate("[...new Set([...document.querySelectorAll('.item input')].map((input) => input.name))]")
-    for place, name in enumerate(names):
-        page.locator(f'input[name="{name}"]').nth(choices[place % len(choices)]).check()
+    page.evaluate(
+        """choices => {
+            const names = new Set([...document.querySelectorAll(".item input")].map((input) => input.name));
+            [...names].forEach((name, place) => {
+                document.querySelectorAll(`input[name="${name}"]`)[choices[place % choices.length]].click();
+            });
+        }""",
+        choices,
+    )
 
 
 def next_item(page: Any) -> None:

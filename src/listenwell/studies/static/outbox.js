@@ -6,7 +6,7 @@
 import { Refused } from "./api.js";
 import { uuid } from "./storage.js";
 
-const FIRST_DELAY = 500;
+const FIRST_DELAY = 300;
 const LONGEST_DELAY = 15_000;
 const BATCH = 20;
 

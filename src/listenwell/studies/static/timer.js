@@ -13,7 +13,7 @@ export class VisibleTimer {
 
   get seconds() {
     const running = this.#since === null ? 0 : (performance.now() - this.#since) / 1000;
-    return Math.round((this.#seconds + running) * 10) / 10;
+    return Math.round((this.#seconds + running) * 1000) / 1000;
   }
 
   stop() {
