@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from listenwell.systems.safety.detector import ALONE, BACKED, CHINESE, CUT, LanguageCode, Sign, decide, rules
-from listenwell.systems.safety.evidence import Question, YesNo, evidence, joined, script
+from listenwell.systems.safety.evidence import Messages, Question, YesNo, evidence, joined, script
 from listenwell.systems.safety.ngrams import chinese_classifier
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ TOGETHER_ALONE = 0.7
 """How sure the classifier must be of a sign in several messages that no rule finds: the logarithm of its odds."""
 TOGETHER_BACKED = 0.0
 """How sure of one that a rule finds in them."""
-IMPERSONAL = 2.0
+IMPERSONAL = 1.5
 """How much surer where nobody says "I" but in a question: the classifier knows little of shops and hotels."""
-CHINESE_ALONE, CHINESE_TOGETHER = 0.0, 0.3
+CHINESE_ALONE, CHINESE_TOGETHER = 0.4, 0.5
 """The same for the Chinese classifier, of a message and of several."""
 CHINESE_DOUBT = 1.0
 """How much surer where a guard silenced a rule, the means have another use, or a death was told."""
@@ -192,7 +192,7 @@ class EnglishDetector(RuleDetector):
         if classifier is None:
             return sign
         text = joined(messages)
-        prediction = classifier.predict(script(messages), whole=True)
+        prediction = classifier.predict(_script(messages), whole=True)
         return decide(text, sign, prediction, backed=TOGETHER_BACKED, alone=TOGETHER_ALONE + _doubt(text))
 
     def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
@@ -203,18 +203,28 @@ class EnglishDetector(RuleDetector):
         if sign.directness == "direct" and not learned:
             return True
         least = MOURNING if evidence("en").mourns(messages) else UPHELD if learned else BACKED
-        return classifier.predict(script(messages), whole=True).odds > least
+        return classifier.predict(_script(messages), whole=True).odds > least
 
     def continues(self, sign: Sign, messages: Sequence[str]) -> bool:
         classifier = self._classifier()
         if classifier is None:
             return super().continues(sign, messages)
-        return classifier.predict(script(messages), whole=True).odds > TOGETHER_BACKED
+        return classifier.predict(_script(messages), whole=True).odds > TOGETHER_BACKED
 
     def _classifier(self) -> CrisisClassifier | None:
         from listenwell.systems.safety.classifier import english_classifier  # imports torch
 
         return english_classifier(rules("en").normal)
+
+
+def _script(messages: Sequence[str]) -> str:
+    """Messages as the English classifier reads them. What a listener states of themselves is left out: a sign in it is
+    not the speaker's."""
+    if isinstance(messages, Messages):
+        look = rules("en").look
+        replies = ("" if "?" not in reply and look(reply) is not None else reply for reply in messages.replies)
+        messages = Messages.made(zip(messages, replies, strict=True))
+    return script(messages)
 
 
 def _doubt(text: str) -> float:
