@@ -2,9 +2,9 @@
 
     subtitle = read_cues(path)                          # reading.py: any format, any encoding, or SubtitleError
     for language, cues in split_by_script(subtitle).items():      # bilingual.py: {"en": […], "zh": […]}
-        parts = split_dashes(cues)                      # turns.py: "- Hi. - Hello." is said by two people
+        parts = split_dashes(cues)                      # turns.py: sentences; "- Hi. - Hello." is said by two people
         scores = same_speaker(parts, language)          # same_speaker.py: len(parts) - 1 scores, > 0 is "the same"
-        turns = turns_from_cues(parts, scores)          # turns.py: consecutive cues of one speaker
+        turns = turns_from_cues(parts, scores)          # turns.py: consecutive sentences of one speaker
         dialogues = cut_dialogues(turns)                # turns.py: a gap of more than 5 s cuts
 
 Each step keeps the file and the cue numbers, so that every turn leads back to where it stands.
@@ -40,7 +40,7 @@ class Cue:
     end: float | None
     text: str
     part: int = 0
-    """Which speaker's part of the cue, where dashes or names mark several of them."""
+    """Which sentence of the cue, once it is cut into sentences."""
     dash: bool = False
     """Whether a dash stood in front of the text: somebody else begins to speak."""
     speaker: str | None = None
