@@ -3,7 +3,6 @@
 # ruff: noqa: F811 (fixtures are imported, and asked for by name)
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from listenwell.studies.app import make_app
 from listenwell.studies.rating import Ratings
 from listenwell.studies.schema import answers
 from listenwell.studies.spec import Bonus
-from listenwell.studies.store import Store, Study
+from listenwell.studies.store import Store
 
 KINDS: dict[str, dict[str, Any]] = {
     "likert": {"scales": "strategy-memory", "show_reference": True},
@@ -27,9 +26,7 @@ SYSTEMS = ("echo-one", "echo-two", "echo-three", "human")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_whole_session(
-    kind: str, sqlite_store: Store, make_study: Callable[..., Study], open_page: Any, serve_app: Any
-) -> None:
+def test_a_whole_session(kind: str, sqlite_store: Store, make_study: Any, open_page: Any, serve_app: Any) -> None:
     study = make_study(sqlite_store, kind=kind, items=4, task_size=2, practice=True, **KINDS[kind])
     url = serve_app(make_app(sqlite_store, study))
     page = open_page(f"{url}/join/{study.join_code}?rater=worker-7", width=360)
@@ -65,7 +62,7 @@ def test_a_whole_session(
 
 
 def test_a_closed_study_says_so_and_an_unknown_link_too(
-    sqlite_store: Store, make_study: Callable[..., Study], open_page: Any, serve_app: Any
+    sqlite_store: Store, make_study: Any, open_page: Any, serve_app: Any
 ) -> None:
     study = make_study(sqlite_store, kind="ab")
     url = serve_app(make_app(sqlite_store, study))
