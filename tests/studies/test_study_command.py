@@ -37,7 +37,7 @@ def test_from_nothing_to_a_report(capsys: pytest.CaptureFixture[str]):
     main(CREATE)
     said = capsys.readouterr().out
     assert "4 items in 1 tasks for 3 raters each, 3 places" in said
-    assert "80% power" in said
+    assert "Sample size" in said
     assert "listenwell study serve first" in said
     main(["study", "links", "first", "--people", "anna,ben", "--json"])
     links = json.loads(capsys.readouterr().out)

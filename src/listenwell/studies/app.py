@@ -20,8 +20,9 @@ from starlette.staticfiles import StaticFiles
 
 from listenwell.studies.payload import Payloads
 from listenwell.studies.rating import MAX_ID, Given, Ratings, RefusedError, UnknownLinkError
+from listenwell.studies.records import Study
 from listenwell.studies.server_lock import ServerLock
-from listenwell.studies.store import Store, Study
+from listenwell.studies.store import Store
 from listenwell.web.body import BodyLimit
 from listenwell.web.headers import SecurityHeaders
 from listenwell.web.origin import HostAndOrigin

@@ -9,8 +9,9 @@ from typing import Any
 from listenwell.data import sources
 from listenwell.data.dialogue import Dialogue
 from listenwell.studies.design import Talks, draw, groups_of_systems, make_design, write_replies
+from listenwell.studies.records import Design, Study
 from listenwell.studies.spec import HUMAN, StudySpec
-from listenwell.studies.store import Design, Store, Study
+from listenwell.studies.store import Store
 
 ProgressBar = Callable[[str, int], Callable[[int], None]]
 

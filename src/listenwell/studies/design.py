@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from listenwell.data.dialogue import Dialogue, Example, Turn, examples
 from listenwell.studies.layout import deal, lay_out
+from listenwell.studies.records import Design, FrozenReply, Item, new_id
 from listenwell.studies.spec import HUMAN, StudySpec
-from listenwell.studies.store import Design, FrozenReply, Item, new_id
 from listenwell.systems.reply import Reply
 
 
@@ -31,7 +31,9 @@ class Drawn:
 
     @property
     def emotion(self) -> str | None:
-        return None if self.example.emotion is None else self.example.emotion.name
+        """The dialogue's; where it has none, that of the turn to be answered, if it is labelled with one."""
+        label = self.example.emotion or self.example.context[-1].label
+        return None if label is None else label.name
 
 
 def draw(dialogues: Iterable[Dialogue], number: int, seed: int, last_turn_only: bool = False) -> list[Drawn]:
@@ -43,8 +45,7 @@ def draw(dialogues: Iterable[Dialogue], number: int, seed: int, last_turn_only: 
     strata: dict[str, dict[str, list[Dialogue]]] = {}
     for dialogue in dialogues:
         if any(_can_be_answered(item) for item in examples(dialogue)):
-            emotion = "" if dialogue.emotion is None else dialogue.emotion.name
-            strata.setdefault(dialogue.source, {}).setdefault(emotion, []).append(dialogue)
+            strata.setdefault(dialogue.source, {}).setdefault(_emotion(dialogue), []).append(dialogue)
     available = sum(len(group) for by_emotion in strata.values() for group in by_emotion.values())
     if available < number:
         raise ValueError(f"{number:,} items are asked for, and the data have {available:,} dialogues with a reply")
@@ -56,6 +57,13 @@ def draw(dialogues: Iterable[Dialogue], number: int, seed: int, last_turn_only: 
             drawn.append(Drawn(_last_turn(choice) if last_turn_only else choice, source))
     random.shuffle(drawn)
     return drawn
+
+
+def _emotion(dialogue: Dialogue) -> str:
+    """What a dialogue is grouped by: its emotion, else the first that its speaker's turns are labelled with."""
+    labels = (turn.label for turn in dialogue.turns if turn.speaker == "speaker" and turn.label is not None)
+    label = dialogue.emotion or next(labels, None)
+    return "" if label is None else label.name
 
 
 def _can_be_answered(item: Example) -> bool:

@@ -21,8 +21,8 @@ from listenwell.outputs import Owner, check_file, check_folder, command_of, writ
 from listenwell.studies.kinds import LEFT, RIGHT, Kind
 from listenwell.studies.layout import letters
 from listenwell.studies.quality import filter_records
+from listenwell.studies.records import Item
 from listenwell.studies.results import Answer, Results, TaskRecord, judgements
-from listenwell.studies.store import Item
 from listenwell.studies.tables import write_csv
 
 Format = Literal["csv", "jsonl", "potato", "label-studio"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from listenwell.studies.kinds import LETTERS
-from listenwell.studies.store import Item, Layout, Task, new_id
+from listenwell.studies.records import Item, Layout, Task, new_id
 
 
 def balanced_orders(systems: Sequence[str], random: Random) -> Iterator[list[str]]:

@@ -8,18 +8,26 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from random import Random
 from typing import Any, Protocol
 
 import numpy as np
+from sqlalchemy import func, select
 
 from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.studies.kinds import AREAS, LEFT, RIGHT, TIE, Kind
+from listenwell.studies.layout import Orders
 from listenwell.studies.payload import Payloads
-from listenwell.studies.rating import Given, Ratings
-from listenwell.studies.store import Store, Study
+from listenwell.studies.rating import ACTIVE, Given, Rater, Ratings
+from listenwell.studies.records import Study, new_id
+from listenwell.studies.schema import assignments, slots, tasks
+from listenwell.studies.store import Store, add_slot, lock_study
+from listenwell.studies.tie_break import shown_systems
 
 LEVELS = ("none", "weak", "strong")
 """EPITOME's labels, from lowest to highest."""
+FOREVER = 100 * 365 * 86_400.0
+"""Seconds for which a machine keeps its place."""
 ATTEMPTS = 3
 EQUAL = 0.1
 """Expected levels that are no further apart are a tie."""
@@ -39,7 +47,7 @@ class Judge(Protocol):
 def rate(store: Store, study: Study, judge: Judge, done: Callable[[int], None] | None = None) -> int:
     """Lets a machine rate all items of a study; what it rated before is not rated again. How many it rated now."""
     ratings = Ratings(store, study)
-    rater = ratings.enlist_machine(judge.name)
+    rater = enlist(ratings, judge.name)
     payloads = Payloads(ratings, store.design(study))
     number = 0
     while (assignment := ratings.current(rater)) is not None:
@@ -56,6 +64,37 @@ def rate(store: Store, study: Study, judge: Judge, done: Callable[[int], None] |
         if done is not None:
             done(len(assignment.layout))
     return number
+
+
+def enlist(ratings: Ratings, name: str) -> Rater:
+    """A machine as a rater, with a place of its own in every task: it never takes one from a person."""
+    rater, study = ratings.join(name, machine=True), ratings.study
+    orders = Orders(Random(f"{study.spec.seed} {name}"))
+    with ratings.store.write() as connection:
+        lock_study(connection, study.id)
+        known = select(assignments.c.task_id).where(assignments.c.rater_id == rater.id)
+        own = (tasks.c.study_id == study.id, tasks.c.parent_id.is_(None), tasks.c.id.not_in(known))
+        missing = connection.execute(select(tasks).where(*own)).mappings().all()
+        systems = shown_systems(connection, study)
+        for task in missing:
+            items = json.loads(task["item_ids"])
+            layout = [{"item": item, "systems": orders.next(systems[item])} for item in items]
+            last = connection.execute(
+                select(func.max(slots.c.number)).where(slots.c.task_id == task["id"])
+            ).scalar_one()
+            now = ratings.clock()
+            values = {
+                "id": new_id(),
+                "study_id": study.id,
+                "slot_id": add_slot(connection, study.id, task["id"], last + 1, layout, machine=True),
+                "task_id": task["id"],
+                "rater_id": rater.id,
+                "state": ACTIVE,
+                "started_at": now,
+                "expires_at": now + FOREVER,
+            }
+            connection.execute(assignments.insert().values(values))
+    return rater
 
 
 def judge_named(name: str, base_url: str | None = None) -> Judge:

@@ -9,7 +9,7 @@ from listenwell.studies.kinds import DRAG_QUESTION
 from listenwell.studies.layout import letters
 from listenwell.studies.practice import practice_task
 from listenwell.studies.rating import Assignment, Rater, Ratings
-from listenwell.studies.store import Design
+from listenwell.studies.records import Design
 
 TITLE = {"en": "Rating study", "zh": "评分研究"}
 WELCOME = {

@@ -152,6 +152,8 @@ def _critical(decided: int, alpha: float) -> int | None:
 def launch_note(spec: StudySpec) -> str:
     """What is told before a study is launched."""
     found, aim = plan(spec), spec.power
+    if len(spec.systems) < 2:
+        return "Sample size: one system is rated, so nothing is compared and no difference can be missed."
     lines = [
         f"Sample size ({found.test}, {found.tests} comparison{'s' if found.tests > 1 else ''} with Holm's correction, "
         f"α = {aim.alpha:g}):",

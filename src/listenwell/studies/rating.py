@@ -10,7 +10,6 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, and_, func, select
@@ -18,15 +17,13 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from listenwell.studies import tie_break
-from listenwell.studies.layout import Orders, letters
+from listenwell.studies.layout import letters
 from listenwell.studies.practice import ITEM, TASK, practice_letters
+from listenwell.studies.records import Layout, Study, new_id, new_token
 from listenwell.studies.schema import answers, assignments, raters, slots, tasks
-from listenwell.studies.store import Layout, Store, Study, add_slot, lock_study, new_id, new_token
+from listenwell.studies.store import Store, lock_study
 
 ACTIVE, DONE, EXPIRED, EXTRA = "active", "done", "expired", "extra"
-
-FOREVER = 100 * 365 * 86_400.0
-"""Seconds for which a machine keeps its place."""
 
 MAX_ID = 200
 """Characters of an id that a researcher or a browser gives."""
@@ -115,42 +112,6 @@ class Ratings:
                 f"{external_id!r} is the id of a {'machine' if rater.machine else 'person'} in this study"
             )
         return rater
-
-    def enlist_machine(self, name: str) -> Rater:
-        """A machine as a rater, with a place of its own in every task: it never takes one from a person."""
-        rater = self.join(name, machine=True)
-        orders = Orders(Random(f"{self.study.spec.seed} {name}"))
-        with self.store.write() as connection:
-            lock_study(connection, self.study.id)
-            known = select(assignments.c.task_id).where(assignments.c.rater_id == rater.id)
-            missing = connection.execute(
-                select(tasks).where(
-                    tasks.c.study_id == self.study.id, tasks.c.parent_id.is_(None), tasks.c.id.not_in(known)
-                )
-            ).mappings()
-            systems = tie_break.shown_systems(connection, self.study)
-            for task in missing.all():
-                layout: Layout = [
-                    {"item": item, "systems": orders.next(systems[item])} for item in json.loads(task["item_ids"])
-                ]
-                self._give_machine(connection, rater, task["id"], layout)
-        return rater
-
-    def _give_machine(self, connection: Connection, rater: Rater, task_id: str, layout: Layout) -> None:
-        last = connection.execute(select(func.max(slots.c.number)).where(slots.c.task_id == task_id)).scalar_one()
-        now = self.clock()
-        connection.execute(
-            assignments.insert().values(
-                id=new_id(),
-                study_id=self.study.id,
-                slot_id=add_slot(connection, self.study.id, task_id, last + 1, layout, machine=True),
-                task_id=task_id,
-                rater_id=rater.id,
-                state=ACTIVE,
-                started_at=now,
-                expires_at=now + FOREVER,
-            )
-        )
 
     def rater(self, token: str) -> Rater:
         with self.store.read() as connection:

@@ -22,8 +22,9 @@ from listenwell.studies.analysis import View, good_labels, main_tables
 from listenwell.studies.datasheet import datasheet, datasheet_json, datasheet_markdown
 from listenwell.studies.power import launch_note
 from listenwell.studies.quality import Discarded, filter_records
+from listenwell.studies.records import Study
 from listenwell.studies.results import Judgement, Results, TaskRecord, collect, judgements
-from listenwell.studies.store import Store, Study
+from listenwell.studies.store import Store
 from listenwell.studies.tables import Cell, Row, Table, shown_name, to_csv, to_latex
 
 FILES = frozenset({"report.html", "report.csv", "report.tex", "report.json", "heds.json", "heds.md", "labels.png"})

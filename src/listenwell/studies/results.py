@@ -12,9 +12,10 @@ from sqlalchemy import select
 from listenwell.labels.taxonomy import EMOTION_ID, polarity
 from listenwell.studies.kinds import BOTH_BAD, TIE
 from listenwell.studies.layout import letters
+from listenwell.studies.records import Design, Item, Study
 from listenwell.studies.schema import answers, assignments, raters, slots
 from listenwell.studies.spec import HUMAN, StudySpec
-from listenwell.studies.store import Design, Item, Store, Study
+from listenwell.studies.store import Store
 from listenwell.studies.tie_break import verdict
 
 OUTCOMES = ("win", "loss", TIE, BOTH_BAD)

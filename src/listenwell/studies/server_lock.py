@@ -11,8 +11,9 @@ from typing import Any
 
 from sqlalchemy import select
 
+from listenwell.studies.records import Study, new_id
 from listenwell.studies.schema import servers
-from listenwell.studies.store import Store, StoreError, Study, lock_study, new_id
+from listenwell.studies.store import Store, StoreError, lock_study
 
 HEARTBEAT = 5.0
 """Seconds between two signs of life."""

@@ -5,14 +5,11 @@ Everything that a study shows is frozen in the store when it is made, so a repor
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +19,18 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError
 
 from listenwell.labels.taxonomy import unknown_name
 from listenwell.studies import schema
+from listenwell.studies.records import (
+    Design,
+    FrozenReply,
+    Item,
+    Layout,
+    Study,
+    Task,
+    as_json,
+    content_hash,
+    new_id,
+    new_token,
+)
 from listenwell.studies.spec import StudySpec, check_name
 
 STORE_VARIABLE = "LISTENWELL_STORE"
@@ -31,82 +40,6 @@ FOLDER = Path("studies")
 
 class StoreError(ValueError):
     """A store or a study in it that cannot be used."""
-
-
-def new_id(bytes_: int = 9) -> str:
-    return secrets.token_urlsafe(bytes_)
-
-
-def new_token() -> str:
-    """For links: 192 bits that nobody guesses."""
-    return secrets.token_urlsafe(24)
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A dialogue with the systems whose replies to it are judged."""
-
-    id: str
-    corpus_id: str
-    source: str
-    emotion: str | None
-    context: tuple[Mapping[str, str], ...]
-    reference: str | None
-    systems: tuple[str, ...]
-    bonus: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FrozenReply:
-    text: str
-    emotion: str | None = None
-    """What the system heard."""
-    label: str | None = None
-    """What the system chose to do."""
-
-
-Layout = list[dict[str, Any]]
-"""What one rater of a task sees: [{"item": id, "systems": [those of A, B, …]}]."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    id: str
-    item_ids: tuple[str, ...]
-    layouts: tuple[Layout, ...]
-    """One for each rater."""
-    parent: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Design:
-    """All that is frozen when a study is made."""
-
-    items: tuple[Item, ...]
-    replies: Mapping[tuple[str, str], FrozenReply]
-    """By item and system."""
-    tasks: tuple[Task, ...]
-    made_from: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """A study as the store has it."""
-
-    id: str
-    name: str
-    spec: StudySpec
-    made_from: Mapping[str, Any]
-    created_at: float
-    closed_at: float | None
-    join_code: str
-    report_key: str
-    content_hash: str
-
-    @property
-    def title(self) -> str:
-        """For the researcher; raters see the spec's own title."""
-        return self.spec.about or self.spec.title or self.name
 
 
 def default_url(name: str, folder: Path = FOLDER) -> str:
@@ -186,8 +119,8 @@ class Store:
             "closed_at": None,
             "join_code": new_token(),
             "report_key": new_token(),
-            "spec": _json(spec.to_json()),
-            "made_from": _json(design.made_from),
+            "spec": as_json(spec.to_json()),
+            "made_from": as_json(design.made_from),
             "content_hash": content_hash(design),
         }
         try:
@@ -291,7 +224,7 @@ def lock_study(connection: Connection, study_id: str) -> RowMapping:
 def add_task(connection: Connection, study_id: str, position: int, task: Task) -> None:
     connection.execute(
         schema.tasks.insert().values(
-            id=task.id, study_id=study_id, position=position, item_ids=_json(task.item_ids), parent_id=task.parent
+            id=task.id, study_id=study_id, position=position, item_ids=as_json(task.item_ids), parent_id=task.parent
         )
     )
     for number, layout in enumerate(task.layouts):
@@ -309,7 +242,7 @@ def add_slot(
             task_id=task_id,
             number=number,
             machine=int(machine),
-            layout=_json(layout),
+            layout=as_json(layout),
         )
     )
     return slot_id
@@ -324,9 +257,9 @@ def _add_items(connection: Connection, study_id: Any, design: Design) -> None:
             "corpus_id": item.corpus_id,
             "source": item.source,
             "emotion": item.emotion,
-            "context": _json([dict(turn) for turn in item.context]),
+            "context": as_json([dict(turn) for turn in item.context]),
             "reference": item.reference,
-            "systems": _json(item.systems),
+            "systems": as_json(item.systems),
             "bonus": int(item.bonus),
         }
         for position, item in enumerate(design.items)
@@ -370,17 +303,6 @@ def read_design(connection: Connection, study: Study) -> Design:
     return Design(items, replies, tasks, study.made_from)
 
 
-def content_hash(design: Design) -> str:
-    """Over everything that raters see and in which order."""
-    content = [
-        [[i.id, i.corpus_id, i.source, i.emotion, [dict(t) for t in i.context], i.reference, list(i.systems), i.bonus]
-         for i in design.items],
-        sorted([item, system, r.text, r.emotion, r.label] for (item, system), r in design.replies.items()),
-        [[task.id, list(task.item_ids), list(task.layouts)] for task in design.tasks],
-    ]  # fmt: skip
-    return hashlib.sha256(_json(content).encode()).hexdigest()[:32]
-
-
 def _rows(connection: Connection, statement: Any) -> Sequence[RowMapping]:
     return connection.execute(statement).mappings().all()
 
@@ -397,10 +319,6 @@ def _study(row: Mapping[Any, Any]) -> Study:
         row["report_key"],
         row["content_hash"],
     )
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def _shown(url: str) -> str:

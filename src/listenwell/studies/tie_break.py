@@ -12,8 +12,9 @@ from sqlalchemy import Connection, func, select
 
 from listenwell.studies.kinds import BOTH_BAD, LEFT, RIGHT, TIE
 from listenwell.studies.layout import balanced_orders
+from listenwell.studies.records import Study, Task, new_id
 from listenwell.studies.schema import answers, assignments, items, slots, tasks
-from listenwell.studies.store import Study, Task, add_task, new_id
+from listenwell.studies.store import add_task
 
 
 def verdict(choice: str, systems: Sequence[str]) -> str:
