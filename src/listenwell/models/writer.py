@@ -50,7 +50,6 @@ from listenwell.contract import (
     ABSENT,
     Batch,
     Controls,
-    Model,
     Moment,
     Sequence,
     State,
@@ -58,18 +57,17 @@ from listenwell.contract import (
     Vocabulary,
     WordPrior,
     chosen,
-    map_tensors,
 )
-from listenwell.data.dialogue import ROLES
 from listenwell.labels.taxonomy import EMOTIONS, LABELS, label_id
 from listenwell.layers.head import Head
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.packing import Places
-from listenwell.models.joined_text import READ, REPLY, Text
+from listenwell.models.chat_text import ChatText
+from listenwell.models.joined_text import REPLY, Text
 from listenwell.models.label_sum import LikelyLabels, check_summed
 from listenwell.models.terms import classification_terms, sum_by_row
 from listenwell.text import backbone_tokenizer
-from listenwell.text.chatml import ANSWERED, LINE, LISTENER, chat_headers
+from listenwell.text.chatml import LISTENER, chat_headers
 
 PLAIN = len(LABELS)
 """In the place of a plan: no plan, a plain header."""
@@ -116,7 +114,7 @@ class Read:
     """(batch,) the label of the plan, PLAIN where there is none."""
 
 
-class Writer(Model):
+class Writer(ChatText):
     """p(reply | context, plan), p(emotion | context) and p(last turn | reply)."""
 
     Config = WriterConfig
@@ -125,8 +123,6 @@ class Writer(Model):
     takes_label = True
     has_oracle_score = True
     calibration = "emotion"
-    plan_tokens: Tensor
-    plan_mask: Tensor
 
     def __init__(self, config: WriterConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -156,15 +152,6 @@ class Writer(Model):
     @property
     def pretrained(self) -> str:
         return self.config.backbone
-
-    def _tabulate(self) -> None:
-        """The headers of a reply as one table, one row per label and the plain one last."""
-        headers = [self.config.headers[name] for name in (*LABELS, LISTENER)]
-        longest = max(map(len, headers))
-        tokens = torch.tensor([header + [0] * (longest - len(header)) for header in headers])
-        mask = torch.arange(longest) < torch.tensor([[len(header)] for header in headers])
-        self.register_buffer("plan_tokens", tokens, persistent=False)
-        self.register_buffer("plan_mask", mask, persistent=False)
 
     # What is the backbone's
 
@@ -207,51 +194,6 @@ class Writer(Model):
         bias = self.backbone.get_output_embeddings().bias
         return None if bias is None else bias[: self.vocabulary.size]
 
-    # The text
-
-    def header(self, plan: Tensor) -> Text:
-        """The header of a reply with each row's plan (batch,): a label id, or PLAIN."""
-        tokens = self.plan_tokens[plan]
-        return Text(tokens, self.plan_mask[plan], torch.full_like(tokens, READ))
-
-    def context(self, batch: Batch, inner: bool = False) -> Text:
-        """The context, whose earlier replies are learned too if `inner`."""
-        side = batch.context
-        assert side is not None
-        if side.tokens[0, :2].tolist() not in [self.config.headers[role][:2] for role in ROLES]:
-            raise ValueError("the context's turns have no headers: write encoding: {turns: chatml}")
-        return Text.of(side, self._earlier_replies(side) if inner else READ)
-
-    def _earlier_replies(self, side: Sequence) -> Tensor:
-        """REPLY at the words and ends of the listener's turns, their headers and line breaks left out."""
-        # A turn is its header, its words, the end, and a line: the marks and how far they reach tell all but the words.
-        starts, ends = (side.tokens == mark for mark in (self.vocabulary.start, self.vocabulary.end))
-        around = torch.zeros_like(side.mask)
-        reaches = [(starts, step) for step in range(len(self.config.headers[LISTENER]))]
-        reaches += [(ends, step + 1) for step in range(len(self.config.headers[LINE]))]
-        for marks, step in reaches:
-            around[:, step:] |= marks[:, : marks.shape[1] - step]
-        return torch.where(side.mask & (side.roles == ROLES.index("listener")) & ~around, REPLY, READ)
-
-    def last_turn(self, context: Sequence) -> Sequence:
-        """The words and the end of each context's last turn, without header and line break."""
-        places = torch.arange(context.tokens.shape[1], device=context.tokens.device)
-        begins = torch.where(context.tokens == self.vocabulary.start, places, 0).amax(dim=1, keepdim=True)
-        headers = torch.tensor([len(self.config.headers[role]) for role in ROLES], device=places.device)
-        begins = begins + headers[context.roles.gather(1, begins)]
-        ends = context.mask.sum(dim=1, keepdim=True) - len(self.config.headers[LINE])
-        longest = int((ends - begins).max())
-        index = (begins + torch.arange(longest, device=places.device)).clamp_max(len(places) - 1)
-        kept = map_tensors(context, lambda tensor: tensor.gather(1, index))
-        return replace(kept, mask=kept.mask & (index < ends))
-
-    def answered(self, reply: Sequence) -> Text:
-        """A reply, and the header of the turn that it answers."""
-        before, line, behind = (
-            Text.same(self.config.headers[name], reply.tokens) for name in (LISTENER, LINE, ANSWERED)
-        )
-        return Text.joined(before, Text.of(reply), line, behind)
-
     # Reading without memory: learning and scoring
 
     def _hidden(self, text: Text) -> Tensor:
@@ -281,8 +223,8 @@ class Writer(Model):
     def likelihood(
         self, batch: Batch, moment: Moment, plan: float = 0.7, inner: bool = True, emotion_smoothing: float = 0.0
     ) -> dict[str, Term]:
-        """The reply's and the emotion's negative log-likelihood; `plan` is how often the reply's label is given, `inner`
-        whether the earlier replies of the context are learned with it, every word alike.
+        """The reply's and the emotion's negative log-likelihood; `plan` is how often the reply's label is given,
+        `inner` whether the earlier replies of the context are learned with it, every word alike.
 
         In validation no label is given, for in use the label of what people said is not known, and the
         earlier replies are left out: they are the replies of other examples.
@@ -464,14 +406,6 @@ class Writer(Model):
         if context is not None:
             beliefs["emotion"] = self.believe(hidden[:, : context.mask.shape[1]], context.mask)
         return State(beliefs, Read(memory, text.mask, first, plan))
-
-    @staticmethod
-    def opening(text: Text) -> tuple[Text, Tensor]:
-        """What is read before writing begins: the text without the last token of each row; and those tokens."""
-        last = text.mask.sum(dim=1, keepdim=True) - 1
-        places = torch.arange(text.mask.shape[1], device=last.device)
-        shorter = replace(text, mask=text.mask & (places < last))
-        return map_tensors(shorter, lambda tensor: tensor[:, :-1]), text.tokens.gather(1, last)[:, 0]
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         # The header has a token left where other models have the start token.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +15,17 @@ from listenwell import checkpoint
 from listenwell.checkpoint import Checkpoint
 from listenwell.classifiers.label_cache import LABELLER, cached_labeller
 from listenwell.configuration import ConfigError
-from listenwell.contract import Batch, LabelSets, Moment, Term
+from listenwell.contract import Batch, Moment, Term
 from listenwell.data.batching import Encoded, collate, ordered_batches
 from listenwell.labels.taxonomy import unknown_name
 from listenwell.training.averaging import Average
-from listenwell.training.data import Feed, encode_valid, feeds, targets, with_corpus
+from listenwell.training.checks import check_stages
+from listenwell.training.data import Feed, encode_valid, feeds
 from listenwell.training.display import Display, Journal, describe
+from listenwell.training.means import RunningMeans
 from listenwell.training.optimizers import OptimizerSet, trained_parameters
 from listenwell.training.processes import Processes, TrainingError
-from listenwell.training.recipe import Move, Recipe, Stage, Stream
+from listenwell.training.recipe import Move, Recipe, Stage
 from listenwell.training.resume import RunState, read_mean, read_state, write_state
 from listenwell.training.samples import sample_replies
 from listenwell.training.signals import Interrupted, stop_on_signal
@@ -34,33 +34,6 @@ SCORE = "score"
 """The criterion that asks the model's own score(): labels and latents summed out, as in evaluation."""
 
 LOG_EVERY = 50  # updates: often enough to see a curve, rare enough to cost nothing
-
-
-@dataclass
-class RunningMeans:
-    """Running sums of the named terms since they were last read."""
-
-    sums: dict[str, list[float]] = field(default_factory=dict)
-
-    def add(self, terms: dict[str, Term]) -> None:
-        for name, term in terms.items():
-            entry = self.sums.setdefault(name, [0.0, 0.0])
-            entry[0] += float((term.total if term.plain is None else term.plain).detach())
-            entry[1] += term.count
-
-    def merge(self, others: list[dict[str, list[float]]]) -> None:
-        """Takes the sums of all processes for its own."""
-        self.sums = {}
-        for sums in others:
-            for name, (total, count) in sums.items():
-                entry = self.sums.setdefault(name, [0.0, 0.0])
-                entry[0] += total
-                entry[1] += count
-
-    def take(self) -> dict[str, float]:
-        means = {name: total / max(count, 1.0) for name, (total, count) in self.sums.items()}
-        self.sums = {}
-        return means
 
 
 def _loss(terms: dict[str, Term], whole: dict[str, Term], move: Move) -> Tensor:
@@ -103,7 +76,7 @@ class Trainer:
 
     def run(self, resume_from: Path | None) -> None:
         try:
-            self._check()
+            check_stages(self.recipe, self.ckpt)
             self._called = self.processes.wrap(self.model)
             with self.display, stop_on_signal(self._ask_to_stop):
                 while self.state.stage < len(self.recipe.stages):
@@ -117,54 +90,6 @@ class Trainer:
 
     def _ask_to_stop(self) -> None:
         self._stop = True
-
-    def _check(self) -> None:
-        """What a recipe asks of its model, for all stages before the first: a mistake shows now, not in hours."""
-        for stage in self.recipe.stages:
-            objectives = [(move.objective, move.options) for move in stage.moves]
-            if stage.measure:
-                objectives.append((stage.measure, stage.moves[0].options))
-            for objective, options in objectives:
-                self._check_objective(stage, objective, options)
-            for optimizer in stage.optimizers.values():
-                trained_parameters(self.model, optimizer)
-            self._check_labels(stage)
-
-    def _check_objective(self, stage: Stage, name: str, options: dict[str, Any]) -> None:
-        objectives = self.model.objectives
-        if name not in objectives:
-            raise ConfigError(f"stage {stage.name}: {unknown_name('objective', name, objectives)}")
-        method = getattr(self.model, objectives[name])
-        _, _, *known = inspect.signature(method).parameters  # behind the batch and the moment
-        for option in options:
-            if option not in known:
-                raise ConfigError(f"stage {stage.name}: {unknown_name('option', option, known)}")
-
-    def _check_labels(self, stage: Stage) -> None:
-        """Whether each stream, and what is validated on, has labels of the sets that its objectives read."""
-        drawn = [(stage.streams.get(move.stream) or Stream(), move.objective) for move in stage.moves]
-        drawn.append((stage.valid or Stream(), stage.measure or stage.moves[0].objective))
-        read: dict[int, LabelSets] = {}
-        for stream, objective in drawn:
-            sets = self.model.label_sets(objective)
-            self._check_sets(stage, with_corpus(self.recipe, stream), objective, sets)
-            if read.setdefault(id(stream), sets).emotion != sets.emotion and sets.emotion is not None:
-                raise ConfigError(
-                    f"stage {stage.name}: its objectives read emotions of different sets from one stream; "
-                    "give each a stream of its own"
-                )
-
-    def _check_sets(self, stage: Stage, stream: Stream, objective: str, sets: LabelSets) -> None:
-        given = targets(self.recipe, stream, sets)
-        for key, given_set, wanted in (
-            ("labels", given.labels, sets.label),
-            ("emotions", given.emotions, sets.emotion),
-        ):
-            if wanted is not None and given_set != wanted:
-                raise ConfigError(
-                    f"stage {stage.name}, {stream.source}: its {key} are {given_set.name}, but {objective} of "
-                    f"{self.ckpt.name} knows {key}: {wanted.name}"
-                )
 
     # One stage
 

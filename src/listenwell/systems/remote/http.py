@@ -21,16 +21,13 @@ from itertools import count
 from math import isfinite
 from threading import BoundedSemaphore
 from typing import Any, TypeVar
-from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 
 from listenwell import __version__
+from listenwell.systems.remote.address import HIDDEN, KEYS, Secret, addresses, checked_key
 from listenwell.weights import REMOTE
 
-KEYS = ("LISTENWELL_API_KEY", "OPENAI_API_KEY")
-
-HIDDEN = "[key]"
 SHORTEST_KEY = 8
 """A shorter "key" is a placeholder such as "none": a word that a reply may well contain."""
 LARGEST = 8 << 20
@@ -94,9 +91,9 @@ class Server:
     def __init__(
         self, base_url: str, key: str | None = None, patience: Patience | None = None, clock: Clock | None = None
     ) -> None:
-        self.place, self._url = _addresses(base_url)
+        self.place, self._url = addresses(base_url)
         """The base URL without its query, which may hold secrets: what messages and reports name."""
-        self._key = _Secret(_checked_key(key or ""))
+        self._key = Secret(checked_key(key or ""))
         self.patience = patience or Patience()
         self.clock = clock or Clock()
         self._places = BoundedSemaphore(self.patience.at_once)
@@ -296,19 +293,19 @@ class Server:
         )
 
     def _lost(self, error: Exception) -> RemoteError:
-        reason_given = self._presentable(str(error) or type(error).__name__)
+        details = self._presentable(str(error) or type(error).__name__)
         if isinstance(error, httpx2.TimeoutException):
             return RemoteError(f"{self.place}: no answer in time", passing=True)
         reason = _cause(error)
         if isinstance(reason, ssl.SSLCertVerificationError):
             return RemoteError(
-                f"{self.place}: its certificate is not trusted ({reason_given}); SSL_CERT_FILE may name your own authorities"
+                f"{self.place}: its certificate is not trusted ({details}); SSL_CERT_FILE may name your own authorities"
             )
         if isinstance(reason, socket.gaierror) and reason.errno != socket.EAI_AGAIN:
             return RemoteError(f"{self.place}: no such host; check --base-url")
         if isinstance(reason, ConnectionRefusedError):
             return RemoteError(f"{self.place}: nobody listens there; is the server running?", passing=True)
-        return RemoteError(f"{self.place}: the connection was lost ({reason_given})", passing=True)
+        return RemoteError(f"{self.place}: the connection was lost ({details})", passing=True)
 
     def _wait(self, header: str | None) -> float | None:
         """The seconds of a Retry-After header, which is a number or a date."""
@@ -366,39 +363,3 @@ def _cause(error: BaseException) -> BaseException:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
-
-
-def _checked_key(key: str) -> str:
-    # The HTTP client would quote a key that cannot be sent in its complaint.
-    if not all("!" <= letter <= "~" for letter in key):
-        raise ValueError(f"the key ({' or '.join(KEYS)}) holds spaces or letters that no key can have; copy it again")
-    return key
-
-
-def _addresses(base_url: str) -> tuple[str, str]:
-    """The base URL as it is shown, and where requests go."""
-    wrong = "the base URL (--base-url) is expected as http://HOST:PORT/v1 or https://…"
-    try:
-        parts = urlsplit(base_url.strip())
-        _ = parts.port
-    except ValueError:
-        raise ValueError(wrong) from None
-    if parts.username is not None or parts.password is not None:
-        raise ValueError(f"{wrong}, without a user name or password: a key belongs in {KEYS[0]}")
-    if parts.scheme not in ("http", "https") or not parts.hostname or not base_url.strip().isascii():
-        raise ValueError(f"{wrong}, found {base_url!r}")
-    path = parts.path.rstrip("/").removesuffix("/chat/completions")
-    shown = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-    return shown, urlunsplit((parts.scheme, parts.netloc, f"{path}/chat/completions", parts.query, ""))
-
-
-class _Secret:
-    """A value that does not show itself in a repr or a traceback's locals."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: str) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        return HIDDEN
