@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 ANOTHER = 1 << 44
 """Added to the number that says what is drawn, for each further reply to the same conversation."""
 
+MANY = 16
+"""For each so many jobs of a batch, a growing text is looked at one step less often: nobody reads that fast."""
+
 Done = Callable[[int, list[Hypothesis]], None]
 """Told the place of a job whose hypotheses, best first, are known."""
 
@@ -190,7 +193,8 @@ def _walk(bot: Bot, model: Steps, state: State, jobs: Sequence[Job], done: Done)
     every = [row for some in rows for row in some]
     if len(every) > len(jobs):
         state = state.select(torch.tensor([place for place, some in enumerate(rows) for _ in some]))
-    for _ in write_rows(model, state, every, _rules(bot), bot.tokenizer.start):
+    rest = 1 + len(jobs) // MANY
+    for step, _ in enumerate(write_rows(model, state, every, _rules(bot), bot.tokenizer.start)):
         for place, (job, some) in enumerate(zip(jobs, rows, strict=True)):
             if job.reply is not None or some[0].dropped:
                 continue
@@ -200,7 +204,7 @@ def _walk(bot: Bot, model: Steps, state: State, jobs: Sequence[Job], done: Done)
                     row.dropped = True
             elif not any(row.goes_on for row in some):
                 done(place, best_first(some))
-            elif len(some) == 1 and (job.grows or job.stops):
+            elif len(some) == 1 and (job.stops or (job.grows and (step + place) % rest == 0)):
                 job.text = bot.tokenizer.decode(some[0].tokens)
                 if job.stops_at(job.text):
                     some[0].finished = True
