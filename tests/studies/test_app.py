@@ -161,6 +161,9 @@ def test_a_closed_study_says_so_and_keeps_what_is_still_sent(serve: Serve, sqlit
     token = join(client, study)
     state = client.get(f"/api/{token}").json()
     sqlite_store.close_study(study)
+    late = client.get(f"/join/{study.join_code}", params={"rater": "late"})
+    assert (late.status_code, "This study is closed" in late.text) == (410, True)
+    assert join(client, study) == token, "who has answers waiting still gets to their page"
     closed = client.get(f"/api/{token}").json()
     assert (closed["state"], closed["task"]) == ("closed", None)
     answer_all(client, token, state, ratings)

@@ -199,6 +199,21 @@ def test_unknown_systems_are_named_before_any_reply_is_written(sqlite_store: Sto
     assert sqlite_store.studies() == []
 
 
+def test_published_tables_that_there_are_not_are_told_at_once(sqlite_store: Store, make_study: Callable[..., Study]):
+    with pytest.raises(ValueError, match="unknown paper 'mimi'"):
+        make_study(sqlite_store, published=["mimi/2"])
+
+
+def test_dialogues_without_an_emotion_are_grouped_by_their_turns():
+    turns = [
+        (Turn(SPEAKER, f"{name} {number}", Label(name)), Turn(LISTENER, "Oh."))
+        for name in ("sad", "joyful")
+        for number in range(9)
+    ]
+    drawn = draw([Dialogue(f"d{place}", pair, source="one") for place, pair in enumerate(turns)], 6, seed=1)
+    assert Counter(one.emotion for one in drawn) == {"sad": 3, "joyful": 3}
+
+
 def test_the_papers_studies_are_ready():
     found = {name: read_recipe(name) for name in recipe_names()}
     assert set(found) == {

@@ -113,6 +113,8 @@ def _add_pages(app: FastAPI, ratings: Ratings, payloads: Payloads, pages: Pages)
     def join(code: Token, rater: Annotated[str, Query(max_length=MAX_ID)] = "") -> Response:
         if not secrets.compare_digest(code.encode(), ratings.study.join_code.encode()):
             return pages.message("unknown", 404)
+        if ratings.is_closed() and not ratings.has_joined(rater):  # who has, may still have answers to send
+            return pages.message("closed", 410)
         try:
             token = ratings.join(rater).token
         except RefusedError:

@@ -8,6 +8,7 @@ from typing import Any
 
 from listenwell.data import sources
 from listenwell.data.dialogue import Dialogue
+from listenwell.evaluation import published
 from listenwell.studies.design import Talks, draw, groups_of_systems, make_design, write_replies
 from listenwell.studies.records import Design, Study
 from listenwell.studies.spec import HUMAN, StudySpec
@@ -35,6 +36,8 @@ def prepare(spec: StudySpec, load: Callable[[str], Talks] | None = None, progres
     """Draws the items, lets every system reply once, and lays out the tasks."""
     load = load or load_system
     check_systems(spec.systems, load)
+    for place in spec.published:
+        published.rows_at(place)  # a table that there is not is told now, not in the report
     try:
         drawn = draw(_read(spec), spec.items, spec.seed, spec.last_turn_only)
     except ValueError as problem:

@@ -113,6 +113,11 @@ class Ratings:
             )
         return rater
 
+    def has_joined(self, external_id: str) -> bool:
+        own = (raters.c.study_id == self.study.id, raters.c.external_id == external_id.strip())
+        with self.store.read() as connection:
+            return connection.execute(select(raters.c.id).where(*own)).first() is not None
+
     def rater(self, token: str) -> Rater:
         with self.store.read() as connection:
             return self._rater(connection, token)
