@@ -61,6 +61,20 @@ def test_names_in_the_file_decide() -> None:
     assert same_speaker(cues).tolist() == [CERTAIN, -CERTAIN, -CERTAIN]
 
 
+def test_where_each_speaker_begins_with_a_dash_that_decides() -> None:
+    lines = [
+        "- I was so jealous of your sister.",
+        "- I know that. But it",
+        "was not her fault.",
+        "- It was the weather.",
+    ]
+    scores = same_speaker(made(lines))
+    assert scores.tolist()[0] == scores.tolist()[-1] == -CERTAIN
+    assert scores[2] > 0  # no dash: it goes on
+    # One such cue among many is no rule of the file.
+    assert same_speaker(made(TALK * 6 + lines[-1:]))[-1] > -CERTAIN
+
+
 def test_scores_do_not_depend_on_other_files_or_repetition() -> None:
     cues = made(TALK)
     assert np.array_equal(same_speaker(cues), same_speaker(list(cues)))

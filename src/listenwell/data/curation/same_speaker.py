@@ -7,6 +7,7 @@ learned from two series (`training.py`) and hold no text: the only words are tho
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +23,9 @@ from listenwell.data.curation.speaker_features import TEMPLATES, codes, features
 WEIGHTS = Path(__file__).with_name("same_speaker.safetensors")
 LANGUAGES = ("en", "zh")
 CERTAIN = 10.0
-"""The score where the file itself names both speakers: far beyond what the model gives."""
+"""The score where the file itself tells who speaks: far beyond what the model gives."""
+MIN_LONE_DASHES = 0.1
+"""The share of cues with a single dash from which on such a dash means that somebody else begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +61,30 @@ def feature_codes(cues: Sequence[Cue], language: str) -> list[np.ndarray]:
 def same_speaker(cues: Sequence[Cue], language: str = "en") -> np.ndarray:
     """One score for each two consecutive cues, `len(cues) - 1` in all.
 
-    Above 0, the second goes on with the first's turn. Where the file names both speakers, that decides. Chinese has its
-    own weights; other languages are read with the English ones, of which timing and punctuation still apply.
+    Above 0, the second goes on with the first's turn. Where the file names both speakers, or begins every speaker with
+    a dash, that decides. Chinese has its own weights; other languages are read with the English ones, of which timing
+    and punctuation still apply.
     """
     language = language if language in LANGUAGES else "en"
     scores = shipped_model(language).scores(cues, language)
+    begins = _beginning_speakers(cues)
     for index, (before, after) in enumerate(pairwise(cues)):
         if before.speaker and after.speaker:
             scores[index] = CERTAIN if before.speaker == after.speaker else -CERTAIN
+        elif after.number in begins and after.dash:
+            scores[index] = -CERTAIN
     return scores
+
+
+def _beginning_speakers(cues: Sequence[Cue]) -> set[int]:
+    """The cues with a single dash, in a file where these are common.
+
+    Most files use dashes only for two speakers in one cue, and the first of them may go on from the cue before. But
+    some put a dash wherever somebody else begins. The files that the model learned from do not, so it cannot know.
+    """
+    dashes = Counter(cue.number for cue in cues if cue.dash)
+    alone = {number for number, count in dashes.items() if count == 1}
+    return alone if len(alone) >= MIN_LONE_DASHES * len({cue.number for cue in cues}) else set()
 
 
 @cache
