@@ -523,7 +523,7 @@ def test_an_intent_is_set_suggested_and_taken_back(console: Console):
     system = Scripted()
     talk = session(Conversation(system), console)
     run_command(talk, "/intent consoling")
-    assert "scripted chooses no intent for its replies" in console.export_text()
+    assert "scripted does not take an intent" in console.export_text()
     system.takes_label = True  # type: ignore[attr-defined]
     run_command(talk, "/intent Consoling")
     talk.conversation.say("hello")

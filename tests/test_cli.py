@@ -157,8 +157,8 @@ def test_json_for_an_ascii_terminal_loses_no_letter(trained: Path):
         (["evaluate", "multi-trs", "--data", "shipped", "--decoding.method", "beem"], "beem"),
         (["train", "nowhere.yaml"], "no such recipe file"),
         (["chat", "--intent", "consolin"], "did you mean 'consoling'?"),
-        (["generate", "multi-trs", "--intent", "consoling"], "multi-trs chooses no intent for its replies"),
-        (["control", "multi-trs", "--data", "shipped"], "cannot be asked for an intent"),
+        (["generate", "multi-trs", "--intent", "consoling"], "multi-trs does not take an intent"),
+        (["control", "multi-trs", "--data", "shipped"], "does not take an intent"),
     ],
 )
 def test_bad_input_gets_one_clear_line_and_no_traceback(words: list[str], expected: str):

@@ -94,7 +94,7 @@ class PretrainedEncoder(nn.Module):
             raise BackboneError(f"{folder}: its weights do not fit the architecture: {problem}") from problem
 
     def _share(self, folder: Path, names: Collection[str]) -> bool:
-        """Takes weights as they lie in the backbone's file, without a copy; whether they lie there like that."""
+        """Maps weights from the backbone's file without a copy; whether the file has them in that form."""
         parameters = {key.removeprefix("model."): weight for key, weight in self.named_parameters() if key in names}
         stored = mapped_weights(folder, parameters)
         if stored is None or any(stored[key].shape != weight.shape for key, weight in parameters.items()):

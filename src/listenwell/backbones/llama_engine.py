@@ -193,7 +193,7 @@ class LlamaEngine:
     ) -> Tensor:
         """−log p of continuations (batch, time), padded on the right; the prefix is kept.
 
-        `rows` says which row of the prefix each goes on from: the row beside it if not given, and the only one if there
+        `rows` says which row of the prefix each continues: the row beside it if not given, and the only one if there
         is but one. `counted` says which tokens the sum is over, all of them if not given; where no first one is, the
         prefix need not have chosen what comes next.
         """

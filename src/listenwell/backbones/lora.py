@@ -217,7 +217,7 @@ def make_adapted(architecture: Mapping[str, Any], rank: int, scale: float) -> An
 def _check_attention(config: Any, kind: Any) -> None:
     """Raises where texts cannot be packed: the model's attention is its own, or not the one that is computed here."""
     if kind is None:
-        raise ValueError(f"{config.model_type} is no causal language model of transformers")
+        raise ValueError(f"{config.model_type} is not a causal language model of transformers")
     if not kind._supports_attention_backend or getattr(config, "attn_logit_softcapping", None):
         raise ValueError(
             f"{config.model_type} computes attention in a way of its own; llama, qwen2, qwen3, mistral, gemma, gemma3, "
@@ -291,7 +291,7 @@ class MergedWeights(Mapping[str, Tensor]):
 class Reading:
     """What a model has read before, and what it reads now: transformers' cache, reduced to what is asked of it.
 
-    What was read before stays as it is, so that many replies can go on from one context.
+    What was read before stays as it is, so that many replies can continue one context.
     """
 
     def __init__(self, before: Iterable[tuple[Tensor, Tensor]] = (), own: Iterable[tuple[Tensor, Tensor]] = ()) -> None:

@@ -28,7 +28,7 @@ SIZES = "sizes.json"
 """How many bytes each file of a folder has, to tell a damaged one."""
 
 SPECIAL = 3
-"""What a GGUF file calls a token that is no text."""
+"""What a GGUF file calls a token that is not text."""
 
 MODULES = {
     "attn_norm": "input_layernorm",

@@ -19,7 +19,7 @@ from listenwell.labels.taxonomy import EMOTIONS, LABEL_ID
 def emotionality(
     dialogues: Iterable[Dialogue], labeller: Labeller, done: Callable[[int], None] | None = None
 ) -> np.ndarray:
-    """One number from 0 to 1 for each dialogue; `done` is told how many more turns are read."""
+    """One number from 0 to 1 for each dialogue; `done` is called with how many more turns are read."""
     dialogues = list(dialogues)
     texts = [turn.text for dialogue in dialogues for turn in dialogue.turns]
     chances = labeller.distribution(texts, done)[:, [LABEL_ID[name] for name in EMOTIONS]].sum(axis=1)

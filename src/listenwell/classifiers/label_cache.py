@@ -30,7 +30,7 @@ HOUSE_PARTS = (LISTENER, LABELLER, SENTIMENT)
 """What the house system has beside its writer: what hears the dialogue, its turns, and how positive a reply is."""
 
 CHUNK = 1024
-"""Texts that are labelled before they are written down and told of."""
+"""Texts that are labelled between two writes of the cache and reports of progress."""
 
 MOST = 100_000
 """Texts that are remembered in memory alone: more than any split has, and no burden where a system talks for ever."""

@@ -52,7 +52,8 @@ class Labeller(HasCheckpoint):
     def log_probs(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> np.ndarray:
         """(texts, labels) log p(label | text), calibrated where the classifier is.
 
-        A text is cut where it was cut in training; equal texts are read once; `done` is told how many more are ready.
+        A text is cut where it was cut in training; equal texts are read once; `done` is called with the number
+        of texts that are ready.
         """
         if isinstance(texts, str):
             raise ValueError(f"a list of texts is labelled, found one text: {texts!r}")

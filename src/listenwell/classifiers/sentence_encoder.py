@@ -39,7 +39,7 @@ class SentenceEncoder:
         return self.encoder.width
 
     def embed(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> np.ndarray:
-        """(texts, width); equal texts are read once, and `done` is told how many more are ready."""
+        """(texts, width); equal texts are read once, and `done` is called with how many more are ready."""
         if isinstance(texts, str):
             raise ValueError(f"a list of texts is embedded, found one text: {texts!r}")
         times = Counter(texts)

@@ -14,7 +14,7 @@ from rich.text import Text
 from listenwell.systems.conversation import Conversation, summary
 
 PROBLEMS = (ValueError, OSError, RuntimeError, ImportError)
-"""What goes wrong with a system or a file: shown, and the conversation goes on."""
+"""What goes wrong with a system or a file: shown, and the conversation continues."""
 
 
 class LeaveChat(Exception):  # noqa: N818 - not an error

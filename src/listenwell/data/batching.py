@@ -247,7 +247,7 @@ def cut(order: np.ndarray, lengths: np.ndarray, examples: int, tokens: int) -> I
 def epoch_batches(
     lengths: np.ndarray, *, examples: int, tokens: int, seed: int, epoch: int, pool: int = 512
 ) -> list[np.ndarray]:
-    """One epoch's batches in their order: a function of seed and epoch alone, so that a run can go on from any.
+    """One epoch's batches in their order: a function of seed and epoch alone, so that a run can resume at any.
 
     Items are shuffled, gathered in pools of about `pool` batches, sorted by length within the pool, cut,
     and the batches shuffled: like lengths meet, yet no two epochs batch alike.

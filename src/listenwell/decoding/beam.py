@@ -1,7 +1,7 @@
 """Beam search, batched over rows × beams.
 
 At each step the best 2 × beams continuations of a row are looked at. An end among the first `beams` of
-them completes a hypothesis; the best `beams` that are no end go on, so the width does not shrink as
+them completes a hypothesis; the best `beams` that do not end are continued, so the width does not shrink as
 hypotheses are completed. An end of lower rank is dropped, as is usual: a small length penalty would else
 favour replies that break off.
 """
@@ -26,7 +26,7 @@ Tree = TypeVar("Tree")
 
 @dataclass(slots=True)
 class Live:
-    """The hypotheses that go on."""
+    """The hypotheses that are continued."""
 
     logprobs: Tensor
     """(rows, width), −inf where a row has fewer hypotheses than others."""
@@ -79,7 +79,7 @@ class Kept:
 
 @dataclass(slots=True)
 class Continuations:
-    """The best ways to go on, best first; all are (rows, looked at)."""
+    """The best continuations, best first; all are (rows, looked at)."""
 
     logprobs: Tensor
     origins: Tensor
@@ -159,7 +159,7 @@ def continuations(live: Live, allowed: Tensor, count: int) -> Continuations:
 
 
 def ended_ones(live: Live, ways: Continuations, end: int, beams: int) -> Live:
-    """The hypotheses that the end token completes: the best `beams` continuations, at −inf those that go on."""
+    """The hypotheses that the end token completes: the best `beams` continuations, at −inf those that do not end."""
     logprobs = ways.logprobs[:, :beams].masked_fill(ways.tokens[:, :beams] != end, -inf)
     return Live(logprobs, pick(live.tokens, ways.origins[:, :beams]))
 
@@ -181,7 +181,7 @@ def going_on(live: Live, ways: Continuations, end: int, beams: int, step: int) -
 def decided(live: Live, kept: Kept, length: int, options: Decoding) -> Tensor:
     """True for rows in which no live hypothesis, `length` tokens long, can still become one of the kept.
 
-    A live hypothesis can at best go on at no cost (log 1 = 0). It ends with length + 1 to max_length
+    A live hypothesis can at best continue at no cost (log 1 = 0). It ends with length + 1 to max_length
     steps; as its log-probability is negative, a positive penalty makes the longest of these the best
     score, a negative one the shortest. With `early` only the first is asked: what it scores if it ends now.
     """
@@ -194,7 +194,7 @@ def decided(live: Live, kept: Kept, length: int, options: Decoding) -> Tensor:
 
 
 def follow(state: State, origins: Tensor, width: int, stay: Tensor) -> State:
-    """The state of the hypotheses that go on: each is a copy of the one it continues, of `width` in its row."""
+    """The state of the hypotheses that are continued: each is a copy of the one it continues, of `width` in its row."""
     offsets = torch.arange(len(origins), device=origins.device)[:, None] * width
     chosen = (origins + offsets)[stay].flatten()
     if origins.shape[1] != width or not bool(stay.all()):

@@ -40,7 +40,7 @@ def decode(
     if count == 0:
         return []
     rules = Rules(end, tuple(banned), options.min_length, options.block_ngrams)
-    # One beam is greedy: the general search would go on past the end of its only hypothesis.
+    # One beam is greedy: the general search would continue past the end of its only hypothesis.
     if options.method == "beam" and options.beams > 1:
         return search(model, state, options, rules, start=start, count=count, device=device)
     if options.candidates > 1:

@@ -33,7 +33,7 @@ class Decoding:
     length_penalty: float = 1.0
     """score = logprob / length ** length_penalty, the end token counted: 0 favours short replies, 1 is the mean."""
     early: bool = False
-    """Beam search: stop once no hypothesis that goes on scores better, as long as it is now, than those that ended.
+    """Beam search: stop once no unfinished hypothesis scores better, as long as it is now, than those that ended.
     Else only once none can come to score better, however long it grows: exact, and several times as long a search."""
     block_ngrams: int = 0
     """No run of this many tokens comes twice in one reply; 0 for off."""

@@ -25,7 +25,7 @@ from listenwell.outputs import EVALUATE, write_folder
 
 @dataclass(frozen=True, slots=True)
 class ClassScore:
-    """One label: how often it is gold and how often given, and in percent how well it is told."""
+    """One label: how often it is gold and how often given, and in percent how well it is recognised."""
 
     label: str
     gold: int
@@ -43,7 +43,7 @@ class LabelEvaluation:
     scores: list[Score]
     classes: list[ClassScore]
     confusion: np.ndarray
-    """(labels, labels) how often the gold label of the row was told as that of the column."""
+    """(labels, labels) how often the gold label of the row was classified as that of the column."""
     records: list[dict[str, Any]]
     names: Sequence[str] = LABELS
     about: dict[str, Any] = field(default_factory=dict)

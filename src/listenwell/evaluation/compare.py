@@ -22,7 +22,7 @@ ABSENT = "–"
 
 INCIDENTAL = frozenset({"bs", "rs", "ci", "v", "version", "unk", "unseen", "precision"})
 """What may differ between the signatures of one column: how the interval was drawn, versions, and what belongs to the
-system: unknown words, which are paid for, and the precision that it computes in, which is told beside its decoding."""
+system: unknown words, which are paid for, and the precision that it computes in, which is shown beside its decoding."""
 
 UNJUDGED = frozenset({"length"})
 """Scores of which more is neither better nor worse as such: no best, no winner."""

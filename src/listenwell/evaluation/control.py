@@ -1,4 +1,4 @@
-"""Does a system reply with the intent that it is asked for? The share of its replies in which a classifier finds it."""
+"""Does a system reply with the requested intent? The share of its replies in which a classifier finds it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def control(
 
 def check_takes_intent(system: System) -> None:
     if not getattr(system, "takes_label", False):
-        raise ValueError(f"{system.name} cannot be asked for an intent; house and meed2 can")
+        raise ValueError(f"{system.name} does not take an intent; house and meed2 do")
 
 
 def control_scores(hits: np.ndarray, intents: Sequence[str], signature: Signature, resamples: int) -> list[Score]:

@@ -36,7 +36,7 @@ class Embeddings:
         return points, float((sizes[:2] ** 2).sum() / (sizes**2).sum())
 
     def scores(self) -> dict[str, float]:
-        """How well the two polarities are told apart, in the whole space by angle and in the plane by distance."""
+        """How well the two polarities are separated, in the whole space by angle and in the plane by distance."""
         points, share = self.plane()
         return {
             "silhouette": silhouette(cosine_distances(self.vectors), IS_POSITIVE),

@@ -83,7 +83,7 @@ def evaluate(
     if not items:
         raise ValueError("there is nothing to evaluate: no reply with a context in the data")
     language = one_language(items)
-    wanted = registry.chosen(metrics, Material([""] * len(items), items).languages)  # a wrong name is told at once
+    wanted = registry.chosen(metrics, Material([""] * len(items), items).languages)  # a wrong name is refused at once
     readers = {"emotion-intent": labeller, "polarity": judge, **(classifiers or {})}
     replies, seconds = generate_replies(
         system, [without_annotations(item) for item in items], progress("replies", len(items)), partial_results

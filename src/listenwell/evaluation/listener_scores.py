@@ -17,7 +17,7 @@ from listenwell import metrics
 from listenwell.checkpoint import write_json
 from listenwell.classifiers.calibration import gold_emotion, gold_label
 from listenwell.classifiers.label_cache import labelled_as_here
-from listenwell.classifiers.listener import ListenerPrediction, ListenerClassifier
+from listenwell.classifiers.listener import ListenerClassifier, ListenerPrediction
 from listenwell.data.dialogue import Example
 from listenwell.data.sources.jsonl import write_lines
 from listenwell.evaluation.evaluate import Progress, emotion_scores, label_scores

@@ -4,7 +4,7 @@ By a classifier of polarity it is p(positive) − p(negative); by VADER (Hutto a
 its compound score. Whoever judges must not be what the system chose its replies by.
 
 A classifier gives every text a polarity, also one that is not language, and gibberish often a high one. Such a reply
-counts as neutral, 0 (`listenwell.metrics.language` says what is told by that). What the judge does not see: whether
+counts as neutral, 0 (`listenwell.metrics.language` says what that recognises). What the judge does not see: whether
 the words stand in a sensible order, fit the context, or are true.
 """
 
@@ -111,7 +111,7 @@ def positivity(
 def _judged(material: Material) -> dict[str, Any]:
     """How positive a classifier finds replies and contexts, and which replies are language."""
     read: ClassifierOutput = material.get("classifier polarity")
-    # What is told apart from language are English words; nothing is known of others.
+    # Only English words can be recognised as language; nothing is known of others.
     language = readable(material.replies) if material.languages == ("en",) else None
     values = {side: leaning(read[side]) for side in ("replies", "contexts")}
     return {**values, "by": _by(read), "language": language}

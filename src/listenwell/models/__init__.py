@@ -83,7 +83,7 @@ MODELS: dict[str, Entry] = {
     "meed2": Entry(
         "listenwell.models.meed2",
         "Meed2",
-        "transformer that hears a label in every turn and chooses, or is told, the label of its reply",
+        "transformer that reads a label in every turn and predicts, or is given, the label of its reply",
         "Xie and Pu 2021",
     ),
     "emotion-intent": Entry(
@@ -102,13 +102,13 @@ MODELS: dict[str, Entry] = {
     "house-listener": Entry(
         "listenwell.models.listener",
         "Listener",
-        "the house system's ears: the emotion of a dialogue, and the label that people would reply with",
+        "the house system's listener: the emotion of a dialogue, and the label that people would reply with",
         "joins BERT (JT)'s emotion side and MEED2's predictor",
     ),
     "house-writer": Entry(
         "listenwell.models.writer",
         "Writer",
-        "the house system's voice: a pretrained language model with adapters that is told what to do",
+        "the house system's writer: a pretrained language model with adapters that follows a plan",
         "joins MEED2's control and Dual-Emp's two directions",
         decoding="listenwell.systems.house.options:HouseDecoding",
     ),
@@ -163,7 +163,7 @@ MODELS: dict[str, Entry] = {
     "emo-prepend": Entry(
         "listenwell.models.emo_prepend",
         "EmoPrepend",
-        "plain transformer that is told the likeliest emotion in front of the context",
+        "plain transformer that reads the likeliest emotion in front of the context",
         "Rashkin et al. 2019; baseline of BERT (JT)",
     ),
 }

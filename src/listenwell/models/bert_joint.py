@@ -33,7 +33,7 @@ class EmotionSideConfig:
     """What the emotion is heard from."""
 
     emotions: str = "emotion"
-    """Which ones are told apart: a label set by name, the 32 or another, such as one of the recipe's own."""
+    """The classes: a label set by name, the 32 or another, such as one of the recipe's own."""
     emotion_from: Literal["backbone", "bilstm", "bilstm-attention"] = "backbone"
     """The [CLS] of all layers of a pretrained encoder, the last state of a Bi-LSTM, or all its states."""
     emotion_dropout: float = 0.1

@@ -42,7 +42,7 @@ class ClassifierConfig:
     dropout: float = 0.1
     """On what is classified. Inside the encoder it is the architecture's own."""
     labels: str = "emotion-intent"
-    """What is told apart, a label set by name: 32 emotions, 8 intents and neutral; negative, neutral and positive
+    """The classes, a label set by name: 32 emotions, 8 intents and neutral; negative, neutral and positive
     (polarity); or another, such as one of the recipe's own `label_sets`. The recipe's data has the same `labels`."""
     upper: int | None = None
     """How many layers of the encoder learn, from the top; all of it if not given. What lies below is the backbone's

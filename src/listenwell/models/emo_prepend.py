@@ -1,4 +1,4 @@
-"""EmoPrepend-1 (`emo-prepend`): the plain transformer, told the emotion that a classifier hears, Rashkin et al. (2019).
+"""EmoPrepend-1 (`emo-prepend`): the plain transformer, given a classifier's emotion, Rashkin et al. (2019).
 
 The likeliest emotion stands in front of the context as a word of its own. The classifier is the emotion side of
 BERT (JT), so that the two differ in what they do with the emotion and in how they write, not in how they hear it. It
@@ -37,7 +37,7 @@ class EmoPrependConfig(EmotionSideConfig, TrsConfig):  # type: ignore[misc]  # i
     """The transformer's sizes, and what the emotion is heard from."""
 
     emotion: Literal[True] = True
-    """Always classified: it is told."""
+    """Always classified: it is read in front of the context."""
 
 
 class EmoPrepend(Trs):

@@ -7,7 +7,7 @@ with that label in the embedding of each of its positions: another label, anothe
 
     label ~ p(l | x)     reply ~ p(y | x, l)     score: −log Σ p(l | x) p(y | x, l)
 
-The labels of the context's turns come from a classifier that is no part of this model: see
+The labels of the context's turns come from a classifier that is not part of this model: see
 listenwell.classifiers.label_cache.
 `meed2-plain` is the same transformer without labels and without predictor, the paper's baseline.
 """

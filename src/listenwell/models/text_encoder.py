@@ -26,7 +26,7 @@ from listenwell.models.terms import classification_terms, reply_term
 
 @dataclass
 class TextEncoderConfig:
-    """Sizes, and what is told apart."""
+    """Sizes, and the classes."""
 
     width: int = 256
     """Of every layer."""
@@ -41,7 +41,7 @@ class TextEncoderConfig:
     word_width: int = 0
     """Width of the word table; 0 means the model's. A narrower one goes through a projection."""
     labels: str = "polarity"
-    """What is told apart, a label set by name. The recipe's data has the same `labels`."""
+    """The classes, a label set by name. The recipe's data has the same `labels`."""
 
 
 class TextEncoder(Model):

@@ -16,7 +16,7 @@ The same weights also go the other way, as Dual-Emp's backward model does: from 
     <|im_start|>answers
     I lost my job.<|im_end|>                     p(last turn | reply)
 
-The plan is one of the 41 labels. Who makes it is no part of this model; where nobody does, the header is plain.
+The plan is one of the 41 labels. This model does not make it; where there is none, the header is plain.
 
 What it makes of the context also tells what the speaker feels, as BERT (JT) learns emotion and reply together: it
 reads the context anyway.

@@ -76,7 +76,7 @@ class System(Protocol):
         done: Callable[[int], None] | None = None,
         first: int = 0,
     ) -> list[Reply]:
-        """One reply per dialogue; `done` is told how many more are ready.
+        """One reply per dialogue; `done` is called with how many more are ready.
 
         What is drawn for a dialogue goes by its place in a corpus; `first` is that of the first one.
         """
@@ -90,7 +90,7 @@ class System(Protocol):
 def as_context(talk: Talk, controls: Controls | None = None) -> tuple[Turn, ...]:
     """The turns to reply to. A dialogue that ends with the listener has nothing to reply to.
 
-    A situation that the user tells beforehand is the speaker's first words. That of a dialogue is not read: a corpus
+    A situation that the user gives beforehand is the speaker's first words. That of a dialogue is not read: a corpus
     has it, and no listener heard it.
     """
     dialogue = Dialogue.from_talk(talk)

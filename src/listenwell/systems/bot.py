@@ -184,9 +184,7 @@ class Bot(HasCheckpoint):
         """The likelihoods of the replies given their true labels; None for a model that knows no labels."""
         return self._likelihoods(items, self.model.oracle_score, done) if self.model.has_oracle_score else None
 
-    def latent_scores(
-        self, items: Sequence[Example], done: Callable[[int], None] | None = None
-    ) -> LatentScores | None:
+    def latent_scores(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> LatentScores | None:
         """How likely each reply is under each value of the latent; None without a discrete latent."""
         if not self.model.latent_values:
             return None

@@ -103,7 +103,7 @@ def controls_from_request(
 ) -> Any:
     """The controls that an intent, a positivity from 0 to 1 and a situation stand for; None if none is given.
 
-    A name that is unknown, a number that is no share, or a system that would not heed them, is told.
+    An unknown name, a number outside that range, or a system that would ignore them is an error.
     """
     from listenwell.contract import Controls
 
@@ -117,7 +117,7 @@ def controls_from_request(
 
 
 def lean(bot: Any, positivity: float | None) -> None:
-    """Lets a system lean so far in all its replies, which its decoding then tells; its own way for None."""
+    """Sets how far a system leans in all its replies, which its decoding then records; None leaves it as it is."""
     from dataclasses import replace
 
     if positivity is not None:
@@ -132,7 +132,7 @@ def _intent(bot: Any, intent: str) -> str:
     label_id(name)
     if not getattr(bot, "takes_label", False):
         raise ValueError(
-            f"{bot.name} chooses no intent for its replies and cannot be asked for one; house and meed2 can"
+            f"{bot.name} does not take an intent; house and meed2 do"
         )
     return name
 
@@ -142,7 +142,7 @@ def _positivity(bot: Any, positivity: float) -> float:
 
     check_positivity(positivity)
     if not getattr(bot, "takes_positivity", False):
-        raise ValueError(f"{bot.name} does not lean towards a mood and cannot be asked to; house can")
+        raise ValueError(f"{bot.name} does not take a positivity; house does")
     return positivity
 
 

@@ -243,7 +243,7 @@ def combined_seed(*numbers: int) -> int:
 
 @dataclass
 class Feed:
-    """A stream's batches, one after another for ever; (epoch, batch) is all it needs to go on from anywhere."""
+    """A stream's batches, one after another for ever; (epoch, batch) is all it needs to resume anywhere."""
 
     stream: Stream
     data: Encoded

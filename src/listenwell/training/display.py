@@ -1,4 +1,4 @@
-"""What a person sees and what is kept while a run goes on: a progress display, JSON lines, TensorBoard."""
+"""What a run shows and records: a progress display, JSON lines, TensorBoard."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ LOST = ("connection closed", "connection reset", "broken pipe", "timed out", "ti
 
 
 class TrainingError(RuntimeError):
-    """Training cannot go on; the message says where it stood and what it saw."""
+    """Training cannot continue; the message says where it was and what it saw."""
 
 
 def is_main() -> bool:

@@ -1,4 +1,4 @@
-"""What a run needs to go on as if it had never stopped, as safetensors and JSON."""
+"""What a run needs to resume as if it had never stopped, as safetensors and JSON."""
 
 from __future__ import annotations
 

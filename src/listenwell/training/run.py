@@ -1,4 +1,4 @@
-"""One call from a recipe to a trained system: start, or go on as if never stopped."""
+"""One call from a recipe to a trained system: start, or resume as if never stopped."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _check_unchanged(
 
 
 def _check_folder(recipe: Recipe, folder: Path, resume: bool) -> None:
-    """Whether the run may be written there: a new one only where nothing else lies, one that goes on where it is."""
+    """Whether the run may be written there: a new one only where there is nothing else, a resumed one where it is."""
     begun = any((folder / name).exists() for name in ("last", "previous", "best", ".last.old", ".best.old"))
     if begun and not resume:
         raise ConfigError(f"{folder} already holds a run: continue it with --resume, or name another folder with --out")
@@ -166,7 +166,7 @@ def _take_decoding(
 ) -> None:
     """Lets the run speak as the recipe says now: no weight depends on it, so that it is often chosen last.
 
-    A run that goes on rewrites its other checkpoints itself.
+    A resumed run rewrites its other checkpoints itself.
     """
     before, trained.decoding = trained.decoding, recipe.decoding
     if "recipe" in trained.meta:

@@ -117,7 +117,7 @@ class Trainer:
         self.state.epochs_begun = self.state.validations = self.state.stale = 0
         self.state.best, self.state.cursors, self.state.sums = None, {}, {}
         self.state.averaged, self.average = 0, None
-        self.optimizer_set = None  # the next stage has its own: these would be taken for them by who goes on from here
+        self.optimizer_set = None  # the next stage has its own: a run resumed from here would take these for them
         self._save()
 
     def _note_languages(self, streams: dict[str, Feed]) -> None:
@@ -313,7 +313,7 @@ class Trainer:
         return self._keep(lambda: checkpoint.save(whole, self.folder / "best"), needed)
 
     def _save(self) -> None:
-        """The checkpoint that a run goes on from; the one before it stays beside it."""
+        """The checkpoint that a run resumes from; the one before it stays beside it."""
 
         random = self.processes.gather(torch.get_rng_state())
 

@@ -126,7 +126,7 @@ def test_a_label_that_is_asked_for_is_taken():
 
 def test_an_emotion_that_is_told_overrules_what_was_heard():
     found = plan("sad", controls=Controls(emotion="proud"))
-    assert found.reason == "positive feeling: share it (told that the speaker feels proud)"
+    assert found.reason == "positive feeling: share it (given that the speaker feels proud)"
     with pytest.raises(ValueError, match="unknown emotion 'prowd'; did you mean 'proud'"):
         plan(controls=Controls(emotion="prowd"))
 
@@ -173,5 +173,5 @@ def test_positivity_is_asked_for_beside_an_intent():
     assert controls_from_request(Plain(), "joyful") == Controls(label="joyful")
     with pytest.raises(ValueError, match=r"positivity is a number from 0 to 1, found 1\.5"):
         controls_from_request(Leaning(), None, 1.5)
-    with pytest.raises(ValueError, match="plain does not lean towards a mood and cannot be asked to"):
+    with pytest.raises(ValueError, match="plain does not take a positivity; house does"):
         controls_from_request(Plain(), None, 0.5)

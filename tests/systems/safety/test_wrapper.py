@@ -212,7 +212,7 @@ def test_streams_and_other_decodings_are_cared_for():
 def test_what_is_asked_of_a_reply_can_be_said_by_name():
     echo = Echo()
     wrapped = SafetyWrapper(echo)
-    with pytest.raises(ValueError, match="echo chooses no intent"):
+    with pytest.raises(ValueError, match="echo does not take an intent"):
         wrapped.reply("hello there", intent="consoling")
     echo.takes_label = echo.takes_positivity = True
     wrapped.reply("hello there", intent=" Consoling", positivity=0.8)

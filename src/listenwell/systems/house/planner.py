@@ -124,7 +124,7 @@ class Planner:
         else:
             chances = lean(prediction.labels, LIFTS[phase], positivity * self.leaning.strength)
             reason = REASONS[phase] if positivity > 0 else "no lean: what people would likeliest do"
-            reason += "" if controls.emotion is None else f" (told that the speaker feels {controls.emotion})"
+            reason += "" if controls.emotion is None else f" (given that the speaker feels {controls.emotion})"
         requested = controls.label is not None
         return Plan(next(iter(chances)), chances, positivity, reason, dict(prediction.labels), phase, requested)
 

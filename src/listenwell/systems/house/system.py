@@ -21,12 +21,12 @@ from listenwell.classifiers.label_cache import HOUSE_PARTS, LABELLER, LISTENER, 
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.listener import (
     CLEAR,
-    ListenerPrediction,
     ListenerClassifier,
+    ListenerPrediction,
     Now,
     felt_now,
-    predictions_from,
     mood_of,
+    predictions_from,
 )
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Example, Turn

@@ -54,7 +54,7 @@ FESTIVE = re.compile(rf"\ba (?:\w+ )?{_GOOD} (?:time|day|night|trip|outlook)\b|\
 """A wish for somebody who feels well."""
 
 DENIED = re.compile(r"\b(?:not|never|no|hope|wish|if|would|will|could|can)\b")
-"""What is denied or only hoped for ("that does not sound good") is no verdict on what was told."""
+"""What is denied or only hoped for ("that does not sound good") is not a verdict on the news."""
 
 SENTENCE_END = re.compile(r"(?<=[.!?…\n])\s+")
 INTERJECTIONS: frozenset[str] = frozenset(
@@ -82,7 +82,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def cheers(sentence: Sentence) -> bool:
-    """Whether it is glad of what was told."""
+    """Whether it is glad of the news."""
     spelt = normal(sentence.text)
     if sentence.text.rstrip().endswith("?") or sentence.polarity < CLEARLY:
         return False
@@ -93,7 +93,7 @@ def cheers(sentence: Sentence) -> bool:
 
 
 def laments(sentence: Sentence) -> bool:
-    """Whether it takes what was told for bad news."""
+    """Whether it takes the news as bad."""
     return sentence.polarity < -CLEARLY and (sentence.label in SYMPATHY or sentence.label not in POSITIVE)
 
 

@@ -38,7 +38,7 @@ HELD = 8_000
 """So many tokens of dialogues that were read are cached until they are answered: 370 MB of SmolLM2's memory."""
 
 MOST_GO_ON = 0.75
-"""The share of rows that go on below which the others' memory is given up."""
+"""The share of unfinished rows below which the memory of the others is freed."""
 
 
 class EngineSteps:

@@ -29,7 +29,7 @@ PROMPT = (
     "two short sentences of everyday words. Acknowledge the feeling first; then show that you followed what was said, "
     "or ask one gentle question about it. Do not lecture, do not list advice, and never claim to be a person."
 )
-"""What the model is told before the conversation; LISTENWELL_PROMPT takes its place."""
+"""The system prompt; LISTENWELL_PROMPT replaces it."""
 
 SPOKEN = Decoding(method="sample", temperature=0.7, top_p=0.95, max_length=120)
 

@@ -1,7 +1,7 @@
-"""Server: one server of the OpenAI protocol, asked patiently. No host is known here: the URL is the user's.
+"""Server: one server of the OpenAI protocol, with retries. No host is built in: the URL is the user's.
 
-What it is asked and what is made of its answers is in `endpoint.py`. httpx2 makes the connections; here are the
-retries, the limits of time and size, and messages that never hold the key.
+The requests, and what becomes of the answers, are in `endpoint.py`. httpx2 makes the connections; here are the retries,
+the limits of time and size, and messages that never hold the key.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a server is waited for, how often it is asked again, and how much is asked at once. Seconds."""
+    """How long to wait for a server, how often to retry, and how many requests to send at once. In seconds."""
 
     connect: float = 10.0
     silence: float = 60.0
@@ -47,7 +47,7 @@ class Patience:
     """For a reply: all tries and the pauses between them."""
     tries: int = 5
     pause: float = 0.5
-    """Before the second try; doubled for each further one, and cut at random so that many askers do not come back
+    """Before the second try; doubled for each further one, and cut at random so that many clients do not come back
     together."""
     longest_pause: float = 20.0
     at_once: int = 4
@@ -82,11 +82,11 @@ class RemoteError(RuntimeError):
         self.passing = passing
         """Whether it may pass: the same request may be answered when it is sent again."""
         self.wait = wait
-        """How many seconds the server asked to be left alone for."""
+        """How many seconds the server asked to wait."""
 
 
 class Server:
-    """One server of the protocol: where it is, the key it wants, and how patiently it is asked."""
+    """One server of the protocol: where it is, the key it wants, and how patiently to retry."""
 
     def __init__(
         self, base_url: str, key: str | None = None, patience: Patience | None = None, clock: Clock | None = None
