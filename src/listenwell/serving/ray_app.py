@@ -3,7 +3,7 @@
     serve run listenwell.serving.ray_app:build models=house,multi-trs replicas=4 api_key_file=/etc/listenwell/keys
 
 Ray's proxies take the requests and spread them over the replicas. Each replica is what `listenwell serve` is on one
-machine: it loads the systems, has a queue and counts for itself. `serve run` takes Ray's own options, such as --address.
+machine: it loads the systems, has a queue and counts for itself. `serve run --help` lists Ray's own options.
 """
 
 from __future__ import annotations
