@@ -48,14 +48,13 @@ def test_a_language_that_it_does_not_know_is_refused(saved):
 
 
 def test_the_command_labels_and_selects_with_any_number_of_workers(saved, tmp_path, capsys):
-    cues = [
-        f"{n}\n00:00:{n * 3:02},000 --> 00:00:{n * 3 + 2:02},000\n- Line {n} is about a {n} year old cat.\n"
-        for n in range(1, 9)
-    ]
     (tmp_path / "subs").mkdir()
-    for number in range(3):
-        text = "\n".join(cues).replace("cat", ("cat", "dog with a ball", "small horse here")[number])
-        (tmp_path / "subs" / f"{number}.srt").write_text(text)
+    for number, animal in enumerate(("cat", "dog with a ball", "small horse here")):
+        cues = [
+            f"{n}\n00:00:{n * 3:02},000 --> 00:00:{n * 3 + 2:02},000\n{'AB'[n % 2]}NN: Line {n} is about a {animal}.\n"
+            for n in range(1, 9)
+        ]
+        (tmp_path / "subs" / f"{number}.srt").write_text("\n".join(cues))
     hashes = []
     for workers in ("1", "2"):
         out = tmp_path / f"out-{workers}"

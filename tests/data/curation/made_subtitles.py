@@ -17,10 +17,10 @@ def lines(rng: random.Random) -> list[str]:
     place, other, person, feeling = (rng.choice(words) for words in (PLACES, PLACES, PEOPLE, FEELINGS))
     thing, number = rng.choice(THINGS), rng.randrange(10_000)
     return [
-        f"- Did you see my {person} at the {place} number {number}?",
-        f"- Yes, and your {person} was very {feeling} about the {thing}.",
-        f"- I was so {rng.choice(FEELINGS)} when the {thing} was lost near the {other}.",
-        f"- Don't worry, {rng.choice(PEOPLE)} {number} will bring the {rng.choice(THINGS)} back to the {place}.",
+        f"Did you see my {person} at the {place} number {number}?",
+        f"Yes, and your {person} was very {feeling} about the {thing}.",
+        f"I was so {rng.choice(FEELINGS)} when the {thing} was lost near the {other}.",
+        f"Don't worry, {rng.choice(PEOPLE)} {number} will bring the {rng.choice(THINGS)} back to the {place}.",
     ]
 
 
@@ -30,11 +30,12 @@ def clock(seconds: float) -> str:
 
 
 def srt(dialogues: list[list[str]], pause: float = 10.0) -> str:
-    """Each line a cue of two seconds; a pause after every dialogue."""
+    """Each line a cue of two seconds, with the name of who speaks; a pause after every dialogue."""
     cues, time = [], 1.0
     for dialogue in dialogues:
-        for text in dialogue:
-            cues.append(f"{len(cues) + 1}\n{clock(time)} --> {clock(time + 2)}\n{text}\n")
+        for number, text in enumerate(dialogue):
+            name = ("ANNA", "BERT")[number % 2]
+            cues.append(f"{len(cues) + 1}\n{clock(time)} --> {clock(time + 2)}\n{name}: {text}\n")
             time += 2.2
         time += pause
     return "\n".join(cues)

@@ -163,8 +163,8 @@ def test_what_stands_in_the_held_out_split_is_left_out_and_the_match_named(tmp_p
     rng = random.Random(4)
     kept, leaked, near = lines(rng), lines(rng), lines(rng)
     held_out = tmp_path / "held.jsonl"
-    turns = [{"speaker": "speaker", "text": leaked[1].strip("- ").upper()}, {"speaker": "listener", "text": "Oh."}]
-    words = near[3].strip("- ").split()
+    turns = [{"speaker": "speaker", "text": leaked[1].upper()}, {"speaker": "listener", "text": "Oh."}]
+    words = near[3].split()
     almost = [{"speaker": "speaker", "text": " ".join([*words, "today"])}]
     records = [{"id": "ed1", "split": "test", "turns": turns}, {"id": "ed2", "split": "test", "turns": almost}]
     held_out.write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -247,7 +247,7 @@ def test_a_file_that_breaks_a_parser_is_reported_by_name(tmp_path, monkeypatch):
 def test_a_corpus_with_nothing_left_can_still_be_read(tmp_path):
     folder = tmp_path / "subs"
     folder.mkdir()
-    (folder / "one.srt").write_text(srt([["- Hi."]]))
+    (folder / "one.srt").write_text(srt([["Hi."]]))
     content = run(folder, tmp_path / "out")
     assert content["records"]["dialogues"] == 0
     assert list(sources.read(str(tmp_path / "out"))) == []
