@@ -15,6 +15,7 @@ from listenwell.commands.chat_session import PROBLEMS, LeaveChat, Session
 from listenwell.commands.display import grid
 from listenwell.labels.taxonomy import EMOTIONS, INTENT_MEANINGS, LABELS, NEUTRAL
 from listenwell.loading import talking
+from listenwell.systems.capabilities import Capabilities
 from listenwell.weights import shipped
 
 NOTHING_SAID = "nothing has been said yet"
@@ -104,7 +105,7 @@ def _list_intents(session: Session) -> None:
     session.console.print(grid(((_mark(name, present), name, about) for name, about in INTENT_MEANINGS.items())))
     session.console.print("or a feeling that the reply expresses:")
     session.console.print(Padding(", ".join((*EMOTIONS, NEUTRAL)), (0, 2)))
-    if not getattr(session.conversation.system, "takes_label", False):
+    if not Capabilities.of(session.conversation.system).takes_label:
         session.note(f"{session.conversation.system.name} does not take an intent; house and meed2 do")
     else:
         session.note(f"now: {present}; /intent off ends it" if present else "now: the system chooses")

@@ -19,6 +19,7 @@ from listenwell.metrics import Score, Signature
 from listenwell.metrics.bootstrap import score_with_interval
 from listenwell.metrics.sums import Statistics
 from listenwell.systems.base import System
+from listenwell.systems.capabilities import Capabilities
 from listenwell.systems.house.options import HouseDecoding
 
 
@@ -49,7 +50,7 @@ def control(
             {"id": context.id, "asked": intent, "reply": reply.text, "recognised": label.name}
             for context, reply, label in zip(contexts, replies, labels, strict=True)
         ]
-    decoding = HouseDecoding.extend(getattr(system, "decoding", None) or Decoding())  # an endpoint's is its own
+    decoding = HouseDecoding.extend(Capabilities.of(system).decoding or Decoding())  # an endpoint's is its own
     how = {"intents": len(intents), "items": len(items), **labeller_fields(labeller)}
     how |= {"guidance": f"{decoding.guidance:g}"} if decoding.guidance else {}
     signature = Signature.of("control", **how, reranked=decoding.rerank.signature() or "no")
@@ -57,7 +58,7 @@ def control(
 
 
 def check_takes_intent(system: System) -> None:
-    if not getattr(system, "takes_label", False):
+    if not Capabilities.of(system).takes_label:
         raise ValueError(f"{system.name} does not take an intent; house and meed2 do")
 
 

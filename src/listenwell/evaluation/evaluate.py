@@ -24,6 +24,7 @@ from listenwell.metrics import Score, registry
 from listenwell.metrics.material import Material, Progress, UnavailableError
 from listenwell.outputs import EVALUATE, write_folder
 from listenwell.systems.base import System
+from listenwell.systems.capabilities import Capabilities
 from listenwell.systems.house.options import HouseDecoding
 from listenwell.systems.reply import Reply
 
@@ -93,8 +94,8 @@ def evaluate(
     labels = chosen_labels(replies)
     if labeller is not None and any("classifier emotion-intent" in one.needs for one in wanted):
         labels |= classified_labels(material)
-    decoding = getattr(system, "decoding", None)
-    precision = getattr(system, "precision", "")
+    capabilities = Capabilities.of(system)
+    decoding, precision = capabilities.decoding, capabilities.precision
     scores = scored.scores
     if precision:
         scores = [replace(score, signature=score.signature.plus(precision=precision)) for score in scores]

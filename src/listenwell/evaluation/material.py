@@ -14,9 +14,9 @@ from listenwell.classifiers.label_cache import Labels, fingerprint, is_labelled,
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.sentence_encoder import sentence_encoder
 from listenwell.data.batching import label_id_in
-from listenwell.data.dialogue import Example, LabelPlace, without_annotations
+from listenwell.data.dialogue import Example, without_annotations
 from listenwell.evaluation.partial import PartialResults
-from listenwell.labels.sets import EMOTION, LabelSet
+from listenwell.labels.sets import LabelSet
 from listenwell.labels.taxonomy import LABEL_ID
 from listenwell.metrics.material import (
     CLASSIFIER,
@@ -30,6 +30,7 @@ from listenwell.metrics.material import (
 from listenwell.metrics.registry import languages
 from listenwell.metrics.vector_similarity import load_word_vectors
 from listenwell.systems.base import Likelihoods, System
+from listenwell.systems.capabilities import Capabilities
 from listenwell.systems.reply import Reply
 
 SIDES = {"polarity": ("replies", "contexts")}
@@ -47,7 +48,7 @@ def collect_material(
 ) -> Material:
     """Replies with all that is needed to score them; without a system, only what the replies give."""
     providers: dict[str, Callable[[], Any]] = {
-        "predicted emotions": partial(_predicted_emotions, replies, getattr(system, "emotions", EMOTION)),
+        "predicted emotions": partial(_predicted_emotions, replies, Capabilities.of(system).emotions),
         "true emotions": partial(_true_emotions, items, system),
         "chosen labels": partial(_chosen_labels, replies),
         "reference labels": partial(_reference_labels, items),
@@ -72,9 +73,9 @@ def _predicted_emotions(replies: Sequence[Reply], emotions: LabelSet) -> np.ndar
 
 def _true_emotions(items: Sequence[Example], system: System | None) -> np.ndarray:
     """Among the emotions that the system knows, where the data that it learned from has them."""
-    emotions: LabelSet = getattr(system, "emotions", EMOTION)
-    place: LabelPlace = getattr(system, "emotion_of", "dialogue")
-    gold = np.array([label_id_in(emotions, item.label_of(place)) for item in items])
+    capabilities = Capabilities.of(system)
+    emotions = capabilities.emotions
+    gold = np.array([label_id_in(emotions, item.label_of(capabilities.emotion_of)) for item in items])
     if not (gold >= 0).any():
         raise UnavailableError(f"no item of the data has one of the {len(emotions.labels)} emotions")
     return gold

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, cast
 
 from listenwell.labels.taxonomy import label_id, unknown_name
+from listenwell.systems.capabilities import Capabilities
 
 if TYPE_CHECKING:
     from listenwell.contract import Controls, Direction
@@ -83,19 +84,20 @@ def check_direction(system: Named, direction: str) -> None:
 
     if direction not in get_args(Direction):
         raise ValueError(unknown_name("direction", str(direction), get_args(Direction)))
-    if direction not in getattr(system, "directions", ("forward",)):
+    if direction not in Capabilities.of(system).directions:
         others = ", ".join(writing(direction)) or "none of the models here"
         raise ValueError(f"{system.name} does not write {direction}, from a reply to what it answers; {others} can")
 
 
 def _with_decoding(system: S, changes: dict[str, Any]) -> S:
     """A copy of the system that writes so."""
-    if getattr(system, "decoding", None) is None or not hasattr(system, "with_decoding"):
+    if not Capabilities.of(system).can_change_decoding:
         raise ValueError(f"{system.name} writes in one way alone and cannot be given {', '.join(changes)}")
     implied = next((METHOD_OF[name] for name in changes if name in METHOD_OF), None)
     if implied and "method" not in changes:
         changes = {**changes, "method": implied}
-    return system.with_decoding(**changes)
+    changed: S = cast("Any", system).with_decoding(**changes)
+    return changed
 
 
 def controls_from_request(
@@ -130,10 +132,8 @@ def _intent(bot: Any, intent: str) -> str:
         raise TypeError(f"intent is {intent!r}, expected the name of a label, such as 'consoling'")
     name = intent.strip().lower()
     label_id(name)
-    if not getattr(bot, "takes_label", False):
-        raise ValueError(
-            f"{bot.name} does not take an intent; house and meed2 do"
-        )
+    if not Capabilities.of(bot).takes_label:
+        raise ValueError(f"{bot.name} does not take an intent; house and meed2 do")
     return name
 
 
@@ -141,7 +141,7 @@ def _positivity(bot: Any, positivity: float) -> float:
     from listenwell.systems.house.options import check_positivity
 
     check_positivity(positivity)
-    if not getattr(bot, "takes_positivity", False):
+    if not Capabilities.of(bot).takes_positivity:
         raise ValueError(f"{bot.name} does not take a positivity; house does")
     return positivity
 

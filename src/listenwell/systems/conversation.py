@@ -11,9 +11,10 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from listenwell.data.dialogue import Dialogue, Label, Turn, readable
+from listenwell.systems.capabilities import Capabilities
 from listenwell.systems.controls import controls_from_request
 from listenwell.systems.reply import Reply
 from listenwell.weights import is_remote
@@ -21,7 +22,6 @@ from listenwell.weights import is_remote
 if TYPE_CHECKING:
     from listenwell.classifiers.label_cache import Labels
     from listenwell.contract import Controls
-    from listenwell.decoding import Decoding
     from listenwell.systems.base import System
 
 RETRIES = 3
@@ -95,9 +95,10 @@ class Conversation:
     @property
     def streams(self) -> bool:
         """Whether a reply can be shown while it is written: the best of several is known only at the end."""
-        decoding = getattr(self.system, "decoding", None)
+        capabilities = Capabilities.of(self.system)
+        decoding = capabilities.decoding
         one_candidate = decoding is None or (decoding.method != "beam" and decoding.candidates == 1)
-        return one_candidate and hasattr(self.system, "stream")
+        return one_candidate and capabilities.can_stream
 
     def say(self, text: str) -> Reply:
         return self._add(Exchange(text, self.system.reply([*self.texts, text], self.controls)))
@@ -141,11 +142,11 @@ class Conversation:
 
     def switch(self, system: System) -> list[str]:
         """Continues with another system. What it cannot be asked for is dropped, and named."""
-        intent, dropped = self.intent, []
-        if intent is not None and not getattr(system, "takes_label", False):
+        intent, dropped, capabilities = self.intent, [], Capabilities.of(system)
+        if intent is not None and not capabilities.takes_label:
             intent = None
             dropped.append("intent")
-        if self.positivity is not None and not getattr(system, "takes_positivity", False):
+        if self.positivity is not None and not capabilities.takes_positivity:
             self.positivity = None
             dropped.append("positivity")
         self.system = system
@@ -217,15 +218,16 @@ class Conversation:
 
     def _with_seed(self, offset: int) -> Any:
         """The same system with another seed; itself, if it cannot be given one."""
-        decoding: Decoding | None = getattr(self.system, "decoding", None)
-        if decoding is None or not hasattr(self.system, "with_decoding"):
-            return self.system
+        capabilities, system = Capabilities.of(self.system), cast("Any", self.system)
+        decoding = capabilities.decoding
+        if decoding is None or not capabilities.can_change_decoding:
+            return system
         # A server draws anew by itself, and some servers refuse requests with a seed.
         changes: dict[str, Any] = {} if is_remote(self.system.name) else {"seed": decoding.seed + offset}
         if decoding.method != "sample":
             # Greedy and beam search find the same reply with every seed.
             changes |= {"method": "sample", "temperature": 0.7, "top_p": 0.9}
-        return self.system.with_decoding(**changes) if changes else self.system
+        return system.with_decoding(**changes) if changes else system
 
 
 @cache
