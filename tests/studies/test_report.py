@@ -346,10 +346,11 @@ def test_the_datasheet_answers_every_question(sqlite_store: Store, make_study: M
     by_number = {entry.number: entry for entry in entries}
     assert by_number["5.1"].shown == "The ethics committee of Anytown"
     assert by_number["3.1.2"].choices == (2,)
+    assert by_number["3.2.2.2"].choices == (1,)
     open_ = {entry.number for entry in entries if NOT_STATED in entry.text}
     assert open_ <= {
         "1.3.1.2", "1.3.1.3", "1.3.2.1", "1.3.2.2", "1.3.2.3", "3.2.2.1", "3.2.2.3", "3.2.2.4", "3.2.3", "3.2.5",
-        "4.3.1.2",
+        "4.3.1.2", "1.1.1", "3.3.1", "3.3.6", "5.3", "5.4",
     }  # fmt: skip
     record = datasheet_json(entries)
     assert record["heds-ethics-review_body"]["data"] == {"": "The ethics committee of Anytown"}

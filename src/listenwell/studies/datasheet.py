@@ -89,7 +89,6 @@ def _whole(results: Results) -> dict[str, Answer]:
         else ""
     )
     return {
-        "1.1.1": (4, ""),
         "1.1.2": f"Study {results.study.name!r}: {spec.kind} ratings of {', '.join(spec.systems)} on {spec.data} "
         f"({spec.split}); {', '.join(one.name for one in criteria_of(results))}",
         "1.2": f"The software is listenwell; items, replies and answers are in the study's store "
@@ -104,14 +103,13 @@ def _whole(results: Results) -> dict[str, Answer]:
         if stratified
         else (1, ""),
         "3.1.3.1": f"Power of the {planned.test} used for the results, at the level of Holm's first step for "
-        f"{planned.tests} comparisons",
+        f"{planned.tests} comparison(s)",
         "3.1.3.2": f"{planned.power:.2f} for {planned.shown(aim.difference)} (α = {aim.alpha:g})",
         "3.1.3.3": "listenwell.studies.power",
         "3.2.1": str(people),
-        "3.2.2.2": (1, f"{spec.pay.per_task:g} {spec.pay.currency} per task") if spec.pay.per_task else (3, ""),
+        **({"3.2.2.2": (1, f"{spec.pay.per_task:g} {spec.pay.currency} per task")} if spec.pay.per_task else {}),
         "3.2.4": f"{practice}the welcome and instruction pages of the study. "
         + " ".join([*spec.welcome, *spec.instructions]),
-        "3.3.1": (2, ""),
         "3.3.2": "A web page served by listenwell study",
         "3.3.3.1": ((2, 4, 5), ""),
         "3.3.3.2": _quality(results) + checks,
@@ -121,12 +119,10 @@ def _whole(results: Results) -> dict[str, Answer]:
         + "the replies under letters in a balanced random order, the questions with their anchors, and on request the "
         "instructions. No system's name and no other answer is shown",
         "3.3.5": (5, f"A task that nobody has worked on for {spec.lease_minutes:g} minutes goes to somebody else"),
-        "3.3.6": (5, ""),
         "3.3.7": (1, ""),
         "3.3.8": "N/A",
-        "5.2": (1, "Raters are known by ids that the researcher gave; no personal data are asked for"),
-        "5.3": (1, ""),
-        "5.4": "None",
+        "5.2": "The pages ask for no personal data, and raters are stored under ids that the researcher gave. Whether "
+        "those ids or the texts are personal data is the researcher's to say",
     }
 
 
@@ -160,9 +156,9 @@ def _of_criterion(results: Results, scale: Scale, tables: Sequence[Table]) -> di
         "4.1.2": (1, "") if about_form else (3, ""),
         "4.1.3": (1, "") if about_form else (2, ""),
         "4.2.1": (2, ""),
-        "4.2.2": (2, "") if relative or kind.name == "drag" else (1, ""),
+        "4.2.2": (2, "") if relative else (1, "The candidates are shown together" if spec.together else ""),
         "4.2.3": (1, ""),
-        "4.3.1.1": scale.name,
+        "4.3.1.1": scale.name if kind.name == "likert" else "no name given",
         "4.3.2": anchors or "no definition given beyond the question",
         "4.3.3": str(len(values)),
         "4.3.4": ", ".join(values),
@@ -211,7 +207,7 @@ def datasheet_json(entries: Sequence[Entry]) -> dict[str, Any]:
             field = record.setdefault(f"{entry.field}-{place}", _field(entry))
             field["data"][entry.criterion] = chosen
             field.setdefault("text", {})[entry.criterion] = words if chosen else ""
-        name = f"{entry.field}-other_text" if options else entry.field
+        name = f"{entry.field}-other_text" if entry.number in heds.WITH_OPTIONS else entry.field
         record.setdefault(name, _field(entry))["data"][entry.criterion] = entry.text
     return record
 

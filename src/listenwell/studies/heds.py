@@ -116,7 +116,6 @@ QUESTIONS: tuple[Question, ...] = (
 )
 
 OPTIONS: dict[str, dict[int, str]] = {
-    "1.1.1": {4: "4. No report describing the experiment is available and no pregistration is not planned."},
     "1.2": {
         1: "1. The resources used in the experiment can be found here (enter URL(s)).",
         2: "2. No resources shared.",
@@ -130,15 +129,13 @@ OPTIONS: dict[str, dict[int, str]] = {
         1: "1. By simple automatic random selection",
         2: "2. By an automatic random process but using stratified sampling over given properties",
     },
-    "3.2.2.2": {1: "1. Paid (monetary compensation)", 3: "3. Not paid"},
-    "3.3.1": {1: "1. Yes (please provide link)", 2: "2. No"},
+    "3.2.2.2": {1: "1. Paid (monetary compensation)"},
     "3.3.3.1": {
         2: "2. Automatic quality checking methods are used during and/or after evaluation",
         4: "4. Evaluators are excluded if they fail quality checks (often or badly enough)",
         5: "5. Some evaluations are excluded because of failed quality checks",
     },
     "3.3.5": {5: "5. None of the above (please describe)"},
-    "3.3.6": {5: "5. None of the above"},
     "3.3.7": {1: "1. Evaluators carry out assessments at a place of their own choosing"},
     "4.1.1": {2: "2. Goodness"},
     "4.1.2": {1: "1. Form of output", 3: "3. Both form and content of output"},
@@ -148,7 +145,8 @@ OPTIONS: dict[str, dict[int, str]] = {
     "4.2.3": {1: "1. Intrinsic"},
     "4.3.5": {1: "1. Multiple-choice options", 5: "5. Other (please describe)"},
     "4.3.8": {2: "2. Direct quality estimation", 3: "3. Relative quality estimation (including ranking)"},
-    "5.2": {1: "1. No, personal data as defined by GDPR was neither evaluated nor collected."},
-    "5.3": {1: "1. No, special category data as defined by GDPR was neither evaluated nor collected."},
 }
 """Of the questions with options those that a study of ours may choose, by their place in the form."""
+
+WITH_OPTIONS = frozenset({*OPTIONS, "1.1.1", "3.2.2.1", "3.2.2.3", "3.2.2.4", "3.3.1", "3.3.6", "5.2", "5.3"})
+"""All questions that the form answers by options: what is said in words goes into the text field below them."""
