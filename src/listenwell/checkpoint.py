@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -30,6 +29,7 @@ from listenwell.data.batching import EncodingConfig
 from listenwell.data.sources import SOURCE_SEPARATOR
 from listenwell.decoding import Decoding
 from listenwell.labels.sets import LabelSet, is_built_in, read_label_sets
+from listenwell.layers.eight_bit import from_eight_bit, to_eight_bit
 from listenwell.models import build, current_model, decoding_class
 from listenwell.outputs import Owner, write_folder
 from listenwell.text import Tokenizer
@@ -37,7 +37,6 @@ from listenwell.text import Tokenizer
 FORMAT = 1
 """Of config.json; a later form of it that this version cannot read has a higher number."""
 NEEDED = "config.json, tokenizer.json and model.safetensors"
-SCALE = ".8bit-scale"
 PARTS = "parts"
 BESIDE = "beside"
 
@@ -382,25 +381,3 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, data: Any) -> None:
     path.write_text(json.dumps(data, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
-
-
-def to_eight_bit(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Matrices, and stacks of them, as int8 with one scale per row; vectors stay as they are."""
-    small: dict[str, Tensor] = {}
-    for name, weight in weights.items():
-        if weight.ndim >= 2 and weight.is_floating_point():
-            scale = weight.abs().amax(dim=-1, keepdim=True).clamp_min(1e-12) / 127
-            small[name] = (weight / scale).round().to(torch.int8)
-            small[name + SCALE] = scale.to(torch.float32)
-        else:
-            small[name] = weight
-    return small
-
-
-def from_eight_bit(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The float weights of an 8-bit file; others pass unchanged."""
-    return {
-        name: weight.float() * weights[name + SCALE] if name + SCALE in weights else weight
-        for name, weight in weights.items()
-        if not name.endswith(SCALE)
-    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Unpack
 
@@ -20,12 +20,10 @@ from listenwell.checkpoint import Checkpoint
 from listenwell.classifiers.label_cache import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT, CachedLabeller
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.listener import (
-    CLEAR,
     ListenerClassifier,
     ListenerPrediction,
     Now,
     felt_now,
-    mood_of,
     predictions_from,
 )
 from listenwell.contract import Controls
@@ -36,10 +34,19 @@ from listenwell.metrics.positivity import leaning
 from listenwell.systems.base import Likelihoods, Precision, Talk, as_context, as_contexts, draw_number
 from listenwell.systems.controls import ReplyOptions, for_this_call
 from listenwell.systems.house.options import HouseDecoding
-from listenwell.systems.house.planner import Plan, Planner, feels_bad_now
+from listenwell.systems.house.planned import (
+    AGAIN,
+    Planned,
+    as_item,
+    in_order,
+    other_plans,
+    plain_candidates,
+    plan_ids,
+)
+from listenwell.systems.house.planner import Planner
 from listenwell.systems.house.protocol import CandidateWriter
 from listenwell.systems.house.reranking import fresh, new, uplift
-from listenwell.systems.house.vetoes import Sentence, find_vetoes, plain_reply, split_sentences
+from listenwell.systems.house.vetoes import Sentence, find_vetoes, split_sentences
 from listenwell.systems.house.writer import HouseWriter
 from listenwell.systems.reply import Candidate, Reply
 from listenwell.systems.together import Job, write_plainly
@@ -47,46 +54,8 @@ from listenwell.systems.together import Job, write_plainly
 TOGETHER = 128
 """Dialogues that are read before they are answered."""
 
-OTHERS: dict[str, tuple[str, ...]] = {
-    "bad": ("sympathizing", "questioning", "consoling"),
-    "good": ("questioning", "acknowledging", "wishing"),
-}
-"""The plans tried where all candidates were vetoed, by what is felt: the first two that were not the plan."""
-
-AGAIN = 1 << 40
-"""Added to the number that says what is drawn, where more is written: no item of a corpus is so far away."""
-
 LEAST = float(np.log(0.01))
 """The log-probability below which a reply simply does not do what was planned."""
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A dialogue, what was recognised in it, and what is to be done."""
-
-    context: tuple[Turn, ...]
-    prediction: ListenerPrediction
-    labels: tuple[str, ...]
-    """The label of each turn."""
-    now: Now
-    """What is felt in the last turn, beside the dialogue's emotion."""
-    plan: Plan
-
-    @property
-    def feels_bad(self) -> bool:
-        return feels_bad_now(self.prediction, self.now)
-
-    @property
-    def is_bad_news(self) -> bool:
-        """Whether cheer is out of place. Not by an emotion that good news have, too, such as a sentimental one."""
-        return self.now.is_bad or (not self.now.is_good and mood_of(self.prediction.emotions) <= -CLEAR)
-
-    @property
-    def last(self) -> str:
-        return self.context[-1].text
-
-    def earlier_replies(self) -> list[str]:
-        return [turn.text for turn in self.context if turn.speaker == "listener"]
 
 
 class House:
@@ -229,9 +198,9 @@ class House:
         written = self.rerank(others, self._write(others, [numbers[row] + AGAIN for row, _ in tries], None))
         for (row, other), more in zip(tries, written, strict=True):
             one, before = results[row]
-            together = _best_first([*before, *more])
+            together = in_order([*before, *more])
             results[row] = (other if together[0] in more else one), together
-        return [(one, [*_plain(one, candidates), *candidates]) for one, candidates in results]
+        return [(one, [*plain_candidates(one, candidates), *candidates]) for one, candidates in results]
 
     def stream(
         self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]
@@ -258,7 +227,7 @@ class House:
                     yield text
                 return replace(self._explain(tried, [Candidate(text, 0.0), *vetoed]), candidates=())
             vetoed.append(begun)
-        said = [*_plain(one, vetoed), *vetoed]
+        said = [*plain_candidates(one, vetoed), *vetoed]
         yield said[0].text
         return replace(self._explain(one, said), candidates=())
 
@@ -269,13 +238,13 @@ class House:
         return write_house(self, jobs) if isinstance(self.writer, HouseWriter) else write_plainly(self, jobs)
 
     def _grow(self, one: Planned, number: int) -> Iterator[str]:
-        return self.writer.say(_item(0, one), _plans([one]), number)
+        return self.writer.say(as_item(0, one), plan_ids([one]), number)
 
     def _write(
         self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None
     ) -> list[list[Candidate]]:
-        items = [_item(row, one) for row, one in enumerate(planned)]
-        return self.writer.write(items, _plans(planned), numbers, done)
+        items = [as_item(row, one) for row, one in enumerate(planned)]
+        return self.writer.write(items, plan_ids(planned), numbers, done)
 
     # Choose
 
@@ -284,7 +253,7 @@ class House:
         pairs = [(one, candidate) for one, candidates in zip(planned, written, strict=True) for candidate in candidates]
         weighed = self.veto([(one, candidate) for (one, _), candidate in zip(pairs, self._weigh(pairs), strict=True)])
         ends = accumulate((len(candidates) for candidates in written), initial=0)
-        return [_best_first(weighed[begin:end]) for begin, end in pairwise(ends)]
+        return [in_order(weighed[begin:end]) for begin, end in pairwise(ends)]
 
     def _weigh(self, pairs: Sequence[tuple[Planned, Candidate]]) -> list[Candidate]:
         """With the terms and their sum; as they are where nothing has a weight."""
@@ -385,31 +354,6 @@ class House:
         return self.writer.oracle_likelihoods(items, done)
 
 
-def other_plans(one: Planned) -> list[Planned]:
-    """What else to try where all that was written is vetoed; what was requested is only drawn again."""
-    if one.plan.requested:
-        return [one]
-    labels = [label for label in OTHERS["bad" if one.feels_bad else "good"] if label != one.plan.label]
-    reason = "what was written for {} was vetoed: {} instead"
-    return [
-        replace(one, plan=replace(one.plan, label=label, reason=reason.format(one.plan.label, label)))
-        for label in labels[:2]
-    ]
-
-
-def _best_first(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """By score, and what is vetoed behind all that is not."""
-    return sorted(candidates, key=lambda candidate: (bool(candidate.vetoed), -candidate.score))
-
-
-def _plain(one: Planned, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """A plain sentence where all candidates are vetoed, as long as there is one that was not said."""
-    if not all(candidate.vetoed for candidate in candidates):
-        return []
-    text = plain_reply(one.feels_bad, one.earlier_replies())
-    return [] if text is None else [Candidate(text, max((c.score for c in candidates), default=0.0))]
-
-
 def _first_sentence(growing: Iterator[str]) -> tuple[list[str], str]:
     """What came until the first sentence was whole, and that sentence."""
     held: list[str] = []
@@ -418,11 +362,3 @@ def _first_sentence(growing: Iterator[str]) -> tuple[list[str], str]:
         if len(sentences := split_sentences(text)) > 1:
             return held, sentences[0]
     return held, held[-1] if held else ""
-
-
-def _item(row: int, one: Planned) -> Example:
-    return Example(str(row), one.context)
-
-
-def _plans(planned: Sequence[Planned]) -> torch.Tensor:
-    return torch.tensor([LABEL_ID[one.plan.label] for one in planned])

@@ -14,17 +14,17 @@ from listenwell.contract import Controls, State, Steps
 from listenwell.decoding import Hypothesis, Row, write_rows
 from listenwell.decoding.rules import Rules
 from listenwell.systems.house.options import HouseDecoding
-from listenwell.systems.house.planner import Plan, Planner
-from listenwell.systems.house.system import (
+from listenwell.systems.house.planned import (
     AGAIN,
-    House,
     Planned,
-    _best_first,
-    _item,
-    _plain,
-    _plans,
+    as_item,
+    in_order,
     other_plans,
+    plain_candidates,
+    plan_ids,
 )
+from listenwell.systems.house.planner import Plan, Planner
+from listenwell.systems.house.system import House
 from listenwell.systems.house.vetoes import split_sentences
 from listenwell.systems.house.writer import TOGETHER, HouseWriter
 from listenwell.systems.reply import Candidate
@@ -64,8 +64,8 @@ def write_rows_of(
 ) -> Iterator[Iterator[None]]:
     """For each batch of what was planned an iterator that fills in its rows, a step at a time."""
     begun, writer._begun = writer._begun, {}
-    plans = _plans(planned)
-    for batch in writer._batches([_item(row, one) for row, one in enumerate(planned)], **TOGETHER):
+    plans = plan_ids(planned)
+    for batch in writer._batches([as_item(row, one) for row, one in enumerate(planned)], **TOGETHER):
         with writer._writing_by():
             steps, state = writer._begin(batch, plans[list(batch.rows)], begun.pop(batch.rows, None))
         yield _write_batch(writer, steps, state, [rows[row] for row in batch.rows])
@@ -153,9 +153,9 @@ def _with_others(
     """What was found first, with what was written under other plans, and a plain sentence where all is vetoed."""
     for (row, other), more in zip(tries, written, strict=True):
         one, before = found[row]
-        joined = _best_first([*before, *more])
+        joined = in_order([*before, *more])
         found[row] = (other if joined[0] in more else one), joined
-    return [(one, [*_plain(one, candidates), *candidates]) for one, candidates in found]
+    return [(one, [*plain_candidates(one, candidates), *candidates]) for one, candidates in found]
 
 
 # One, as it grows
@@ -250,7 +250,7 @@ class _Stream:
                 one.attempt += 1
                 again.append(one)
             else:
-                said = [*_plain(one.one, one.vetoed), *one.vetoed]
+                said = [*plain_candidates(one.one, one.vetoed), *one.vetoed]
                 self._done(one, one.one, said)
         return again
 

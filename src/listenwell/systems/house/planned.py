@@ -1,0 +1,86 @@
+"""A dialogue with its plan, what else to try, and the order of its candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from listenwell.classifiers.listener import CLEAR, ListenerPrediction, Now, mood_of
+from listenwell.data.dialogue import Example, Turn
+from listenwell.labels.taxonomy import LABEL_ID
+from listenwell.systems.house.planner import Plan, feels_bad_now
+from listenwell.systems.house.vetoes import plain_reply
+from listenwell.systems.reply import Candidate
+
+OTHERS: dict[str, tuple[str, ...]] = {
+    "bad": ("sympathizing", "questioning", "consoling"),
+    "good": ("questioning", "acknowledging", "wishing"),
+}
+"""The plans tried where all candidates were vetoed, by what is felt: the first two that were not the plan."""
+
+AGAIN = 1 << 40
+"""Added to the number that says what is drawn, where more is written: no item of a corpus is so far away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A dialogue, what was recognised in it, and what is to be done."""
+
+    context: tuple[Turn, ...]
+    prediction: ListenerPrediction
+    labels: tuple[str, ...]
+    """The label of each turn."""
+    now: Now
+    """What is felt in the last turn, beside the dialogue's emotion."""
+    plan: Plan
+
+    @property
+    def feels_bad(self) -> bool:
+        return feels_bad_now(self.prediction, self.now)
+
+    @property
+    def is_bad_news(self) -> bool:
+        """Whether cheer is out of place. Not by an emotion that good news have, too, such as a sentimental one."""
+        return self.now.is_bad or (not self.now.is_good and mood_of(self.prediction.emotions) <= -CLEAR)
+
+    @property
+    def last(self) -> str:
+        return self.context[-1].text
+
+    def earlier_replies(self) -> list[str]:
+        return [turn.text for turn in self.context if turn.speaker == "listener"]
+
+
+def other_plans(one: Planned) -> list[Planned]:
+    """What else to try where all that was written is vetoed; what was requested is only drawn again."""
+    if one.plan.requested:
+        return [one]
+    labels = [label for label in OTHERS["bad" if one.feels_bad else "good"] if label != one.plan.label]
+    reason = "what was written for {} was vetoed: {} instead"
+    return [
+        replace(one, plan=replace(one.plan, label=label, reason=reason.format(one.plan.label, label)))
+        for label in labels[:2]
+    ]
+
+
+def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """By score, and what is vetoed behind all that is not."""
+    return sorted(candidates, key=lambda candidate: (bool(candidate.vetoed), -candidate.score))
+
+
+def plain_candidates(one: Planned, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """A plain sentence where all candidates are vetoed, as long as there is one that was not said."""
+    if not all(candidate.vetoed for candidate in candidates):
+        return []
+    text = plain_reply(one.feels_bad, one.earlier_replies())
+    return [] if text is None else [Candidate(text, max((c.score for c in candidates), default=0.0))]
+
+
+def as_item(row: int, one: Planned) -> Example:
+    return Example(str(row), one.context)
+
+
+def plan_ids(planned: Sequence[Planned]) -> torch.Tensor:
+    return torch.tensor([LABEL_ID[one.plan.label] for one in planned])
