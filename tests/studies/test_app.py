@@ -258,6 +258,21 @@ def test_the_report_needs_its_key_and_brings_its_own_policy(serve: Serve):
     assert "default-src 'none'" in response.headers["content-security-policy"]
 
 
+def test_a_store_that_is_away_is_a_reason_to_try_again(serve: Serve, sqlite_store: Store):
+    from sqlalchemy import text
+
+    client, study = serve()
+    token = join(client, study)
+    with sqlite_store.write() as connection:
+        connection.execute(text("ALTER TABLE answers RENAME TO elsewhere"))
+    response = client.get(f"/api/{token}")
+    assert response.status_code == 503
+    assert response.headers["retry-after"] == "2"
+    with sqlite_store.write() as connection:
+        connection.execute(text("ALTER TABLE elsewhere RENAME TO answers"))
+    assert client.get(f"/api/{token}").status_code == 200
+
+
 def test_a_server_that_lost_its_place_takes_no_answers(sqlite_store: Store, make_study: Callable[..., Study]):
     study = make_study(sqlite_store)
     lock = ServerLock(sqlite_store, study)

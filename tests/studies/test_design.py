@@ -289,3 +289,15 @@ def test_data_that_changed_is_told(tmp_path, sqlite_store: Store, make_study: Ca
 def test_pairs_of_systems_are_all_compared():
     spec = StudySpec("ab", ["a", "b", "c", "d"], pairs="all")
     assert groups_of_systems(spec) == list(combinations("abcd", 2))
+
+
+@pytest.mark.data
+def test_the_real_test_split_gives_four_items_of_each_emotion():
+    from listenwell.data import sources
+
+    try:
+        dialogues = list(sources.read("empathetic-dialogues", split="test"))
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
+    drawn = draw(dialogues, 128, seed=12345)
+    assert Counter(one.emotion for one in drawn) == dict.fromkeys(EMOTIONS, 4)

@@ -15,7 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from jinja2 import Environment, StrictUndefined
 from pydantic import BaseModel, Field
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.staticfiles import StaticFiles
 
 from listenwell.studies.payload import Payloads
@@ -166,8 +166,8 @@ def _add_errors(app: FastAPI, lock: ServerLock | None) -> None:
         place = ".".join(str(part) for part in first["loc"] if part != "body")
         return JSONResponse({"detail": f"{place}: {first['msg']}".lstrip(": ")}, 422)
 
-    @app.exception_handler(DBAPIError)
-    def away(_: Request, problem: DBAPIError) -> Response:
+    @app.exception_handler(SQLAlchemyError)
+    def away(_: Request, problem: SQLAlchemyError) -> Response:
         # Nothing was committed; the page keeps its answers and tries again.
         return JSONResponse({"detail": "the store is busy or away; please try again"}, 503, {"Retry-After": "2"})
 

@@ -198,7 +198,12 @@ def _sqlite(url: Any, create: bool) -> Engine:
         path.parent.mkdir(parents=True, exist_ok=True)
     elif not path.is_file():
         raise StoreError(f"{path}: there is no study here; make one with `listenwell study create NAME`")
-    engine = create_engine(url.set(database=str(path)), connect_args={"timeout": 60, "check_same_thread": False})
+    engine = create_engine(
+        url.set(database=str(path)),
+        connect_args={"timeout": 60, "check_same_thread": False},
+        pool_size=16,
+        max_overflow=64,  # more than a server has threads: nobody waits for a connection
+    )
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: object) -> None:
