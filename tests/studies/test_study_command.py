@@ -177,4 +177,4 @@ def test_help_reads_well(capsys: pytest.CaptureFixture[str]):
         main(["study", "--help"])
     said = capsys.readouterr().out
     assert "--allowed-host" in said
-    assert "Rate replies by people" in said
+    assert "Let people rate replies" in said

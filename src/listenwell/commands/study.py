@@ -30,7 +30,7 @@ def study(
     out: Path | None = None,
     json: bool = False,
 ) -> None:
-    """Rate replies by people: make a study, serve it to raters, and report what they said.
+    """Let people rate replies: make a study, serve it to raters, and report what they said.
 
     `study create NAME --kind likert --systems house,mime,human --items 100` draws items evenly over the emotions, lets
     each system reply once, freezes all of it and tells which differences so many ratings can find. `study serve NAME`
