@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from listenwell.data.curation.bilingual import split_by_script
 from listenwell.data.curation.cues import Cue, SubtitleError
 from listenwell.data.curation.reading import MAX_BYTES, read_cues
+from listenwell.data.curation.turns import split_dashes
 
 SRT = """1
 00:00:01,000 --> 00:00:02,500
@@ -258,3 +260,13 @@ def test_every_real_file_is_read() -> None:
     assert {kind for kind, _ in kinds} == {"srt", "ass"}
     assert {encoding for _, encoding in kinds} >= {"utf-8", "gb18030", "utf-16-le"}
     assert len(read_cues(root / "elephantsdream.en.vtt").cues) == 78
+
+
+@pytest.mark.parametrize("filling", ["\n", ".", "?!", "- ", "Mr. ", '"', "{\\", "<i", "1\n", "&", "a. ", "… "])
+def test_a_huge_cue_of_one_thing_takes_no_longer_than_its_size(filling: str) -> None:
+    """A pattern that tries again from every position would take hours here, and stop the whole test run."""
+    data = (
+        "1\n00:00:01,000 --> 00:00:02,000\nHello my friend.\n\n2\n00:00:03,000 --> 00:00:04,000\n" + filling * 100_000
+    )
+    for cues in split_by_script(read_cues("made.srt", data.encode())).values():
+        assert split_dashes(cues)

@@ -20,7 +20,6 @@ MIN_MATCHED = 0.6
 """The share of a cue's words that must be found in the script."""
 
 _WORDS = re.compile(r"[a-z0-9]+")
-_ROLES = re.compile(r"[@#].*")
 
 
 @dataclass(frozen=True, slots=True)

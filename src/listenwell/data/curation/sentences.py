@@ -21,9 +21,10 @@ def sentences(text: str) -> list[str]:
     found: list[str] = []
     begin = 0
     for end in pattern.finditer(text):
-        piece = text[begin : end.end()].strip()
-        if piece and not _ABBREVIATED.search(piece):
-            found.append(piece)
+        # Only the last word tells whether it is an abbreviation; a whole text full of them would be read again and again.
+        if not _ABBREVIATED.search(text[max(begin, end.end() - 12) : end.end()].rstrip()):
+            if piece := text[begin : end.end()].strip():
+                found.append(piece)
             begin = end.end()
     if rest := text[begin:].strip():
         found.append(rest)

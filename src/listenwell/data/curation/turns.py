@@ -27,9 +27,11 @@ def split_dashes(cues: Sequence[Cue]) -> list[Cue]:
                 parts.append(replace(cue, text=text, dash=dash, speaker=name or cue.speaker))
             continue
         times = _shares(cue, [len(text) for text, _, _ in texts])
+        known = cue.speaker
         for index, (text, dash, name) in enumerate(texts):
             start, end = times[index], times[index + 1]
-            speaker = name or (None if any(dash for _, dash, _ in texts[: index + 1]) else cue.speaker)
+            known = None if dash and index else known  # the name that the file gives is the first speaker's
+            speaker = name or known
             parts.append(replace(cue, start=start, end=end, text=text, part=index, dash=dash, speaker=speaker))
     return parts
 

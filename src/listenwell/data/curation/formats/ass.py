@@ -20,7 +20,9 @@ _COLUMNS = ["layer", "start", "end", "style", "name", "marginl", "marginr", "mar
 
 
 def looks_like(text: str) -> bool:
-    return re.search(r"^\s*(?:\[Script Info\]|\[Events\]|Dialogue:)", text, re.MULTILINE | re.IGNORECASE) is not None
+    return (
+        re.search(r"^[^\S\n]*(?:\[Script Info\]|\[Events\]|Dialogue:)", text, re.MULTILINE | re.IGNORECASE) is not None
+    )
 
 
 def parse(text: str) -> list[RawCue]:
