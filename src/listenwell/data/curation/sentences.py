@@ -21,7 +21,7 @@ def sentences(text: str) -> list[str]:
     found: list[str] = []
     begin = 0
     for end in pattern.finditer(text):
-        # Only the last word tells whether it is an abbreviation; a whole text full of them would be read again and again.
+        # Only the last word tells whether it is an abbreviation: no need to search the whole text again and again.
         if not _ABBREVIATED.search(text[max(begin, end.end() - 12) : end.end()].rstrip()):
             if piece := text[begin : end.end()].strip():
                 found.append(piece)
