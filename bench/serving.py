@@ -2,7 +2,8 @@
 
 A server is started for each system, and asked first by one client that waits for each reply before the next request,
 then by many that do the same beside each other. Printed are replies per second, their ratio, the time to the first text
-and to the whole reply (median and 95th percentile), the share that care answered, and the server's memory.
+and to the whole reply (median and 95th percentile), the processor time of a reply, the share that care answered, and
+the server's memory.
 """
 
 from __future__ import annotations
@@ -105,6 +106,15 @@ async def run(url: str, model: str, clients: int, requests: int, streams: bool) 
         return len(timed) / (time.perf_counter() - begun), timed
 
 
+def family(process: psutil.Process) -> list[psutil.Process]:
+    return [process, *process.children(recursive=True)]
+
+
+def processor_seconds(process: psutil.Process) -> float:
+    """What the server has computed so far: on a busy machine this tells more than the clock."""
+    return sum(times.user + times.system for times in (one.cpu_times() for one in family(process)))
+
+
 def percentiles(values: Sequence[float]) -> str:
     return f"{median(values):.2f} / {quantiles(values, n=20)[-1]:.2f}"
 
@@ -117,11 +127,14 @@ def measure(model: str, options: argparse.Namespace) -> list[tuple[str, ...]]:
         alone = 0.0
         for clients in (1, options.clients):
             count = options.alone if clients == 1 else options.requests
+            before = processor_seconds(process)
             rate, timed = asyncio.run(run(url, model, clients, count, streams))
             alone = alone or rate
-            memory = sum(one.memory_info().rss for one in [process, *process.children(recursive=True)]) / 2**20
+            spent = 1000 * (processor_seconds(process) - before) / len(timed)
+            memory = sum(one.memory_info().rss for one in family(process)) / 2**20
             row = [model, options.mode, str(clients), f"{rate:.2f}", f"{rate / alone:.1f}"]
             row += [percentiles([one.first for one in timed]), percentiles([one.whole for one in timed])]
+            row += [f"{spent:.0f} ms"]
             row += [f"{100 * sum(one.cared for one in timed) / len(timed):.0f} %", f"{memory:,.0f} MB"]
             rows.append(tuple(row))
     return rows
@@ -140,7 +153,18 @@ def main() -> None:
     threads = os.environ.get("OMP_NUM_THREADS", "unset")
     console.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, OMP_NUM_THREADS={threads}")
     rows = [row for model in options.models for row in measure(model, options)]
-    columns = ("system", "mode", "clients", "replies/s", "times", "first text (s)", "whole (s)", "care", "memory")
+    columns = (
+        "system",
+        "mode",
+        "clients",
+        "replies/s",
+        "times",
+        "first text (s)",
+        "whole (s)",
+        "processor",
+        "care",
+        "memory",
+    )
     console.print(table("median / 95th percentile", columns, rows))
 
 

@@ -25,7 +25,7 @@ from listenwell.systems.safety import SafetyWrapper
 from listenwell.systems.together import Job
 
 KEY = "lw-a-key-for-tests-0123456789"
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which a test that waits for something gives up."""
 
 

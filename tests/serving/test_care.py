@@ -6,14 +6,16 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import torch
 
 pytest.importorskip("fastapi")
 
 from serving_helpers import Echo
 
-from listenwell.serving.care import ReadTogether, ReadTwice, care_record, has_bf16
+from listenwell.serving.care import care_record
+from listenwell.serving.crisis_reading import MARGIN, HalfEncoder, ReadTogether, ReadTwice, has_bf16
 from listenwell.systems.safety import SafetyWrapper, load_resources
-from listenwell.systems.safety.classifier import english_classifier
+from listenwell.systems.safety.classifier import english_classifier, log_odds, padded
 from listenwell.systems.safety.detector import BACKED, rules
 
 SAFE = [
@@ -68,6 +70,15 @@ def test_half_precision_decides_nothing_that_may_be_a_sign(classifier):
         if expected.odds > BACKED:
             assert found == expected
     assert isinstance(has_bf16(), bool)
+
+
+def test_half_precision_is_wrong_by_little(classifier):
+    parts = sorted({tuple(part) for text in SAFE + SIGNS for view in classifier.tokenizer.views(text) for part in view})
+    tokens, mask = padded(parts)
+    with torch.inference_mode():
+        exact = classifier.encoder(classifier.embed(tokens), mask).log_softmax(-1)
+        half = HalfEncoder(classifier.encoder)(classifier.embed(tokens), mask).log_softmax(-1)
+    assert [log_odds(row) for row in half] == pytest.approx([log_odds(row) for row in exact], abs=MARGIN / 4)
 
 
 def test_care_tells_what_kind_of_reply_it_is():

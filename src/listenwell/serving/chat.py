@@ -27,6 +27,9 @@ from listenwell.systems.together import Job
 from listenwell.web.rates import Buckets, over_rate
 from listenwell.web.refusals import openai_error
 
+LEFT = 499
+"""The status of an answer that nobody reads, for the counters."""
+
 QUIET = 15.0
 """Seconds without news after which a stream says that it is still there."""
 
@@ -70,7 +73,10 @@ class Chat:
         controls = served.controls(body.wishes)
         answer = Answer(body, served, turns)
         # A sign of a crisis is answered whether or not there is room, or anything left in the bucket.
-        fixed = await self.care.ask(served.wrapper, turns, controls)
+        asking: asyncio.Future[Any] = asyncio.ensure_future(self.care.ask(served.wrapper, turns, controls))
+        if not await _stays(request, asking):
+            return Response(status_code=LEFT)
+        fixed: Reply | None = asking.result()
         if fixed is not None:
             answer.care = care_record(fixed, served.wrapper.resources)
             self.metrics.care.labels(served.name, answer.care["kind"]).inc()
@@ -102,15 +108,11 @@ class Chat:
 
     async def _whole(self, answer: Answer, tickets: list[Ticket], request: Request) -> Response:
         written: asyncio.Future[Any] = asyncio.ensure_future(_all(tickets))
-        leaving: asyncio.Future[Any] = asyncio.ensure_future(_disconnected(request))
         try:
-            await asyncio.wait((written, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if not written.done():
-                return Response(status_code=499)  # nobody reads it
+            if not await _stays(request, written):
+                return Response(status_code=LEFT)
             replies = written.result()
         finally:
-            leaving.cancel()
-            written.cancel()
             _give_up(answer, tickets)
         finished = [_finished(answer, ticket) for ticket in tickets]
         self._note(answer, [text for text, _ in finished])
@@ -184,6 +186,18 @@ async def _watch(index: int, ticket: Ticket, news: asyncio.Queue[tuple[int, str 
 
 async def _all(tickets: Sequence[Ticket]) -> list[Reply]:
     return [await ticket.wait() for ticket in tickets]
+
+
+async def _stays(request: Request, work: asyncio.Future[Any]) -> bool:
+    """Whether the client is still there when the work is done; work for one that leaves is cancelled."""
+    leaving: asyncio.Future[Any] = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait((work, leaving), return_when=asyncio.FIRST_COMPLETED)
+        return work.done()
+    finally:
+        leaving.cancel()
+        if not work.done():
+            work.cancel()
 
 
 async def _disconnected(request: Request) -> None:
