@@ -28,7 +28,7 @@ LanguageCode = Literal["en", "zh"]
 
 CUT = "~"
 """Stands where an idiom was: no pattern reaches across."""
-ALONE = 0.8
+ALONE = 1.0
 """How sure the classifier must be of a sign that no rule finds: the logarithm of its odds."""
 BACKED = -2.0
 """How sure of one that a rule finds."""
