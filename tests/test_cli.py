@@ -98,8 +98,8 @@ def test_a_mistyped_command_suggests_the_near_one():
         ("chat --positivity much", "--positivity is 'much', expected a number"),
         ("evaluate", "needs SYSTEM: a trained system by name"),
         ("models all", "unexpected argument 'all'"),
-        ("--model house", "a command comes first, before '--model': chat, train"),
-        ("bogus", "unknown command 'bogus'; known: chat, train"),
+        ("--model house", "a command comes first, before '--model': chat, serve"),
+        ("bogus", "unknown command 'bogus'; known: chat, serve"),
     ],
 )
 def test_a_slip_is_told_in_one_line_with_the_choices_and_exit_code_2(
