@@ -63,9 +63,7 @@ def test_broken_json_is_named(tmp_path):
 
 def test_a_dialogue_in_two_splits_is_named(make):
     make(pair(dialogue=3))
-    with pytest.raises(
-        SourceError, match=r"test\.jsonl line 1: dialogue 3, which is also in train\.jsonl, expected"
-    ):
+    with pytest.raises(SourceError, match=r"test\.jsonl line 1: dialogue 3, which is also in train\.jsonl, expected"):
         make(pair(dialogue=3, turn=2), name="test.jsonl")
 
 

@@ -119,7 +119,9 @@ def test_one_reply_can_be_written_another_way_by_the_same_engine(house):
 
 
 def test_guidance_is_refused_where_the_plan_is_in_the_prompt(house):
-    with pytest.raises(ValueError, match=r"decoding.guidance is 1.5, expected 0: every plan is written into the prompt"):
+    with pytest.raises(
+        ValueError, match=r"decoding.guidance is 1.5, expected 0: every plan is written into the prompt"
+    ):
         house.with_decoding(guidance=1.5).reply(TALKS[0])
 
 
