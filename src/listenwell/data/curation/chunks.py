@@ -22,7 +22,7 @@ from listenwell.data.curation.engines import Job
 from listenwell.data.curation.extraction import Extractor
 from listenwell.data.curation.inputs import InputFile
 from listenwell.data.curation.near_duplicates import BANDS, band_keys, plain_words, shingles
-from listenwell.data.curation.records import CuratedDialogue, digest, read_rows, schema
+from listenwell.data.curation.records import CuratedDialogue, digest, read_rows, schema, use_little_memory
 from listenwell.data.curation.settings import Label, Labelling, Settings
 
 ROWS = 1024
@@ -171,6 +171,7 @@ def _write(path: Path, rows: Iterable[dict[str, Any]], columns: Any, about: Any)
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    use_little_memory()
     path.parent.mkdir(parents=True, exist_ok=True)
     rest = iter(rows)
     with written_whole(path) as unfinished, pq.ParquetWriter(unfinished, columns, compression="zstd") as writer:

@@ -38,7 +38,7 @@ from listenwell.data.curation.counts import Counts
 from listenwell.data.curation.engines import Engine, Job
 from listenwell.data.curation.inputs import Inputs
 from listenwell.data.curation.near_duplicates import BANDS, Match, NearDuplicates
-from listenwell.data.curation.records import RecordsHash, need_pyarrow
+from listenwell.data.curation.records import RecordsHash, need_pyarrow, read_table, use_little_memory
 from listenwell.data.curation.selection import MostEmotional
 from listenwell.data.curation.settings import Labelling, Settings, code_fingerprint
 from listenwell.data.curation.shards import SHARD_SIZE, ShardWriter, shard_schema
@@ -78,6 +78,7 @@ class Curation:
 def curate(curation: Curation, engine: Engine, begin: Begin | None = None) -> dict[str, Any]:
     """Runs a curation, or what is left of it, and returns the manifest. What is finished already is left as it is."""
     need_pyarrow()
+    use_little_memory()
     out = resolved(curation.out)
     check_folder(curation.out, manifest.OWNER)
     files, size, stamp = curation.inputs.summary()
@@ -178,12 +179,10 @@ class _Run:
         return [by_index[index] for index in range(len(by_index))]
 
     def _find_duplicates(self, chunks: list[_Chunk], index: NearDuplicates) -> None:
-        import pyarrow.parquet as pq
-
         done = self.begin("near duplicates", "dialogues", sum(chunk.rows for chunk in chunks))
         with self._timed("near duplicates"):
             for chunk in chunks:
-                table = pq.read_table(chunk_path(self.work, chunk.key), columns=["id", "marks", "bands"])
+                table = read_table(chunk_path(self.work, chunk.key), columns=["id", "marks", "bands"])
                 bands = np.frombuffer(b"".join(table["bands"].to_pylist()), dtype="<u8").reshape(-1, BANDS)
                 index.add(table["id"].to_pylist(), table["marks"].to_pylist(), bands)
                 done(chunk.rows)
@@ -219,7 +218,6 @@ class _Run:
     def _write(self, chunks: list[_Chunk], output: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The shards, and what they have in all."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         number = self.curation.most_emotional
         selection = None if number is None else MostEmotional(lambda: self._emotionality(chunks), number)
@@ -228,7 +226,7 @@ class _Run:
         for chunk in chunks:
             path = finished_path(self.work, chunk.finished)
             self.counts.merge(Counts.from_json(about_chunk(path)["counts"]))
-            table = pq.read_table(path)
+            table = read_table(path)
             values = np.asarray(table["emotionality"].to_numpy(), dtype=float)
             chosen = np.zeros(len(table), dtype=bool) if selection is None else selection.chosen(values, rows)
             records.add(table["digest"].to_pylist(), chosen.tolist())
@@ -239,10 +237,8 @@ class _Run:
         return about, writer.close()
 
     def _emotionality(self, chunks: list[_Chunk]) -> Iterator[np.ndarray]:
-        import pyarrow.parquet as pq
-
         for chunk in chunks:
-            table = pq.read_table(finished_path(self.work, chunk.finished), columns=["emotionality"])
+            table = read_table(finished_path(self.work, chunk.finished), columns=["emotionality"])
             yield np.asarray(table["emotionality"].to_numpy(), dtype=float)
 
     @contextmanager

@@ -136,10 +136,25 @@ def schema(*more: tuple[str, pa.DataType]) -> pa.Schema:
     )
 
 
+def use_little_memory() -> None:
+    """In a process that curates, Arrow gives back what it no longer uses instead of keeping it for later."""
+    import pyarrow as pa
+
+    pa.set_memory_pool(pa.system_memory_pool())
+
+
+def read_table(path: Any, columns: Sequence[str] | None = None) -> pa.Table:
+    """A small Parquet file. `pyarrow.parquet.read_table` would read it with threads, and keep memory for each."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        return file.read(None if columns is None else list(columns), use_threads=False)
+
+
 def read_rows(path: Any, columns: Sequence[str] | None = None, size: int = 1024) -> Iterator[dict[str, Any]]:
     """The rows of a Parquet file, a batch at a time."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(size, columns=None if columns is None else list(columns)):
+        for batch in file.iter_batches(size, columns=None if columns is None else list(columns), use_threads=False):
             yield from batch.to_pylist()
