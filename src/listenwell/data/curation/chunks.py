@@ -25,8 +25,10 @@ from listenwell.data.curation.near_duplicates import BANDS, band_keys, plain_wor
 from listenwell.data.curation.records import CuratedDialogue, digest, read_rows, schema, use_little_memory
 from listenwell.data.curation.settings import Label, Labelling, Settings
 
-ROWS = 1024
+ROWS = 128
 """Records that are held before they are written."""
+LABEL_ROWS = 1024
+"""Records that are labelled together: enough for batches of like length."""
 ABOUT = b"listenwell"
 DUPLICATE, NEAR_DUPLICATE = "duplicate", "near duplicate"
 
@@ -142,7 +144,7 @@ def _labelled(rows: Iterable[dict[str, Any]], label: Label | None) -> Iterator[d
         yield from rows
         return
     rest = iter(rows)
-    while block := [CuratedDialogue.from_row(row) for row in islice(rest, ROWS)]:
+    while block := [CuratedDialogue.from_row(row) for row in islice(rest, LABEL_ROWS)]:
         found = label([[turn.text for turn in dialogue.turns] for dialogue in block])
         for dialogue, labels in zip(block, found, strict=True):
             triples = zip(dialogue.turns, labels.labels, labels.confidences, strict=True)

@@ -151,7 +151,7 @@ def read_table(path: Any, columns: Sequence[str] | None = None) -> pa.Table:
         return file.read(None if columns is None else list(columns), use_threads=False)
 
 
-def read_rows(path: Any, columns: Sequence[str] | None = None, size: int = 1024) -> Iterator[dict[str, Any]]:
+def read_rows(path: Any, columns: Sequence[str] | None = None, size: int = 128) -> Iterator[dict[str, Any]]:
     """The rows of a Parquet file, a batch at a time."""
     import pyarrow.parquet as pq
 
