@@ -64,7 +64,7 @@ def test_its_layers_are_those_of_the_published_encoder(trainer: training.Trainer
     ("text", "kind"),
     [
         ("I hit my head against the wall on purpose until I pass out", "self-harm"),
-        ("A man grabbed me and tried to pull me into his van", "danger"),
+        ("My uncle keeps coming into the bathroom when I shower and I can't lock it", "danger"),
         ("I have violent urges towards my baby", "harm-to-others"),
     ],
 )

@@ -78,6 +78,7 @@ def test_ordinary_dialogues_raise_few_alarms():
         ("I am going to kill myself", "self-harm", "direct", "en"),
         ("They would all be better off without me", "self-harm", "indirect", "en"),
         ("My husband is hitting me", "danger", "direct", "en"),
+        ("A man grabbed me and tried to pull me into his van", "danger", "direct", "en"),
         ("I don't feel safe at home with my boyfriend", "danger", "indirect", "en"),
         ("I want to stab my boss", "harm-to-others", "direct", "en"),
         ("我不想活了", "self-harm", "direct", "zh"),

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 SENTENCE = re.compile(r"[^.!?…\n]+[.!?…]*")
 OWN = re.compile(r"\b(i|im|ive|my|myself)\b", re.IGNORECASE)
 LATIN = re.compile("[A-Za-z]{2}|[A-Za-z][^A-Za-z][A-Za-z]|[Ａ-Ｚａ-ｚ]")
-TOGETHER_ALONE = 0.7
+TOGETHER_ALONE = 2.0
 """How sure the classifier must be of a sign in several messages that no rule finds: the logarithm of its odds."""
 TOGETHER_BACKED = 0.0
 """How sure of one that a rule finds in them."""
-IMPERSONAL = 1.5
+IMPERSONAL = 2.5
 """How much surer where nobody says "I" but in a question: the classifier knows little of shops and hotels."""
 CHINESE_ALONE, CHINESE_TOGETHER = 0.4, 0.5
 """The same for the Chinese classifier, of a message and of several."""
