@@ -20,7 +20,7 @@ State = Literal["ok", "off", "missing", "broken", "note"]
 
 CORE = "core"
 NOT_FOR_USERS = ("dev",)
-IMPORTED_AS = {"pyyaml": "yaml", "vadersentiment": "vaderSentiment"}
+IMPORTED_AS = {"scikit-learn": "sklearn", "pyyaml": "yaml", "vadersentiment": "vaderSentiment"}
 """Packages that are imported under another name than they are installed under."""
 READERS = {
     "emotion-intent": "labeller of turns",
