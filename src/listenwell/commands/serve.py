@@ -70,7 +70,7 @@ def serve(
     bound = listen(address)
     console = Console(stderr=True, highlight=False)
     _warn(console, settings.api_key_file)
-    console.print(f"loading {', '.join(names)} for {url(bound)} …", markup=False)
+    console.print(f"loading {', '.join(names)} for {url(bound)} …", markup=False, soft_wrap=True)
     with bound:
         run(settings, address, bound)
 
