@@ -48,10 +48,13 @@ def serve(
     """
     from rich.console import Console
 
+    from listenwell.commands.numbers import at_least
     from listenwell.loading import default_system
     from listenwell.serving.run import Address, check, listen, run, url
     from listenwell.serving.settings import Settings
 
+    at_least(0, port=port, grace=grace)
+    at_least(1, workers=workers, room=room, rate=rate, burst=burst)
     _require("fastapi", "uvicorn", "prometheus_client")
     names = tuple(dict.fromkeys(name.strip() for name in (model or default_system()).split(",") if name.strip()))
     settings = Settings(
