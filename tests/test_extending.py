@@ -171,5 +171,5 @@ def listenwell_command(*words: str) -> None:
 def test_load_without_a_name_loads_the_default_system(monkeypatch):
     from listenwell import loading
 
-    monkeypatch.setattr(loading, "default_system", lambda: "trs")
+    monkeypatch.setattr(loading, "default_system", lambda language=None: "trs")
     assert listenwell.load(care=False).name == "trs"

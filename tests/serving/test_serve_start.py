@@ -170,7 +170,7 @@ def test_a_port_in_use_is_said_with_another(capsys, tiny_system):
         (["multi-trs", "--port", "70000"], "--port is 70000, expected a number from 0 to 65535"),
         (["multi-trs", "--host", "300.1.1.1", "--api-key-file", "{keys}"], "cannot be listened at"),
         (["multi-trs", "--workers", "0"], "--workers is 0"),
-        (["multi-trs", "--room", "0"], "room is 0, expected at least 1"),
+        (["multi-trs", "--room", "0"], "--room is 0, expected 1 or more"),
         (["multi-trs", "--rate", "0"], "rate is 0"),
         (["multi-trs", "--limits.turns", "0"], "limits.turns is 0"),
         ([","], "no model"),
