@@ -55,6 +55,7 @@ def reproduce(
     if list:
         _list_work(spec, work, results(spec, work, tables))
         return
+    _check_reports(root)
     if not report_only:
         _carry_out(work, spec, budget, precision)
     found = results(spec, work, tables)
@@ -147,6 +148,23 @@ def _score(step: Scoring, spec: PaperSpec, precision: Literal["", "bf16"]) -> No
 
 def _value(text: str) -> Any:
     return int(text) if text.lstrip("-").isdigit() else text
+
+
+REPORTS = ("report.html", "report.csv", "report.tex", "report.json")
+
+
+def _check_reports(root: Path) -> None:
+    """Refuses, before the work, to overwrite reports that this command did not write."""
+    import json
+
+    from listenwell.outputs import OutputError
+
+    try:
+        is_own = json.loads((root / "report.json").read_text(encoding="utf-8")).get("command") == "reproduce"
+    except (OSError, ValueError, AttributeError):
+        is_own = False
+    if not is_own and (others := [name for name in REPORTS if (root / name).exists()]):
+        raise OutputError(f"{root / others[0]} was not written by listenwell reproduce; name another folder with --out")
 
 
 def _write(spec: PaperSpec, work: Plan, root: Path, found: list[Result], facts: dict[str, str]) -> None:

@@ -173,3 +173,12 @@ def test_bad_requests_are_told_with_the_choices(small_paper):
         main(["reproduce", "small", "--table", "7"])
     with pytest.raises(SystemExit, match="no recipe of the paper's size for tiny; use --budget cpu"):
         main(["reproduce", "small", "--budget", "paper"])
+
+
+def test_reports_that_it_did_not_write_are_left_alone(small_paper, tmp_path):
+    mine = tmp_path / "small" / "report.html"
+    mine.parent.mkdir()
+    mine.write_text("my thesis")
+    with pytest.raises(SystemExit, match=r"report\.html was not written by listenwell reproduce; name another folder"):
+        main(["reproduce", "small", "--report-only", "--out", str(tmp_path)])
+    assert mine.read_text() == "my thesis"
