@@ -54,6 +54,10 @@ class KeyValues:
     def extended(self, more: KeyValues) -> KeyValues:
         return KeyValues(torch.cat([self.keys, more.keys], dim=2), torch.cat([self.values, more.values], dim=2))
 
+    def repeated(self, times: int) -> KeyValues:
+        """The whole batch again and again."""
+        return self if times == 1 else KeyValues(*(part.repeat(times, 1, 1, 1) for part in (self.keys, self.values)))
+
 
 class Attention(nn.Module):
     """Queries from one sequence, keys and values from the same or another one.

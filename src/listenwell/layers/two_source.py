@@ -18,15 +18,28 @@ class TwoSourceMemory:
 
     source: list[KeyValues]
     mask: Tensor
-    consensus: list[KeyValues]
+    consensus: list[Tensor]
+    """C_Z, (batch, 1, width): what attending to E[z] finds, whatever the query."""
     embedding: Tensor
     """E[z], (batch, width): the decoder's first input."""
+
+
+class OneKeyAttention(nn.Module):
+    """Attention to a single position: its value is what every query finds, so there are no queries and no keys (Eq 7)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.value = nn.Linear(width, width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.value(x))
 
 
 class TwoSourceLayer(nn.Module):
     """A decoder layer that attends to the source and to E[z] apart, and joins both (Eqs 6–8).
 
-    E[z] is a single position, so that the softmax of Eq 7 is always 1: C_Z is the same at every step.
+    E[z] is a single position, so that the softmax of Eq 7 is always 1: C_Z is the same at every step, and is computed once.
     """
 
     def __init__(self, width: int, heads: int, inner: int, rate: float) -> None:
@@ -35,23 +48,22 @@ class TwoSourceLayer(nn.Module):
         self.self_attention = Attention(width, heads)
         self.cross_norm = nn.LayerNorm(width)
         self.source_attention = Attention(width, heads)
-        self.consensus_attention = Attention(width, heads)
+        self.consensus_attention = OneKeyAttention(width)
         self.join_norm = nn.LayerNorm(2 * width)
         self.join = FeedForward(2 * width, inner, rate)
         self.join.down = nn.Linear(inner, width)
         self.dropout = Dropout(rate)
 
     def forward(
-        self, x: Tensor, source: KeyValues, mask: Tensor | None, consensus: KeyValues, past: KeyValues | None
+        self, x: Tensor, source: KeyValues, mask: Tensor | None, consensus: Tensor, past: KeyValues | None
     ) -> tuple[Tensor, KeyValues]:
         normed = self.self_norm(x)
         now = self.self_attention.project(normed)
         seen = now if past is None else past.extended(now)
         x = x + self.dropout(self.self_attention(normed, seen, causal=past is None and x.shape[1] > 1))
-        normed = self.cross_norm(x)
-        x = x + self.dropout(self.source_attention(normed, source, mask))  # C_H, (6)
-        context = self.consensus_attention(normed, consensus)  # C_Z, (7)
-        return x + self.dropout(self.join(self.join_norm(torch.cat([x, context], dim=-1)))), seen  # (8)
+        x = x + self.dropout(self.source_attention(self.cross_norm(x), source, mask))  # C_H, (6)
+        joined = torch.cat([x, consensus.expand(-1, x.shape[1], -1)], dim=-1)
+        return x + self.dropout(self.join(self.join_norm(joined))), seen  # (8)
 
 
 class TwoSourceDecoder(nn.Module):
@@ -76,9 +88,11 @@ class TwoSourceDecoder(nn.Module):
                     parameter.zero_()
 
     def remember(self, hidden: Tensor, mask: Tensor, embedding: Tensor) -> TwoSourceMemory:
-        source = [layer.source_attention.project(hidden) for layer in self.layers]  # type: ignore[union-attr, operator]
-        consensus = [layer.consensus_attention.project(embedding[:, None]) for layer in self.layers]  # type: ignore[union-attr, operator]
-        return TwoSourceMemory(source, mask, consensus, embedding)
+        """`embedding` may have a multiple of the rows of `hidden`: then each source, projected once, is read under several."""
+        times = len(embedding) // len(hidden)
+        source = [layer.source_attention.project(hidden).repeated(times) for layer in self.layers]  # type: ignore[union-attr, operator]
+        consensus = [layer.consensus_attention(embedding)[:, None] for layer in self.layers]  # type: ignore[operator]
+        return TwoSourceMemory(source, mask.repeat(times, 1), consensus, embedding)
 
     def forward(
         self, x: Tensor, memory: TwoSourceMemory, past: list[KeyValues] | None = None

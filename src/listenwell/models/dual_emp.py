@@ -254,8 +254,14 @@ class DualEmp(Model):
         """Σ −log p(target | source, z), with smoothing and each row counted by its weight; and −log p of each row."""
         hidden, tokens = self.teach(target, memory, direction)
         spread = None if weights is None else weights[:, None].expand_as(target.mask)[target.mask]
-        loss, nll = packed_cross_entropy(hidden, self.words.choices, self.words.bias, tokens, smoothing, spread)
+        loss, nll = self._choose(hidden, tokens, smoothing, spread)
         return loss, sum_by_row(nll, target.mask)
+
+    def _choose(
+        self, outputs: Tensor, tokens: Tensor, smoothing: float = 0.0, weights: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Σ −log p(token), and −log p of each token."""
+        return packed_cross_entropy(outputs, self.words.choices, self.words.bias, tokens, smoothing, weights)
 
     # Paired data
 
@@ -273,16 +279,20 @@ class DualEmp(Model):
         hidden = {direction: self.encode(source, direction) for direction, source in read.items()}
         count = float(self.target(batch, "forward").mask.sum())
         rise = anneal(moment.progress, kl_annealed) if self.training else 1.0
+        log_q = {side: self.model(side).infer(hidden[side], read[side].mask) for side in self.directions}
+        # z from c gives L1, z from y gives L2; a decoder writes its target under both in one pass.
+        sides = len(self.directions)
+        drawn = torch.cat([self._drawn(log_q[side], temperature) for side in self.directions])
         terms: dict[str, Term] = {}
-        for inferred_from in self.directions:  # z from c gives L1, z from y gives L2
-            log_q = self.model(inferred_from).infer(hidden[inferred_from], read[inferred_from].mask)
-            embedding = self._drawn(log_q, temperature)
-            for direction in self.directions:
-                target = self.target(batch, direction)
-                memory = self.model(direction).decoder.remember(hidden[direction], read[direction].mask, embedding)
-                loss, nll = self.cost(target, memory, direction, smoothing)
+        for direction in self.directions:
+            memory = self.model(direction).decoder.remember(hidden[direction], read[direction].mask, drawn)
+            written = self.teach(_repeated(self.target(batch, direction), sides), memory, direction)
+            halves = zip(*(part.chunk(sides) for part in written), strict=True)
+            for inferred_from, (outputs, tokens) in zip(self.directions, halves, strict=True):
+                loss, nll = self._choose(outputs, tokens, smoothing)
                 terms[_term(direction, inferred_from)] = Term(loss, count, nll.sum())
-            terms |= self._latent_terms(log_q, batch, count, rise, emotion_smoothing, inferred_from)
+        for inferred_from in self.directions:
+            terms |= self._latent_terms(log_q[inferred_from], batch, count, rise, emotion_smoothing, inferred_from)
         return terms
 
     likelihood = paired
@@ -421,10 +431,8 @@ class DualEmp(Model):
         for first in range(0, self.config.consensus_size, AT_ONCE):
             embeddings = self.consensus.weight[first : first + AT_ONCE]
             times = len(embeddings)
-            many = Sequence(*(side.repeat(times, 1) for side in (target.tokens, target.mask, target.roles)))
-            memory = decoder.remember(
-                hidden.repeat(times, 1, 1), mask.repeat(times, 1), embeddings.repeat_interleave(len(batch), dim=0)
-            )
+            many = _repeated(target, times)
+            memory = decoder.remember(hidden, mask, embeddings.repeat_interleave(len(batch), dim=0))
             _, nll = self.cost(many, memory, "forward")
             yield from nll.view(times, len(batch))
 
@@ -445,6 +453,11 @@ def _term(direction: Direction, inferred_from: Direction) -> str:
     """reply and context under the z of the context; reply-dual and context-dual under that of the reply."""
     name = "reply" if direction == "forward" else "context"
     return name if inferred_from == "forward" else f"{name}-dual"
+
+
+def _repeated(target: Sequence, times: int) -> Sequence:
+    """The whole batch again and again."""
+    return Sequence(*(part.repeat(times, 1) for part in (target.tokens, target.mask, target.roles)))
 
 
 def _entropy(log_q: Tensor) -> Tensor:
