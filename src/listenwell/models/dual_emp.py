@@ -36,7 +36,6 @@ from listenwell.contract import (
     map_tensors,
 )
 from listenwell.data.dialogue import ROLES
-from listenwell.decoding import Decoding
 from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.layers.dropout import Dropout, dropout
 from listenwell.layers.embedding import WordEmbedding
@@ -44,7 +43,7 @@ from listenwell.layers.latent import anneal, categorical_kl, straight_through
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Encoder, mean_over, sinusoids
 from listenwell.layers.two_source import TwoSourceDecoder, TwoSourceMemory
-from listenwell.models.policy import write
+from listenwell.models.policy import write_drawn_and_greedy
 from listenwell.models.sizes import TransformerSizes
 from listenwell.models.terms import classification_terms, sum_by_row, sum_out
 
@@ -395,14 +394,12 @@ class DualEmp(Model):
         hidden = self.encode(source, direction)
         log_q = self.model(direction).infer(hidden, source.mask)
         state = self._begin(hidden, source.mask, log_q, embedding, direction)
-        drawn = Decoding(method="sample", max_length=LONGEST, seed=moment.step)
-        written = [self._decoded(state, options, batch, direction) for options in (drawn, Decoding(max_length=LONGEST))]
+        role = ROLE_WRITTEN[direction]
+        written = write_drawn_and_greedy(self, state, self.vocabulary, role, batch.rows, moment.step, LONGEST)
         self.train(learns)
-        return written[0], written[1]
-
-    def _decoded(self, state: State, options: Decoding, batch: Batch, direction: Direction) -> Sequence:
-        written = write(self, state, options, self.vocabulary, ROLE_WRITTEN[direction], batch.rows)
-        return map_tensors(written, lambda tensor: tensor.to(self.words.table.device))
+        device = self.words.table.device
+        drawn, greedy = (map_tensors(side, lambda tensor: tensor.to(device)) for side in written)
+        return drawn, greedy
 
     def _written_back(
         self, batch: Batch, written: Sequence, embedding: Tensor, back: Direction

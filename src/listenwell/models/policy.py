@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Protocol
 
@@ -11,6 +12,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from listenwell.contract import Batch, Sequence, State, Steps, Term, Vocabulary
 from listenwell.decoding import Decoding, decode
+from listenwell.decoding.hypotheses import Hypothesis
+from listenwell.decoding.rows import Row, write_rows
+from listenwell.decoding.rules import Rules
 from listenwell.layers.embedding import WordEmbedding
 from listenwell.layers.loss import packed_cross_entropy
 
@@ -28,12 +32,38 @@ def write(
     model: Steps, state: State, options: Decoding, vocabulary: Vocabulary, role: int, items: tuple[int, ...] = ()
 ) -> Sequence:
     """The texts that a model writes from a state, as replies are taught: one that was cut has no end token."""
-    banned = (vocabulary.pad, vocabulary.start, vocabulary.ctx)
     found = decode(
-        model, state, options, start=vocabulary.start, end=vocabulary.end, banned=banned, items=items or None
+        model,
+        state,
+        options,
+        start=vocabulary.start,
+        end=vocabulary.end,
+        banned=_banned(vocabulary),
+        items=items or None,
     )
-    ends = [[vocabulary.end] if best.finished else [] for best, *_ in found]
-    rows = [torch.tensor([*best.tokens, *end]) for (best, *_), end in zip(found, ends, strict=True)]
+    return _as_replies([best for best, *_ in found], vocabulary, role)
+
+
+@torch.no_grad()
+def write_drawn_and_greedy(
+    model: Steps, state: State, vocabulary: Vocabulary, role: int, items: tuple[int, ...], seed: int, longest: int
+) -> tuple[Sequence, Sequence]:
+    """A drawn text for each row of a state, and the greedy one, written together: half as many steps as one by one."""
+    ways = (Decoding(method="sample", max_length=longest, seed=seed), Decoding(max_length=longest))
+    rows = [Row(way, item) for item in items for way in ways]
+    rules = Rules(vocabulary.end, _banned(vocabulary), 0, 0)
+    for _ in write_rows(model, state.repeat(len(ways)), rows, rules, vocabulary.start):
+        pass
+    drawn, greedy = (_as_replies(rows[first :: len(ways)], vocabulary, role) for first in range(len(ways)))
+    return drawn, greedy
+
+
+def _banned(vocabulary: Vocabulary) -> tuple[int, ...]:
+    return vocabulary.pad, vocabulary.start, vocabulary.ctx
+
+
+def _as_replies(written: Iterable[Hypothesis | Row], vocabulary: Vocabulary, role: int) -> Sequence:
+    rows = [torch.tensor([*text.tokens, *([vocabulary.end] if text.finished else [])]) for text in written]
     tokens = pad_sequence(rows, batch_first=True, padding_value=vocabulary.pad)
     return Sequence(tokens, tokens != vocabulary.pad, torch.full_like(tokens, role))
 

@@ -1,0 +1,21 @@
+"""Texts that a model writes to learn from them."""
+
+import torch
+
+from listenwell.data.batching import collate
+from listenwell.decoding import Decoding
+from listenwell.models.policy import write, write_drawn_and_greedy
+
+
+@torch.no_grad()
+def test_what_is_drawn_and_greedy_together_is_what_each_is_alone(tiny_model, encoded, tokenizer):
+    model = tiny_model("trs").eval()
+    batch = collate(encoded, range(5), tokenizer.pad)
+    state = model.understand(batch)
+    together = write_drawn_and_greedy(model, state, tokenizer.vocabulary, 1, batch.rows, seed=3, longest=12)
+    for found, way in zip(
+        together, (Decoding(method="sample", max_length=12, seed=3), Decoding(max_length=12)), strict=True
+    ):
+        alone = write(model, state, way, tokenizer.vocabulary, 1, batch.rows)
+        assert torch.equal(found.tokens, alone.tokens)
+        assert torch.equal(found.mask, alone.mask)
