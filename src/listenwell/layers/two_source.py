@@ -25,7 +25,7 @@ class TwoSourceMemory:
 
 
 class OneKeyAttention(nn.Module):
-    """Attention to a single position: its value is what every query finds, so there are no queries and no keys (Eq 7)."""
+    """Attention to a single position (Eq 7): every query finds its value, so there are no queries and no keys."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class OneKeyAttention(nn.Module):
 class TwoSourceLayer(nn.Module):
     """A decoder layer that attends to the source and to E[z] apart, and joins both (Eqs 6–8).
 
-    E[z] is a single position, so that the softmax of Eq 7 is always 1: C_Z is the same at every step, and is computed once.
+    E[z] is a single position, so that the softmax of Eq 7 is always 1: C_Z is the same at every step.
     """
 
     def __init__(self, width: int, heads: int, inner: int, rate: float) -> None:
@@ -88,7 +88,7 @@ class TwoSourceDecoder(nn.Module):
                     parameter.zero_()
 
     def remember(self, hidden: Tensor, mask: Tensor, embedding: Tensor) -> TwoSourceMemory:
-        """`embedding` may have a multiple of the rows of `hidden`: then each source, projected once, is read under several."""
+        """`embedding` may have several times the rows of `hidden`: each source is read under several."""
         times = len(embedding) // len(hidden)
         source = [layer.source_attention.project(hidden).repeated(times) for layer in self.layers]  # type: ignore[union-attr, operator]
         consensus = [layer.consensus_attention(embedding)[:, None] for layer in self.layers]  # type: ignore[operator]

@@ -49,13 +49,12 @@ def write_drawn_and_greedy(
     model: Steps, state: State, vocabulary: Vocabulary, role: int, items: tuple[int, ...], seed: int, longest: int
 ) -> tuple[Sequence, Sequence]:
     """A drawn text for each row of a state, and the greedy one, written together: half as many steps as one by one."""
-    ways = (Decoding(method="sample", max_length=longest, seed=seed), Decoding(max_length=longest))
+    ways = Decoding(method="sample", max_length=longest, seed=seed), Decoding(max_length=longest)
     rows = [Row(way, item) for item in items for way in ways]
-    rules = Rules(vocabulary.end, _banned(vocabulary), 0, 0)
+    rules = Rules(vocabulary.end, _banned(vocabulary), ways[1].min_length, ways[1].block_ngrams)
     for _ in write_rows(model, state.repeat(len(ways)), rows, rules, vocabulary.start):
         pass
-    drawn, greedy = (_as_replies(rows[first :: len(ways)], vocabulary, role) for first in range(len(ways)))
-    return drawn, greedy
+    return _as_replies(rows[0::2], vocabulary, role), _as_replies(rows[1::2], vocabulary, role)
 
 
 def _banned(vocabulary: Vocabulary) -> tuple[int, ...]:
