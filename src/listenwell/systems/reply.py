@@ -17,15 +17,19 @@ class Candidate:
     """What the score was made of, where several things were weighed."""
     vetoed: tuple[str, ...] = ()
     """Why it should not be said, whatever its score; see listenwell.systems.house.vetoes."""
+    moves: tuple[str, ...] = ()
+    """The labels it was written for, one for each of its parts; none where nothing was planned."""
 
     def to_json(self) -> dict[str, Any]:
         terms = {"terms": {name: round(value, 4) for name, value in self.terms.items()}} if self.terms else {}
         vetoed = {"vetoed": list(self.vetoed)} if self.vetoed else {}
-        return {"text": self.text, "score": round(self.score, 4), **terms, **vetoed}
+        moves = {"moves": list(self.moves)} if self.moves else {}
+        return {"text": self.text, "score": round(self.score, 4), **terms, **vetoed, **moves}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Candidate:
-        return cls(record["text"], record["score"], record.get("terms", {}), tuple(record.get("vetoed", ())))
+        vetoed, moves = tuple(record.get("vetoed", ())), tuple(record.get("moves", ()))
+        return cls(record["text"], record["score"], record.get("terms", {}), vetoed, moves)
 
 
 @dataclass(frozen=True, slots=True)

@@ -304,7 +304,7 @@ def test_what_was_cut_is_no_candidate_beside_what_came_to_an_end(whole, monkeypa
     for ended, texts in (((0, 1, 1), ["oh no", "I see"]), ((0, 0, 0), ["and so on and", "oh no", "I see"])):
         written = [Hypothesis(tokens, -1.0, -1.0, bool(end)) for tokens, end in zip(said, ended, strict=True)]
         monkeypatch.setattr("listenwell.systems.house.writer.decode", lambda *_, written=written, **__: [written])
-        (found,) = voice.write([talk], torch.tensor([PLAIN]), [0])
+        (found,) = voice.write([talk], torch.tensor([[PLAIN]]), [0])
         assert [candidate.text for candidate in found] == texts
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 
 from torch import Tensor
 
@@ -65,8 +67,14 @@ class EndpointWriter:
         numbers: Sequence[int],
         done: Callable[[int], None] | None = None,
     ) -> list[list[Candidate]]:
-        requests = [(item.context, _controls(plan)) for item, plan in zip(items, plans, strict=True)]
-        return self.endpoint.many_candidates(requests, done)
+        each = [(item, plan) for item, some in zip(items, plans, strict=True) for plan in some]
+        written = self.endpoint.many_candidates([(item.context, _controls(plan)) for item, plan in each], done)
+        marked = [
+            [replace(one, moves=(LABELS[int(plan)],)) for one in candidates]
+            for (_, plan), candidates in zip(each, written, strict=True)
+        ]
+        count = plans.shape[1]
+        return [list(chain(*marked[first : first + count])) for first in range(0, len(marked), count)]
 
     def say(self, item: Example, plan: Tensor, number: int) -> Iterator[str]:
         (label,) = plan

@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 
 from listenwell.decoding.options import Decoding, is_number, short
 
+MOST_PLANS = 16
+"""Candidates of more plans, or more pairs of them, would be the same ones again."""
+
 
 @dataclass(frozen=True)
 class Rerank:
@@ -83,6 +86,17 @@ class HouseDecoding(Decoding):
     """How the house system chooses among its candidates."""
     lean: Lean = field(default_factory=Lean)
     """How far the house system's plans lean."""
+    plans: int = 1
+    """For how many plans candidates are written, as many for each: the planner's choice, and the likeliest others."""
+    pairs: int = 0
+    """How many candidates are made of two others, a statement and then a question."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least in (("plans", 1), ("pairs", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST_PLANS:
+                raise ValueError(f"Decoding.{name} is {value!r}, expected a whole number from {least} to {MOST_PLANS}")
 
     @classmethod
     def extend(cls, decoding: Decoding, rerank: Rerank | None = None, lean: Lean | None = None) -> HouseDecoding:
@@ -95,10 +109,12 @@ class HouseDecoding(Decoding):
 
     def signature(self) -> str:
         parts = [super().signature()]
+        parts += [f"plans{self.plans}"] if self.plans > 1 else []
+        parts += [f"pairs{self.pairs}"] if self.pairs else []
         parts += [f"rerank({self.rerank.signature()})"] if self.rerank else []
         parts += [self.lean.signature()] if self.lean else []
         return "+".join(parts)
 
     def streamed(self) -> HouseDecoding:
         """One reply that is shown as it grows: there is nothing to choose from."""
-        return self.extend(super().streamed(), rerank=Rerank())
+        return replace(self.extend(super().streamed(), rerank=Rerank()), plans=1, pairs=0)

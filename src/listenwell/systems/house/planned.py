@@ -20,6 +20,11 @@ OTHERS: dict[str, tuple[str, ...]] = {
 }
 """The plans tried where all candidates were vetoed, by what is felt: the first two that were not the plan."""
 
+MOVES: frozenset[str] = frozenset(
+    {"acknowledging", "agreeing", "consoling", "encouraging", "questioning", "sympathizing", "suggesting", "wishing"}
+)
+"""What a listener does besides feeling the same: what candidates are written for beside the plan."""
+
 AGAIN = 1 << 40
 """Added to the number that says what is drawn, where more is written: no item of a corpus is so far away."""
 
@@ -78,9 +83,21 @@ def plain_candidates(one: Planned, candidates: Sequence[Candidate]) -> list[Cand
     return [] if text is None else [Candidate(text, max((c.score for c in candidates), default=0.0))]
 
 
+def moves(one: Planned, count: int) -> list[str]:
+    """The labels that candidates are written for: the plan's own, then the moves that are likeliest after the lean.
+
+    What a user requested is all that is written for.
+    """
+    if one.plan.requested:
+        return [one.plan.label] * count
+    others = [label for label in one.plan.chances if label in MOVES and label != one.plan.label]
+    return [one.plan.label, *others][:count]
+
+
 def as_item(row: int, one: Planned) -> Example:
     return Example(str(row), one.context)
 
 
-def plan_ids(planned: Sequence[Planned]) -> torch.Tensor:
-    return torch.tensor([LABEL_ID[one.plan.label] for one in planned])
+def plan_ids(planned: Sequence[Planned], count: int = 1) -> torch.Tensor:
+    """(items, count): the labels that candidates are written for."""
+    return torch.tensor([[LABEL_ID[label] for label in moves(one, count)] for one in planned])

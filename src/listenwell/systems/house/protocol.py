@@ -62,7 +62,8 @@ class CandidateWriter(Protocol):
         numbers: Sequence[int],
         done: Callable[[int], None] | None = None,
     ) -> list[list[Candidate]]:
-        """Candidates for the context of each item, by its plan (a label's id). `numbers` seed what is drawn."""
+        """Candidates for the context of each item by each of its plans, labels' ids (items, k). `numbers` seed what is
+        drawn."""
         ...
 
     def say(self, item: Example, plan: Tensor, number: int) -> Iterator[str]:

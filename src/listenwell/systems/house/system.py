@@ -34,6 +34,7 @@ from listenwell.metrics.positivity import leaning
 from listenwell.systems.base import Likelihoods, Precision, Talk, as_context, as_contexts, draw_number
 from listenwell.systems.controls import ReplyOptions, for_this_call
 from listenwell.systems.house.options import HouseDecoding
+from listenwell.systems.house.pairs import make_pairs
 from listenwell.systems.house.planned import (
     AGAIN,
     Planned,
@@ -238,13 +239,14 @@ class House:
         return write_house(self, jobs) if isinstance(self.writer, HouseWriter) else write_plainly(self, jobs)
 
     def _grow(self, one: Planned, number: int) -> Iterator[str]:
-        return self.writer.say(as_item(0, one), plan_ids([one]), number)
+        return self.writer.say(as_item(0, one), plan_ids([one])[0], number)
 
     def _write(
         self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None
     ) -> list[list[Candidate]]:
         items = [as_item(row, one) for row, one in enumerate(planned)]
-        return self.writer.write(items, plan_ids(planned), numbers, done)
+        written = self.writer.write(items, plan_ids(planned, self.decoding.plans), numbers, done)
+        return [[*candidates, *make_pairs(candidates, self.decoding.pairs)] for candidates in written]
 
     # Choose
 
@@ -298,7 +300,7 @@ class House:
             yield "likelihood", [candidate.score for _, candidate in pairs]
         log_probs = self.labeller.log_probs(texts) if weights.plan or weights.positivity else np.empty((0, 0))
         if weights.plan:
-            wanted = [LABEL_ID[one.plan.label] for one, _ in pairs]
+            wanted = [LABEL_ID[next(iter(candidate.moves), one.plan.label)] for one, candidate in pairs]
             yield "plan", log_probs[np.arange(len(texts)), wanted].clip(LEAST)
         if weights.consensus:
             consensus = self.writer.consensus([one.last for one, _ in pairs], texts)
@@ -321,8 +323,9 @@ class House:
             "heard": list(one.labels),
             "now": str(one.now),
             "plan": plan.reason,
+            "moves": list(candidates[0].moves) or [plan.label],
             "positivity": plan.positivity,
-            "probability": plan.chances[plan.label],
+            "probability": plan.chances[next(iter(candidates[0].moves), plan.label)],
             "likeliest": dict(list(plan.expected.items())[:3]),
         }
         if vetoed := [
@@ -333,7 +336,7 @@ class House:
             text=candidates[0].text,
             emotion=one.prediction.emotion,
             emotions=one.prediction.emotions,
-            label=plan.label,
+            label=next(iter(candidates[0].moves), plan.label),
             reasons=reasons,
             candidates=tuple(candidates),
             system=self.name,

@@ -9,11 +9,13 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
+from torch import Tensor
 
 from listenwell.contract import Controls, State, Steps
-from listenwell.decoding import Hypothesis, Row, write_rows
+from listenwell.decoding import Row, write_rows
 from listenwell.decoding.rules import Rules
 from listenwell.systems.house.options import HouseDecoding
+from listenwell.systems.house.pairs import make_pairs
 from listenwell.systems.house.planned import (
     AGAIN,
     Planned,
@@ -26,7 +28,7 @@ from listenwell.systems.house.planned import (
 from listenwell.systems.house.planner import Plan, Planner
 from listenwell.systems.house.system import House
 from listenwell.systems.house.vetoes import split_sentences
-from listenwell.systems.house.writer import TOGETHER, HouseWriter
+from listenwell.systems.house.writer import HouseWriter, number_for
 from listenwell.systems.reply import Candidate
 from listenwell.systems.together import Job, best_first, together
 
@@ -60,15 +62,24 @@ def _plan_again(planner: Planner, one: Planned, controls: Controls) -> Plan:
 
 
 def write_rows_of(
-    writer: HouseWriter, planned: Sequence[Planned], rows: Sequence[Sequence[Row]]
+    writer: HouseWriter, plans: Tensor, planned: Sequence[Planned], rows: Sequence[Sequence[Row]]
 ) -> Iterator[Iterator[None]]:
-    """For each batch of what was planned an iterator that fills in its rows, a step at a time."""
+    """For each batch of what was planned an iterator that fills in its rows, a step at a time.
+
+    The rows of one dialogue are those of its plans (items, k), as many for each.
+    """
     begun, writer._begun = writer._begun, {}
-    plans = plan_ids(planned)
-    for batch in writer._batches([as_item(row, one) for row, one in enumerate(planned)], **TOGETHER):
+    for batch in writer._batches([as_item(row, one) for row, one in enumerate(planned)], **writer.together):
         with writer._writing_by():
             steps, state = writer._begin(batch, plans[list(batch.rows)], begun.pop(batch.rows, None))
-        yield _write_batch(writer, steps, state, [rows[row] for row in batch.rows])
+        count = plans.shape[1]
+        yield _write_batch(writer, steps, state, [part for row in batch.rows for part in _parts(rows[row], count)])
+
+
+def _parts(rows: Sequence[Row], count: int) -> list[Sequence[Row]]:
+    """The rows of each plan, one after the other."""
+    size = len(rows) // count
+    return [rows[first : first + size] for first in range(0, len(rows), size)]
 
 
 def _write_batch(writer: HouseWriter, steps: Steps, state: State, rows: Sequence[Sequence[Row]]) -> Iterator[None]:
@@ -85,14 +96,6 @@ def _write_batch(writer: HouseWriter, steps: Steps, state: State, rows: Sequence
             except StopIteration:
                 return
         yield
-
-
-def _as_candidates(writer: HouseWriter, hypotheses: Sequence[Hypothesis]) -> list[Candidate]:
-    """The likeliest first, no text twice; one that was cut counts only where none came to an end."""
-    texts: dict[str, float] = {}
-    for hypothesis in [one for one in hypotheses if one.finished] or hypotheses:
-        texts.setdefault(writer.tokenizer.decode(hypothesis.tokens), hypothesis.score)
-    return [Candidate(text, score) for text, score in texts.items()]
 
 
 # The best of several
@@ -130,19 +133,29 @@ def _candidates(
     house: House, jobs: Sequence[Job], planned: Sequence[Planned], numbers: Sequence[int]
 ) -> Generator[None, None, list[list[Candidate]]]:
     writer: HouseWriter = house.writer  # type: ignore[assignment]
+    count = writer.decoding.plans
+    plans = plan_ids(planned, count)
     rows = [
-        [Row(job.decoding, number, n) for n in range(job.decoding.candidates)]
+        [
+            Row(job.decoding, number_for(number, place), n)
+            for place in range(count)
+            for n in range(job.decoding.candidates)
+        ]
         for job, number in zip(jobs, numbers, strict=True)
     ]
     # One batch after the other: the memory of many candidates is large.
-    for batch in write_rows_of(writer, planned, rows):
+    for batch in write_rows_of(writer, plans, planned, rows):
         for _ in batch:
             for job, some in zip(jobs, rows, strict=True):
                 _count(job, some)
             yield
     for job, some in zip(jobs, rows, strict=True):
         job.finished = any(row.finished for row in some)
-    return [_as_candidates(writer, best_first(some)) for some in rows]
+    written = [
+        writer.as_candidates([best_first(part) for part in _parts(some, count)], labels)
+        for some, labels in zip(rows, plans.tolist(), strict=True)
+    ]
+    return [[*candidates, *make_pairs(candidates, writer.decoding.pairs)] for candidates in written]
 
 
 def _with_others(
@@ -214,7 +227,7 @@ class _Stream:
             one.text = ""
         planned = [one.tried for one in some]
         rows = [[one.row] for one in some if one.row is not None]
-        return together(list(write_rows_of(self.writer, planned, rows)))
+        return together(list(write_rows_of(self.writer, plan_ids(planned), planned, rows)))
 
     def _look(self, some: list[_Growing], ended: bool) -> list[_Growing]:
         """Shows what has grown; returns those that begin again under another plan."""

@@ -21,8 +21,8 @@ from listenwell.checkpoint import Checkpoint
 from listenwell.contract import Batch, State, Steps, chosen
 from listenwell.contract import Sequence as Tokens
 from listenwell.data.dialogue import Example, Turn
-from listenwell.decoding import decode, stream
-from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.decoding import Hypothesis, decode, stream
+from listenwell.labels.taxonomy import EMOTIONS, LABELS
 from listenwell.layers.cpu import return_freed_memory
 from listenwell.models.joined_text import REPLY, Text
 from listenwell.models.writer import AT_ONCE, Writer
@@ -39,6 +39,14 @@ HELD = 8_000
 
 MOST_GO_ON = 0.75
 """The share of unfinished rows below which the memory of the others is freed."""
+
+ANOTHER_PLAN = 1 << 44
+"""Added to the number that says what is drawn, for each further plan: no item of a corpus is so far away."""
+
+
+def number_for(number: int, place: int) -> int:
+    """What is drawn for an item under one of its plans."""
+    return number + place * ANOTHER_PLAN
 
 
 class EngineSteps:
@@ -83,10 +91,6 @@ class Begun:
     def is_of(self, engine: LlamaEngine, tokens: Tensor) -> bool:
         return self.engine is engine and torch.equal(self.tokens, tokens)
 
-    def with_room(self, more: int) -> Cache:
-        """The reading with room for so many tokens behind it, which are not its own."""
-        return self.engine.with_room(self.cache, None, more)
-
 
 class HouseWriter(Bot):
     """A writer that is given a plan for every reply."""
@@ -117,7 +121,7 @@ class HouseWriter(Bot):
         """
         self._begun = {}
         log_probs, held = np.zeros((len(items), len(EMOTIONS))), 0
-        for batch in self._batches(items, **TOGETHER):
+        for batch in self._batches(items, **self.together):
             held += 0 if batch.context is None else batch.context.tokens.numel()
             with torch.inference_mode():
                 log_probs[list(batch.rows)] = self._feel(batch, to_answer and held <= HELD).double().numpy()
@@ -141,33 +145,51 @@ class HouseWriter(Bot):
         numbers: Sequence[int],
         done: Callable[[int], None] | None = None,
     ) -> list[list[Candidate]]:
-        """Candidates for the context of each item, by its plan (a label's id): the likeliest first, no text twice.
+        """Candidates for the context of each item by each of its plans (items, k): the likeliest first, no text twice.
 
         One that was cut where it had no end is a candidate only where none came to an end. `numbers` say what is drawn
-        for each item.
+        for each item; for another plan of an item, something else is.
         """
         begun, self._begun = self._begun, {}  # gone with this call, whatever comes of it
         candidates: dict[int, list[Candidate]] = {}
-        for batch in self._batches(items, **TOGETHER):
+        for batch in self._batches(items, **self.together):
+            some = plans[list(batch.rows)]
             with self._writing_by():
-                steps, state = self._begin(batch, plans[list(batch.rows)], begun.pop(batch.rows, None))
-                drawn = [numbers[row] for row in batch.rows]
+                steps, state = self._begin(batch, some, begun.pop(batch.rows, None))
+                drawn = [number_for(numbers[row], place) for row in batch.rows for place in range(plans.shape[1])]
                 written = decode(steps, state, self.decoding, items=drawn, **self._ends())
-            for row, hypotheses in zip(batch.rows, written, strict=True):
-                texts: dict[str, float] = {}
-                for hypothesis in [one for one in hypotheses if one.finished] or hypotheses:
-                    texts.setdefault(self.tokenizer.decode(hypothesis.tokens), hypothesis.score)
-                candidates[row] = [Candidate(text, score) for text, score in texts.items()]
+            groups = [written[first : first + plans.shape[1]] for first in range(0, len(written), plans.shape[1])]
+            for row, group, labels in zip(batch.rows, groups, some.tolist(), strict=True):
+                candidates[row] = self.as_candidates(group, labels)
             if done is not None:
                 done(len(batch))
         return [candidates[row] for row in range(len(items))]
+
+    def as_candidates(self, groups: Sequence[Sequence[Hypothesis]], labels: Sequence[int]) -> list[Candidate]:
+        """What was written for one item, a group for each of its plans: the likeliest first, no text twice.
+
+        One that was cut counts only where none came to an end.
+        """
+        written = [(one, label) for group, label in zip(groups, labels, strict=True) for one in group]
+        texts: dict[str, Candidate] = {}
+        ended = [pair for pair in written if pair[0].finished]
+        for one, label in sorted(ended or written, key=lambda pair: -pair[0].score):
+            text = self.tokenizer.decode(one.tokens)
+            moves = tuple(LABELS[label : label + 1])  # without a plan there is none
+            texts.setdefault(text, Candidate(text, one.score, moves=moves))
+        return list(texts.values())
+
+    @property
+    def together(self) -> dict[str, int]:
+        """How much is read at once, to predict and to write: less where many plans are written for."""
+        return {**TOGETHER, "examples": max(1, TOGETHER["examples"] // self.decoding.plans)}
 
     def say(self, item: Example, plan: Tensor, number: int) -> Iterator[str]:
         """One reply as it grows, each time the whole text so far. The number says what is drawn."""
         (batch,) = self._batches([item])
         begun, self._begun = self._begun, {}
         with torch.inference_mode():
-            steps, state = self._begin(batch, plan, begun.pop(batch.rows, None))
+            steps, state = self._begin(batch, plan[:, None], begun.pop(batch.rows, None))
         tokens: list[int] = []
         for token in stream(steps, state, self.decoding.streamed(), item=number, **self._ends()):
             tokens.append(token)
@@ -244,18 +266,22 @@ class HouseWriter(Bot):
         return engine.score(cache, turns.tokens, turns.mask)
 
     def _begin(self, batch: Batch, plans: Tensor, begun: Begun | None) -> tuple[Steps, State]:
+        """A row for each plan (batch, k) of each dialogue, next to each other. Each dialogue is read once."""
         if self.decoding.guidance:
             raise ValueError(
                 f"decoding.guidance is {self.decoding.guidance:g}, expected 0: every plan is written into the prompt"
             )
         engine = self._get_engine()
         if engine is None:
-            return self.model, self.model.plan(batch, plans[:, None])
-        context, header = Text.joined(self.model.context(batch)), self.model.header(plans)
+            return self.model, self.model.plan(batch, plans)
+        context, header = Text.joined(self.model.context(batch)), self.model.header(plans.flatten())
         room = self.decoding.max_length + 1
-        if begun is not None and begun.is_of(engine, context.tokens):
+        known = begun is not None and begun.is_of(engine, context.tokens)
+        if known or plans.shape[1] > 1:
+            read = begun.cache if known and begun else engine.understand(context.tokens, context.mask, room=0)[0]
             text, first = self.model.opening(Text.joined(header))
-            cache = begun.with_room(text.tokens.shape[1] + room)
+            rows = torch.arange(len(batch)).repeat_interleave(plans.shape[1])
+            cache = engine.with_room(read, rows, text.tokens.shape[1] + room)
             engine.go_on(text.tokens, text.mask, cache)
         else:
             text, first = self.model.opening(Text.joined(context, header))
