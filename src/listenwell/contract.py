@@ -253,7 +253,7 @@ class LabelSets:
     """Of `Batch.emotion`."""
 
 
-Calibration = Literal["", "text", "dialogue", "emotion", "choice"]
+Calibration = Literal["", "text", "dialogue", "emotion", "choice", "empathy"]
 
 
 class Model(nn.Module):
@@ -294,7 +294,7 @@ class Model(nn.Module):
 
     calibration: Calibration = ""
     """What `listenwell calibrate` fits: how sure it is of a text's label, of what it hears in a dialogue (the emotion,
-    and the reply's label), of the emotion alone; or how it chooses the reply's label."""
+    and the reply's label), of the emotion alone, of a reply's levels of empathy; or how it chooses the reply's label."""
 
     label_set: LabelSet = EMOTION_INTENT
     """The set of `Batch.label`, and of the label that it chooses for a reply."""

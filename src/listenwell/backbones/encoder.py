@@ -102,11 +102,17 @@ class PretrainedEncoder(nn.Module):
         self.model.load_state_dict(stored, strict=False, assign=True)
         return True
 
-    def forward(self, tokens: Tensor, mask: Tensor, added: Tensor | None = None) -> Tensor:
+    def forward(
+        self, tokens: Tensor, mask: Tensor, added: Tensor | None = None, segments: Tensor | None = None
+    ) -> Tensor:
         """(batch, time) to (batch, time, width); every position sees every real position.
 
         `added` (batch, time, width) is what else is known of each position: it is added to the word's embedding.
+        `segments` (batch, time) is 0 for positions of the first of two texts and 1 for those of the second; a family
+        that does not tell texts apart (RoBERTa) ignores it.
         """
+        if segments is not None and getattr(self.model.config, "type_vocab_size", 0) > 1:
+            return self._run(tokens, mask, token_type_ids=segments).last_hidden_state
         if added is None:
             return self._run(tokens, mask).last_hidden_state
         words = self.model.get_input_embeddings()(tokens)

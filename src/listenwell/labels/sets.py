@@ -21,6 +21,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from listenwell.labels.empathy import PAIR_LABELS
 from listenwell.labels.taxonomy import EMOTIONS, LABELS, NEUTRAL, unknown_name
 from listenwell.labels.taxonomy import polarity as mime_polarity
 
@@ -213,6 +214,9 @@ NLPCC = _set(
     neutral="none",
 )
 """NLPCC 2014's seven, and none."""
+
+EMPATHY = register(LabelSet("empathy", PAIR_LABELS))
+"""EPITOME's levels of a reply's three kinds of empathy, together."""
 
 BUILT_IN = frozenset(_REGISTERED)
 

@@ -99,6 +99,12 @@ MODELS: dict[str, Entry] = {
         "after the sentiment evaluator of strategy memory",
         {"labels": "polarity"},
     ),
+    "epitome": Entry(
+        "listenwell.models.epitome",
+        "Epitome",
+        "classifier of how much empathy a reply to a post shows: emotional reactions, interpretations, explorations",
+        "Sharma et al. 2020",
+    ),
     "house-listener": Entry(
         "listenwell.models.listener",
         "Listener",

@@ -2,9 +2,9 @@
 
 `emotional-reactions.csv`, `interpretations.csv`, `explorations.csv` hold the same pairs, each with a level (0 none, 1
 weak, 2 strong) and the passages of the reply that show it, a | after each. The three are read as three parts: the reply
-is labelled "none", "weak" or "strong" for the part that is asked for. A Turn has room for one label, so without a part
-a pair is read once, without any. A pair has the same id in every part, so that its levels can be put together.
-`annotated_pairs` gives the passages too.
+is labelled "none", "weak" or "strong" for the part that is asked for. The part "levels" reads all three files and labels
+the reply with its three levels together, such as "weak-none-strong" (`labels.empathy`). Without a part a pair is read
+once, without a label. A pair has the same id in every part. `annotated_pairs` gives the passages too.
 
 No splits were published; here eight of ten posts are train, one valid, one test, by a hash of the post alone, so that
 all replies to a post are in one split. Some pairs were annotated twice: duplicates, noted, dropped by `clean`.
@@ -13,7 +13,8 @@ all replies to a post are in one split. Some pairs were annotated twice: duplica
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ from listenwell.data.sources.quality import squeeze
 from listenwell.data.sources.report import Report, SourceError, shorten
 from listenwell.data.sources.smp2020_ewect import ESCAPED
 from listenwell.data.sources.splits import split_name, split_of_texts
+from listenwell.labels.empathy import LEVELS, MECHANISMS
+from listenwell.labels.taxonomy import unknown_name
 
 NAME = "epitome"
 FOLDER = "epitome"
@@ -33,8 +36,9 @@ HOW_TO_GET = "it is published at https://github.com/behavioral-data/Empathy-Ment
 NO_PASSAGE = "a level above none without a passage"
 PASSAGE_ELSEWHERE = "a passage that is not in the reply"
 
-PARTS = ("emotional-reactions", "interpretations", "explorations")
-LEVELS = ("none", "weak", "strong")
+PARTS = MECHANISMS
+TOGETHER = "levels"
+"""The part that reads all three files: the label of a reply has its level of each."""
 PIECES = tuple(
     Piece("train", (f"{part}.csv", f"{part}-reddit.csv", f"dataset/{part}-reddit.csv"), part) for part in PARTS
 )
@@ -54,11 +58,22 @@ class Annotation(NamedTuple):
 
 
 def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[DataFile]:
-    """The file of a part; the first of the three without one, since all hold the same pairs."""
+    """The file of a part; the first of the three without one, since all hold the same pairs; all for "levels"."""
     if split is not None:
         split_name(split)
+    if part == TOGETHER:
+        return _all_files(path)
+    if part is not None and part not in PARTS:
+        raise ValueError(unknown_name("part", part, (*PARTS, TOGETHER)))
     chosen = choose(path, PIECES, None, part, how_to_get=HOW_TO_GET)
     return chosen[:1] if part is None else chosen
+
+
+def _all_files(path: str | Path) -> list[DataFile]:
+    chosen = choose(path, PIECES, how_to_get=HOW_TO_GET)
+    if missing := [part for part in PARTS if part not in {file.part for file in chosen}]:
+        raise FileNotFoundError(f"{path}: the part {TOGETHER} needs all three files, missing: {', '.join(missing)}")
+    return chosen
 
 
 def read(
@@ -76,26 +91,52 @@ def read(
     chosen = files(path, split, part=part)
     labelled = part is not None or Path(path).is_file()
     wanted = None if split is None else split_name(split)
-    return _read(chosen, Builder(NAME, Report() if report is None else report, clean), wanted, labelled)
+    builder = Builder(NAME, Report() if report is None else report, clean)
+    if part == TOGETHER:
+        return _read(chosen[0], _joined(chosen), builder, wanted, labelled=True)
+    (only,) = chosen
+    return _read(only, annotated_pairs(only.path), builder, wanted, labelled)
 
 
-def _read(chosen: list[DataFile], builder: Builder, wanted: str | None, labelled: bool) -> Iterator[Dialogue]:
-    for data_file in chosen:
-        for row in annotated_pairs(data_file.path):
-            split = split_of_texts([row.post])
-            if wanted not in (None, split):
-                continue
-            name = builder.name(f"{row.post_id}-{row.reply_id}", data_file, row.line)
-            if labelled:
-                _note_passages(row, builder.report, data_file)
-            texts = [_unescaped(text, builder.report, data_file, row.line) for text in (row.post, row.reply)]
-            utterances = [
-                Utterance("speaker", texts[0], row.line),
-                Utterance("listener", texts[1], row.line, Label(row.level) if labelled else None),
-            ]
-            dialogue = builder.build(name, utterances, data_file._replace(split=split), row.line)
-            if dialogue is not None:
-                yield dialogue
+def _joined(chosen: Sequence[DataFile]) -> Iterator[Annotation]:
+    """The rows of the first file, with the levels that all files give their pairs. A pair may come more than once."""
+    first, *others = chosen
+    levels = [{key: row.level for key, row in _numbered(file.path)} for file in others]
+    for key, row in _numbered(first.path):
+        for file, known in zip(others, levels, strict=True):
+            if key not in known:
+                pair = f"no pair {row.post_id}, {row.reply_id}"
+                raise SourceError.at(file.file, row.line, pair, f"the pairs of {first.file}", "download all again")
+        yield row._replace(level="-".join([row.level, *(known[key] for known in levels)]))
+
+
+def _numbered(path: Path) -> Iterator[tuple[tuple[str, str, int], Annotation]]:
+    """The rows of a file, each under its ids and how often they came before."""
+    times: Counter[tuple[str, str]] = Counter()
+    for row in annotated_pairs(path):
+        ids = (row.post_id, row.reply_id)
+        yield (*ids, times[ids]), row
+        times[ids] += 1
+
+
+def _read(
+    data_file: DataFile, rows: Iterator[Annotation], builder: Builder, wanted: str | None, labelled: bool
+) -> Iterator[Dialogue]:
+    for row in rows:
+        split = split_of_texts([row.post])
+        if wanted not in (None, split):
+            continue
+        name = builder.name(f"{row.post_id}-{row.reply_id}", data_file, row.line)
+        if row.level in LEVELS and labelled:  # a row of one file, which has the passages of its level
+            _note_passages(row, builder.report, data_file)
+        texts = [_unescaped(text, builder.report, data_file, row.line) for text in (row.post, row.reply)]
+        utterances = [
+            Utterance("speaker", texts[0], row.line),
+            Utterance("listener", texts[1], row.line, Label(row.level) if labelled else None),
+        ]
+        dialogue = builder.build(name, utterances, data_file._replace(split=split), row.line)
+        if dialogue is not None:
+            yield dialogue
 
 
 def annotated_pairs(path: Path) -> Iterator[Annotation]:
