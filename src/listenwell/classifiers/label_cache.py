@@ -29,6 +29,9 @@ LISTENER, SENTIMENT = "listener", "sentiment"
 HOUSE_PARTS = (LISTENER, LABELLER, SENTIMENT)
 """What the house system has beside its writer: what hears the dialogue, its turns, and how positive a reply is."""
 
+CHOOSER = "chooser"
+"""What the house system may have as well: what tells how well a reply fits."""
+
 CHUNK = 1024
 """Texts that are labelled between two writes of the cache and reports of progress."""
 

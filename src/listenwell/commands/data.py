@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from listenwell.data.sources.statistics import Statistics
 
-VERBS = ("list", "stats", "convert", "check", "label", "select", "clean", "unpaired")
+VERBS = ("list", "stats", "convert", "check", "label", "select", "clean", "unpaired", "choices")
 NO_REPLY = "no reply in it (a single turn)"
 
 
@@ -23,6 +23,8 @@ def data(
     overwrite: bool = False,
     most_emotional: int | None = None,
     threshold: list[str] | None = None,
+    candidates: Path | None = None,
+    most: int = 10_000,
     json: bool = False,
 ) -> None:
     """List the corpora; describe, convert, check, label, clean or select from one.
@@ -37,13 +39,17 @@ def data(
     `data unpaired --out FILE.jsonl --threshold 0.6` takes from open-domain talk the utterances whose emotion a trained
     classifier is sure of, as contexts or responses without a partner: what dual-emp learns from beside pairs.
 
+    `data choices SOURCE --candidates REPLIES.jsonl --out FILE.jsonl` puts the replies of people beside those of people
+    elsewhere and those that `generate` wrote, each labelled by its origin: what the house system's chooser learns from.
+
     Args:
-        verb: list, stats, convert, check, label, select, clean or unpaired; a source's name alone means stats.
+        verb: list, stats, convert, check, label, select, clean, unpaired or choices; a source's name alone
+            means stats.
         source: A source by name or a .jsonl file, several joined by +; unpaired has its own default.
         split: Only this split; all if not given.
         path: Its path, if it is not in LISTENWELL_DATA.
         part: Only this part, of a source that has parts, such as edos's mturk.
-        out: For convert, label, select, clean and unpaired: the file to write; .gz is compressed.
+        out: For convert, label, select, clean, unpaired and choices: the file to write; .gz is compressed.
         plot: For stats: also draw the labels into this picture (PNG, PDF or SVG): the share of each if they are among
             the 41, else how often each occurs.
         clean: Leave out junk turns and duplicates.
@@ -52,12 +58,15 @@ def data(
         most_emotional: For select: how many dialogues to keep, by the mean over their turns of p(any emotion).
         threshold: For unpaired: the least probability among the 32 emotions, 0.6 if not given. Given several
             times, it writes one file for each: --out 'unpaired-{threshold}.jsonl'.
+        candidates: For choices: a file that `generate` wrote for items of the same source and split.
+        most: For choices: how many items that have no candidates are taken as well, at the most.
         json: Print JSON instead of tables.
     """
     from listenwell.commands.numbers import at_least
     from listenwell.labels.taxonomy import unknown_name
 
     at_least(1, most_emotional=most_emotional)
+    at_least(0, most=most)
     if verb not in VERBS and source is None:
         verb, source = "stats", verb
     if verb not in VERBS:
@@ -77,6 +86,10 @@ def data(
         return _label(source, split, path, out, options, using, overwrite)
     if verb == "select":
         return _select(source, split, path, out, options, using, most_emotional)
+    if verb == "choices":
+        from listenwell.commands.choices_data import choices_data
+
+        return choices_data(source, split, path, out, candidates, most)
     if verb == "clean":
         from listenwell.commands.clean_data import clean_data
 

@@ -218,6 +218,9 @@ NLPCC = _set(
 EMPATHY = register(LabelSet("empathy", PAIR_LABELS))
 """EPITOME's levels of a reply's three kinds of empathy, together."""
 
+ORIGINS = register(LabelSet("origin", ("here", "elsewhere", "written")))
+"""Where a reply comes from: a person said it in this dialogue, a person said it in another one, a system wrote it."""
+
 BUILT_IN = frozenset(_REGISTERED)
 
 SET_OF_SOURCE: dict[str, LabelSet] = {

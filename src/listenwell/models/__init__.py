@@ -105,6 +105,12 @@ MODELS: dict[str, Entry] = {
         "classifier of how much empathy a reply to a post shows: emotional reactions, interpretations, explorations",
         "Sharma et al. 2020",
     ),
+    "chooser": Entry(
+        "listenwell.models.chooser",
+        "Chooser",
+        "the house system's chooser: does a reply fit the dialogue as what a person said there does?",
+        "the house system's own",
+    ),
     "house-listener": Entry(
         "listenwell.models.listener",
         "Listener",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from listenwell.contract import Sequence
+from listenwell.backbones.encoder import PretrainedEncoder
+from listenwell.contract import Batch, Sequence
 
 READ, REPLY = range(2)
 """What a position is to the loss: only read, or a word of a reply."""
@@ -39,3 +40,13 @@ class Text:
         order = (~mask).byte().sort(dim=1, stable=True).indices[:, : int(mask.sum(dim=1).max())]
         tokens, use = (torch.cat([getattr(part, name) for part in parts], dim=1) for name in ("tokens", "use"))
         return cls(tokens.gather(1, order), mask.gather(1, order), use.gather(1, order))
+
+
+def read_pair(backbone: PretrainedEncoder, batch: Batch) -> tuple[Tensor, Tensor]:
+    """What an encoder makes of each position of context and reply, read as two texts; and which are the reply's."""
+    if batch.context is None or batch.reply is None:
+        raise ValueError("a reply is judged beside what it answers: an example needs a context and a reply")
+    text = Text.joined(Text.of(batch.context), Text.of(batch.reply, REPLY))
+    most = backbone.longest
+    tokens, mask, use = text.tokens[:, :most], text.mask[:, :most], text.use[:, :most]
+    return backbone(tokens, mask, segments=use), mask & (use == REPLY)

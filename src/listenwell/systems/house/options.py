@@ -30,6 +30,8 @@ class Rerank:
     """Against stock phrases."""
     new: float = 0.0
     """Against repeating what was said."""
+    fits: float = 0.0
+    """Is it what a person would have said here? Where there is no chooser, nothing counts for it."""
 
     def __post_init__(self) -> None:
         for name, weight in asdict(self).items():

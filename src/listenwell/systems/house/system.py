@@ -17,7 +17,8 @@ import numpy as np
 import torch
 
 from listenwell.checkpoint import Checkpoint
-from listenwell.classifiers.label_cache import HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT, CachedLabeller
+from listenwell.classifiers.chooser import ReplyChooser
+from listenwell.classifiers.label_cache import CHOOSER, HOUSE_PARTS, LABELLER, LISTENER, SENTIMENT, CachedLabeller
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.listener import (
     ListenerClassifier,
@@ -73,6 +74,7 @@ class House:
         # Every turn of a conversation is labelled again at the next one.
         self._turn_labels = CachedLabeller(self.labeller)
         self.sentiment = Labeller(parts[SENTIMENT], "polarity")
+        self.chooser = ReplyChooser(parts[CHOOSER]) if CHOOSER in parts else None
         self.writer = writer
         self.name = writer.system_name
 
@@ -314,6 +316,8 @@ class House:
                 "positivity",
                 [uplift(g, one.plan, name) for g, (one, _), name in zip(gain, pairs, labels, strict=True)],
             )
+        if weights.fits and self.chooser is not None:
+            yield "fits", self.chooser.fit([(one.context, candidate.text) for one, candidate in pairs])
         yield "fresh", [fresh(text) for text in texts]
         yield "new", [new(text, one.earlier_replies()) for (one, _), text in zip(pairs, texts, strict=True)]
 

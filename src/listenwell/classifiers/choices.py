@@ -1,0 +1,105 @@
+"""What a chooser learns from: dialogues with replies that a person gave here, gave elsewhere, or that a system wrote.
+
+Each becomes a dialogue of its own whose last turn has its origin as a label:
+
+- *here*: the reply of the corpus;
+- *elsewhere*: the reply to the dialogue that is most like this one, of the same emotion: near in topic and in feeling,
+  so that what tells it apart is whether it answers what was said;
+- *written*: the candidates of a system, as `listenwell generate` writes them.
+
+One dialogue in twenty is for validation, with all its replies.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from listenwell.data.dialogue import Dialogue, Example, Label, Turn
+from listenwell.text.words import words
+
+VALID_SHARE = 20
+"""One dialogue in so many is for validation."""
+
+
+def read_candidates(path: Path) -> dict[str, list[str]]:
+    """The texts that a system wrote for each item, by its id, from a file of `listenwell generate`."""
+    found: dict[str, list[str]] = {}
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                record = json.loads(line)
+                found[record["id"]] = [candidate["text"] for candidate in record["candidates"]]
+            except (ValueError, KeyError, TypeError) as problem:
+                raise ValueError(
+                    f"{path} line {number}: expected a record with an id and candidates, as `listenwell generate` "
+                    f"writes it ({problem!r})"
+                ) from None
+    return found
+
+
+def choices(items: Sequence[Example], written: Mapping[str, Sequence[str]]) -> Iterator[Dialogue]:
+    """The replies of each item, labelled by where they come from. No text is given for an item twice."""
+    elsewhere = nearest_replies(items)
+    for item, other in zip(items, elsewhere, strict=True):
+        assert item.reply is not None
+        said = {_spelt(item.reply.text)}
+        yield _choice(item, item.reply.text, "here", 0)
+        replies = [("elsewhere", other)] if other is not None else []
+        replies += [("written", text) for text in written.get(item.id, ())]
+        for number, (origin, text) in enumerate(replies, 1):
+            if _spelt(text) and _spelt(text) not in said:
+                said.add(_spelt(text))
+                yield _choice(item, text, origin, number)
+
+
+def nearest_replies(items: Sequence[Example]) -> list[str | None]:
+    """The reply to the most similar last turns of another dialogue of the same emotion; None where there is none."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts = [" ".join(turn.text for turn in item.context if turn.speaker == "speaker") for item in items]
+    table = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(texts)
+    groups: dict[str | None, list[int]] = defaultdict(list)
+    for row, item in enumerate(items):
+        groups[item.emotion.name if item.emotion else None].append(row)
+    nearest: list[str | None] = [None] * len(items)
+    for rows in groups.values():
+        part = table[rows]
+        alike = (part @ part.T).toarray()
+        for place, row in enumerate(rows):
+            same = [other for other, index in enumerate(rows) if _dialogue(items[index]) == _dialogue(items[row])]
+            alike[place, same] = -1.0
+            best = int(np.argmax(alike[place]))
+            reply = items[rows[best]].reply
+            if alike[place, best] >= 0 and reply is not None:
+                nearest[row] = reply.text
+    return nearest
+
+
+def _choice(item: Example, text: str, origin: str, number: int) -> Dialogue:
+    context = tuple(Turn(turn.speaker, turn.text) for turn in item.context)
+    reply = Turn("listener", text, Label(origin))
+    split = "valid" if _is_valid(_dialogue(item)) else "train"
+    return Dialogue(f"{item.id}-{number}", (*context, reply), emotion=item.emotion, language=item.language, split=split)
+
+
+def _dialogue(item: Example) -> str:
+    return item.id.split("#")[0]
+
+
+def _is_valid(dialogue: str) -> bool:
+    return int.from_bytes(blake2b(dialogue.encode(), digest_size=4).digest()) % VALID_SHARE == 0
+
+
+def _spelt(text: str) -> str:
+    return " ".join(words(text))
+
+
+def ranks(here: Iterable[float], others: Iterable[Sequence[float]]) -> list[int]:
+    """At which place what was said here comes among the others, by score; 1 is first, and equals are before it."""
+    return [1 + sum(score >= own for score in scores) for own, scores in zip(here, others, strict=True)]
