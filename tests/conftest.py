@@ -139,6 +139,23 @@ def tiny_listener(tiny_backbone: Path) -> Callable[..., Checkpoint]:
     return make
 
 
+@pytest.fixture
+def tiny_chooser(tiny_backbone: Path) -> Callable[..., Checkpoint]:
+    """Makes a chooser on the tiny backbone, its head random: what it says differs from reply to reply."""
+
+    def make(**choices: Any) -> Checkpoint:
+        tokenizer = backbone_tokenizer(str(tiny_backbone))
+        torch.manual_seed(8)
+        model = build("chooser", {"backbone": str(tiny_backbone), "upper": 1, **choices}, tokenizer.vocabulary)
+        model.initialise(WordPrior(torch.ones(len(tokenizer))))
+        for parameter in model.head.parameters():
+            torch.nn.init.normal_(parameter, std=1.0)
+        encoding = EncodingConfig(max_context=20, max_reply=16, separators=True)
+        return Checkpoint("chooser", model.eval(), tokenizer, encoding)
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def tiny_chat_model(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a chat model of Llama's family, two layers deep, with random weights and its tokenizer."""

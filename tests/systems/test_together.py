@@ -135,6 +135,14 @@ def test_the_house_system_says_to_each_what_it_says_to_them_alone(house):
     assert [reply.text for reply in growing] == [streamed(house, talk).text for talk in TALKS]
 
 
+def test_the_house_system_with_several_plans_says_to_each_what_it_says_to_them_alone(house):
+    several = house.with_decoding(plans=3, candidates=2, pairs=2)
+    ranked = written(several, [job(talk, several.decoding) for talk in TALKS])
+    alone = [several.reply(talk) for talk in TALKS]
+    assert [reply.text for reply in ranked] == [reply.text for reply in alone]
+    assert [len(reply.candidates) for reply in ranked] == [len(reply.candidates) for reply in alone]
+
+
 def test_the_house_system_heeds_what_each_asks_for(house):
     asked = [Controls(label="questioning"), None, Controls(positivity=1.0), Controls(label="wishing")]
     jobs = [job(talk, house.decoding, controls) for talk, controls in zip(TALKS, asked, strict=True)]

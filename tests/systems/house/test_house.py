@@ -23,6 +23,7 @@ from listenwell.models.writer import PLAIN
 from listenwell.systems.house.calibration import calibrate_writer
 from listenwell.systems.house.endpoint_writer import EndpointWriter
 from listenwell.systems.house.options import HouseDecoding, Lean, Rerank
+from listenwell.systems.house.planned import moves
 from listenwell.systems.house.reranking import fresh, new, uplift
 from listenwell.systems.house.system import House
 from listenwell.systems.house.vetoes import PLAIN_BAD
@@ -35,7 +36,7 @@ from test_remote import SAID, Protocol, answer
 pytest.importorskip("transformers")
 pytest.importorskip("peft")
 
-WEIGHTS = Rerank(likelihood=1.0, plan=0.5, consensus=0.7, positivity=0.3, fresh=0.9, new=0.4)
+WEIGHTS = Rerank(likelihood=1.0, plan=0.5, consensus=0.7, positivity=0.3, fresh=0.9, new=0.4, fits=0.6)
 TALKS = [
     ["I lost my job today"],
     ["My dog died", "Oh no, I am sorry", "I cannot stop crying"],
@@ -44,12 +45,12 @@ TALKS = [
 
 
 @pytest.fixture
-def whole(tiny_writer, tiny_listener, tiny_classifier):
+def whole(tiny_writer, tiny_listener, tiny_classifier, tiny_chooser):
     """The checkpoint of a house system, all of it tiny."""
     spoken = HouseDecoding(method="sample", candidates=3, max_length=8, rerank=WEIGHTS, lean=Lean(positivity=0.5))
     sentiment = replace(tiny_classifier(labels="polarity"), name="polarity")
     parts = {"listener": tiny_listener(), "labeller": tiny_classifier(), "sentiment": sentiment}
-    return replace(tiny_writer(spoken), parts=parts)
+    return replace(tiny_writer(spoken), parts={**parts, "chooser": tiny_chooser()})
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_a_reply_tells_what_was_heard_planned_and_considered(house):
     assert len(reply.reasons["heard"]) == 3
     assert "feeling" in reply.reasons["plan"]
     assert reply.text == reply.candidates[0].text
-    assert set(reply.candidates[0].terms) == {"likelihood", "plan", "consensus", "positivity", "fresh", "new"}
+    assert set(reply.candidates[0].terms) == set(asdict(WEIGHTS))
     assert reply.to_json()["candidates"][0]["terms"].keys() == reply.candidates[0].terms.keys()
 
 
@@ -306,6 +307,62 @@ def test_what_was_cut_is_no_candidate_beside_what_came_to_an_end(whole, monkeypa
         monkeypatch.setattr("listenwell.systems.house.writer.decode", lambda *_, written=written, **__: [written])
         (found,) = voice.write([talk], torch.tensor([[PLAIN]]), [0])
         assert [candidate.text for candidate in found] == texts
+
+
+def test_candidates_are_written_for_several_plans_from_one_reading_of_the_dialogue(house):
+    several = house.with_decoding(plans=3, candidates=2, rerank=Rerank())
+    planned = several.plan(TALKS)
+    for one, reply in zip(planned, several.replies(TALKS), strict=True):
+        wanted = moves(one, 3)
+        assert len(set(wanted)) == 3
+        assert wanted[0] == one.plan.label
+        assert {move for candidate in reply.candidates for move in candidate.moves} <= set(wanted)
+        assert len(reply.candidates) > 2
+        assert reply.label in reply.candidates[0].moves
+
+
+def test_what_is_written_for_a_plan_does_not_depend_on_the_other_plans(whole):
+    writer = HouseWriter(whole).with_decoding(method="greedy", candidates=1)
+    items = [Example(str(row), Dialogue.from_texts(talk).turns) for row, talk in enumerate(TALKS)]
+    plans = torch.tensor([[1, 33, 38]] * len(items))
+    together = writer.write(items, plans, range(len(items)))
+    for place in range(3):
+        alone = writer.write(items, plans[:, place : place + 1], range(len(items)))
+        for (one,), several in zip(alone, together, strict=True):
+            assert one.text in [candidate.text for candidate in several]
+
+
+def test_what_was_requested_is_all_that_is_written_for(house):
+    reply = house.with_decoding(plans=3, candidates=2).reply(TALKS[0], Controls(label="wishing"))
+    assert {move for candidate in reply.candidates for move in candidate.moves} == {"wishing"}
+
+
+def test_pairs_stand_beside_what_they_are_made_of(house, monkeypatch):
+    several = house.with_decoding(rerank=Rerank(), pairs=1)
+    monkeypatch.setattr(
+        several.writer, "write", lambda *_: [[Candidate("Oh no.", -1.0), Candidate("What happened?", -2.0)]]
+    )
+    assert {candidate.text for candidate in several.reply(TALKS[0]).candidates} == {
+        "Oh no.", "What happened?", "Oh no. What happened?"
+    }  # fmt: skip
+
+
+def test_a_chooser_has_its_say_where_there_is_one(whole):
+    weights = Rerank(fits=1.0)
+    parts = {name: part for name, part in whole.parts.items() if name != "chooser"}
+    without = House.of(replace(whole, parts=parts)).with_decoding(rerank=weights).reply(TALKS[0])
+    assert all("fits" not in candidate.terms for candidate in without.candidates)
+    house = House.of(whole).with_decoding(rerank=weights)
+    reply = house.reply(TALKS[0])
+    context = Dialogue.from_texts(TALKS[0]).turns
+    for candidate in reply.candidates:
+        assert candidate.terms == {"fits": pytest.approx(float(house.chooser.fit([(context, candidate.text)])[0]))}
+
+
+@pytest.mark.parametrize(("name", "value"), [("plans", 0), ("plans", 99), ("pairs", -1), ("pairs", 1.5)])
+def test_impossible_numbers_of_plans_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"Decoding.{name} is {value}, expected a whole number"):
+        HouseDecoding(**{name: value})
 
 
 def test_without_weights_the_likeliest_is_said(house):
@@ -580,7 +637,7 @@ def test_an_endpoint_writes_what_was_planned_here(whole):
     reply = house.reply(TALKS[0])
     assert reply.system == "openai:far"
     assert server.asked[0][1].label == reply.label
-    assert set(reply.candidates[0].terms) == {"plan", "positivity", "fresh", "new"}
+    assert set(reply.candidates[0].terms) == {"plan", "positivity", "fresh", "new", "fits"}
     assert house.likelihoods([]) is None
     assert house.about == {"server": "far away"}
     with pytest.raises(ValueError, match="openai:far has a fixed precision; leave --precision out"):
@@ -609,7 +666,7 @@ def test_a_model_behind_a_real_server_writes_and_the_house_listens_plans_and_cho
         assert sorted(candidate.text for candidate in reply.candidates) == sorted(texts)
         scores = [candidate.score for candidate in reply.candidates]
         assert scores == sorted(scores, reverse=True)
-        assert set(reply.candidates[0].terms) == {"plan", "positivity", "fresh", "new"}
+        assert set(reply.candidates[0].terms) == {"plan", "positivity", "fresh", "new", "fits"}
         assert set(reply.emotions) == set(EMOTIONS)
         streamed = load("openai:small", base_url=server.url, mode="stream")
         assert [*streamed.stream(TALKS[1])][-1] == SAID
