@@ -143,6 +143,15 @@ def test_the_house_system_with_several_plans_says_to_each_what_it_says_to_them_a
     assert [len(reply.candidates) for reply in ranked] == [len(reply.candidates) for reply in alone]
 
 
+def test_small_talk_among_others_is_answered_at_once(house):
+    for decoding in (house.decoding, house.decoding.streamed()):
+        jobs = [job(talk, decoding) for talk in (["hello"], TALKS[0])]
+        greeting, other = written(house, jobs)
+        assert greeting.text == "Hi! How are you doing today?"
+        assert jobs[0].finished
+        assert other.text != greeting.text
+
+
 def test_the_house_system_heeds_what_each_asks_for(house):
     asked = [Controls(label="questioning"), None, Controls(positivity=1.0), Controls(label="wishing")]
     jobs = [job(talk, house.decoding, controls) for talk, controls in zip(TALKS, asked, strict=True)]

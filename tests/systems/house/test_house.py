@@ -347,6 +347,20 @@ def test_pairs_stand_beside_what_they_are_made_of(house, monkeypatch):
     }  # fmt: skip
 
 
+def test_small_talk_is_answered_in_fixed_words_alone_streamed_and_among_others(house):
+    first, second = house.replies([["are you a robot?"], TALKS[0]])
+    assert first.text.startswith("I'm a program, not a person.")
+    assert first.reasons["plan"] == "a question about who is speaking: answered in fixed words"
+    assert not first.candidates
+    assert second.candidates
+    shown = house.stream(["hello"])
+    assert next(shown) == "Hi! How are you doing today?"
+    with pytest.raises(StopIteration) as end:
+        next(shown)
+    assert end.value.value.text == house.reply(["hello"]).text
+    assert house.reply(["hello"], Controls(label="wishing")).candidates
+
+
 def test_a_chooser_has_its_say_where_there_is_one(whole):
     weights = Rerank(fits=1.0)
     parts = {name: part for name, part in whole.parts.items() if name != "chooser"}

@@ -3,13 +3,16 @@
 import pytest
 
 from listenwell.classifiers.listener import ListenerPrediction, Now, felt_now
+from listenwell.systems.house.honesty import claims_a_life
 from listenwell.systems.house.planner import feels_bad_now
 from listenwell.systems.house.vetoes import (
     PLAIN_BAD,
     PLAIN_GOOD,
     Sentence,
+    asks_again,
     cheers,
     find_vetoes,
+    is_torn,
     laments,
     plain_reply,
     repeats,
@@ -99,3 +102,77 @@ def test_what_is_felt_now_goes_before_the_dialogues_emotion():
 
 def test_an_emotion_of_good_news_and_of_bad_says_nothing_about_the_mood():
     assert felt_now(ListenerPrediction({"nostalgic": 0.6, "caring": 0.4}, {}), {"sentimental": 1.0}, 0.0).mood == 0
+
+
+# What a program cannot say
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I have cheated on my wife and it is a terrible feeling.",
+        "My dog died last year.",
+        "I've lost a few pets.",
+        "I love wake-boarding.",
+        "Me too!",
+        "I was poor at the time.",
+        "I have been to Louisiana before.",
+        "I feel the same way.",
+    ],
+)
+def test_a_life_of_its_own_is_a_claim_that_a_program_cannot_make(text):
+    assert claims_a_life(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I am so sorry to hear that.",
+        "I love that you told her.",
+        "I would be so scared!",
+        "I would miss my dog, too.",
+        "I can imagine how much my words fall short.",
+        "I was wondering how you are.",
+        "I had no idea it was so hard.",
+        "Did my question hurt you?",
+        "I hope your dog is fine.",
+        "I understand how you feel.",
+    ],
+)
+def test_to_feel_with_somebody_to_imagine_and_to_ask_claims_nothing(text):
+    assert not claims_a_life(text)
+
+
+def test_what_claims_a_life_is_vetoed_even_where_an_intent_was_requested():
+    said = [Sentence("My wife left me, too.", "sympathizing", -0.5)]
+    assert find_vetoes(said, [], bad_news=True, good_news=False, requested=True) == ("claims a life of its own",)
+
+
+@pytest.mark.parametrize(
+    ("text", "torn"),
+    [
+        ("That's awesome! I'm so sorry for the situation.", True),
+        ("I am sorry, that is very nice of you.", True),
+        ("I am so sorry. That is not good at all.", False),
+        ("I am so sorry to hear that.", False),
+        ("That is great!", False),
+        ("I'm sorry. I hope it will be a good day after all.", False),
+    ],
+)
+def test_sorry_and_glad_at_once_is_neither(text, torn):
+    assert is_torn([Sentence(text, "", 0.0)]) is torn
+
+
+@pytest.mark.parametrize(
+    ("said", "reply", "again"),
+    [
+        ("I'm taking a business trip.", "Are you taking a trip?", True),
+        ("I have a job interview later today.", "Oh, is it a good job interview?", True),
+        ("My friend Phil really bugs me.", "What does he do?", False),
+        ("My friend Phil really bugs me.", "Did he always tease you?", False),
+        ("I got a dog.", "I see. How old is the dog?", False),
+        ("I got a dog.", "Are you ok?", False),
+    ],
+)
+def test_to_ask_whether_it_is_so_shows_that_nobody_listened(said, reply, again):
+    assert asks_again(reply, [said]) is again

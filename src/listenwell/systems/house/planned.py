@@ -11,6 +11,7 @@ from listenwell.classifiers.listener import CLEAR, ListenerPrediction, Now, mood
 from listenwell.data.dialogue import Example, Turn
 from listenwell.labels.taxonomy import LABEL_ID
 from listenwell.systems.house.planner import Plan, feels_bad_now
+from listenwell.systems.house.small_talk import small_talk
 from listenwell.systems.house.vetoes import plain_reply
 from listenwell.systems.reply import Candidate
 
@@ -24,6 +25,9 @@ MOVES: frozenset[str] = frozenset(
     {"acknowledging", "agreeing", "consoling", "encouraging", "questioning", "sympathizing", "suggesting", "wishing"}
 )
 """What a listener does besides feeling the same: what candidates are written for beside the plan."""
+
+RECENT = 3
+"""Messages whose content is not asked for again."""
 
 AGAIN = 1 << 40
 """Added to the number that says what is drawn, where more is written: no item of a corpus is so far away."""
@@ -51,8 +55,17 @@ class Planned:
         return self.now.is_bad or (not self.now.is_good and mood_of(self.prediction.emotions) <= -CLEAR)
 
     @property
+    def small_talk(self) -> tuple[str, str] | None:
+        """What kind of small talk the last message is, and the answer; an intent that was requested goes before it."""
+        return None if self.plan.requested else small_talk(self.context)
+
+    @property
     def last(self) -> str:
         return self.context[-1].text
+
+    def said(self) -> list[str]:
+        """The last messages of the speaker: to ask for these again shows that nobody listened."""
+        return [turn.text for turn in self.context if turn.speaker == "speaker"][-RECENT:]
 
     def earlier_replies(self) -> list[str]:
         return [turn.text for turn in self.context if turn.speaker == "listener"]

@@ -177,9 +177,16 @@ class House:
         self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None = None
     ) -> list[Reply]:
         """`numbers` say what is drawn for each."""
-        ranked = self.rerank(planned, self._write(planned, numbers, done))
-        chosen = self._write_others(planned, ranked, numbers)
-        return [self._explain(one, candidates) for one, candidates in chosen]
+        talks = [row for row, one in enumerate(planned) if one.small_talk is None]
+        some, drawn = [planned[row] for row in talks], [numbers[row] for row in talks]
+        ranked = self.rerank(some, self._write(some, drawn, done)) if some else []
+        chosen = dict(zip(talks, self._write_others(some, ranked, drawn), strict=True))
+        if done is not None:
+            done(len(planned) - len(some))
+        return [
+            self._explain(*chosen[row]) if row in chosen else self.answer_small_talk(one)
+            for row, one in enumerate(planned)
+        ]
 
     def _write_others(
         self, planned: Sequence[Planned], ranked: Sequence[list[Candidate]], numbers: Sequence[int]
@@ -218,6 +225,9 @@ class House:
 
     def _stream(self, context: tuple[Turn, ...], controls: Controls | None) -> Generator[str, None, Reply]:
         (one,) = self._plan([context], controls, to_answer=True)
+        if one.small_talk is not None:
+            yield one.small_talk[1]
+            return self.answer_small_talk(one)
         vetoed: list[Candidate] = []
         for number, tried in enumerate([one, *other_plans(one)]):
             growing = self._grow(tried, draw_number(one.context) + number * AGAIN)
@@ -289,6 +299,7 @@ class House:
                     one.is_bad_news,
                     one.now.is_good,
                     one.plan.requested,
+                    one.said(),
                 ),
             )
             for (one, candidate), sentences in zip(pairs, split, strict=True)
@@ -320,6 +331,18 @@ class House:
             yield "fits", self.chooser.fit([(one.context, candidate.text) for one, candidate in pairs])
         yield "fresh", [fresh(text) for text in texts]
         yield "new", [new(text, one.earlier_replies()) for (one, _), text in zip(pairs, texts, strict=True)]
+
+    def answer_small_talk(self, one: Planned) -> Reply:
+        """In fixed words, and only its emotion is heard: there is nothing to plan."""
+        assert one.small_talk is not None
+        kind, text = one.small_talk
+        return Reply(
+            text=text,
+            emotion=one.prediction.emotion,
+            emotions=one.prediction.emotions,
+            reasons={"plan": f"{kind}: answered in fixed words"},
+            system=self.name,
+        )
 
     def _explain(self, one: Planned, candidates: Sequence[Candidate]) -> Reply:
         plan = one.plan

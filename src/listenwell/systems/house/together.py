@@ -102,7 +102,9 @@ def _write_batch(writer: HouseWriter, steps: Steps, state: State, rows: Sequence
 
 
 def _ranked(house: House, jobs: Sequence[Job]) -> Iterator[None]:
-    planned = _plan_each(house, jobs)
+    jobs, planned = _answer_small_talk(house, jobs, _plan_each(house, jobs))
+    if not jobs:
+        return
     written = yield from _candidates(house, jobs, planned, [job.number for job in jobs])
     left = [row for row, job in enumerate(jobs) if not job.dropped]
     if not left:
@@ -127,6 +129,20 @@ def _ranked(house: House, jobs: Sequence[Job]) -> Iterator[None]:
         job.reply = house._explain(one, candidates)
         job.text = job.reply.text
     yield
+
+
+def _answer_small_talk(
+    house: House, jobs: Sequence[Job], planned: Sequence[Planned]
+) -> tuple[list[Job], list[Planned]]:
+    """Answers what is small talk at once; what is left to be written."""
+    left = []
+    for job, one in zip(jobs, planned, strict=True):
+        if one.small_talk is None:
+            left.append((job, one))
+        else:
+            job.reply = house.answer_small_talk(one)
+            job.text, job.finished = job.reply.text, True
+    return [job for job, _ in left], [one for _, one in left]
 
 
 def _candidates(
@@ -207,8 +223,8 @@ class _Stream:
         self.jobs = jobs
 
     def steps(self) -> Iterator[None]:
-        planned = _plan_each(self.house, self.jobs)
-        begin = [_Growing(job, one, [one, *other_plans(one)]) for job, one in zip(self.jobs, planned, strict=True)]
+        jobs, planned = _answer_small_talk(self.house, self.jobs, _plan_each(self.house, self.jobs))
+        begin = [_Growing(job, one, [one, *other_plans(one)]) for job, one in zip(jobs, planned, strict=True)]
         active: list[tuple[list[_Growing], Iterator[None]]] = []
         while begin or active:
             if begin:

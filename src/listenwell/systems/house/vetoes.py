@@ -6,6 +6,9 @@
 | laments good news | is sorry, or takes it badly, where the last turn is good |
 | repeats an earlier reply | has a sentence, exactly or nearly, that was said in this conversation |
 | repeats itself | has one of its own sentences twice |
+| sorry and glad at once | is sorry in one sentence and calls the news good in another |
+| asks what was just said | asks whether something is so that the speaker has said in these words |
+| claims a life of its own | tells of a family, a job, a past: this is a program |
 
 A weight could be outweighed; these cannot. Each is a function of the reply's sentences and of what is felt, and has no
 other input. A label that the user requested is not contradicted: then only repetition is vetoed.
@@ -21,11 +24,15 @@ from itertools import combinations
 
 from listenwell.labels.taxonomy import POSITIVE
 from listenwell.metrics.stock import normal
+from listenwell.systems.house.honesty import claims_a_life
 
 CHEERS = "cheers at bad news"
 LAMENTS = "laments good news"
 REPEATS = "repeats an earlier reply"
 STUTTERS = "repeats itself"
+TORN = "sorry and glad at once"
+ASKS = "asks what was just said"
+CLAIMS = "claims a life of its own"
 
 CLEARLY = 0.5
 """From here on the polarity of a sentence, −1 to 1, is clear."""
@@ -55,6 +62,112 @@ FESTIVE = re.compile(rf"\ba (?:\w+ )?{_GOOD} (?:time|day|night|trip|outlook)\b|\
 
 DENIED = re.compile(r"\b(?:not|never|no|hope|wish|if|would|will|could|can)\b")
 """What is denied or only hoped for ("that does not sound good") is not a verdict on the news."""
+
+VERDICT = re.compile(rf"\bcongrat|\b(?:that|it|this) (?:is|was|sounds) (?:\w+ ){{0,2}}?{_GOOD}\b")
+SORRY = re.compile(r"\b(?:so|very|really|am|im) sorry\b|^sorry\b")
+
+YES_OR_NO = re.compile(r"(?:(?:oh|wow|so|and|really)[,! ]+)*(?:are|is|was|were|do|does|did|have|has|had) \w+.*\?$")
+"""A question that is answered by yes or no, spelt as `normal` does."""
+
+FUNCTION_WORDS: frozenset[str] = frozenset(
+    [
+        "the",
+        "and",
+        "but",
+        "for",
+        "with",
+        "from",
+        "into",
+        "about",
+        "that",
+        "this",
+        "those",
+        "these",
+        "there",
+        "here",
+        "what",
+        "when",
+        "where",
+        "who",
+        "why",
+        "how",
+        "are",
+        "was",
+        "were",
+        "is",
+        "be",
+        "been",
+        "being",
+        "do",
+        "does",
+        "did",
+        "done",
+        "have",
+        "has",
+        "had",
+        "having",
+        "will",
+        "would",
+        "can",
+        "could",
+        "should",
+        "may",
+        "might",
+        "you",
+        "your",
+        "yours",
+        "i",
+        "me",
+        "my",
+        "mine",
+        "we",
+        "our",
+        "us",
+        "they",
+        "them",
+        "their",
+        "he",
+        "him",
+        "his",
+        "she",
+        "her",
+        "hers",
+        "it",
+        "its",
+        "not",
+        "no",
+        "yes",
+        "any",
+        "some",
+        "all",
+        "more",
+        "much",
+        "many",
+        "very",
+        "really",
+        "just",
+        "still",
+        "ever",
+        "never",
+        "too",
+        "also",
+        "then",
+        "than",
+        "now",
+        "good",
+        "bad",
+        "well",
+        "like",
+        "get",
+        "got",
+        "going",
+        "go",
+        "able",
+        "ok",
+        "okay",
+    ]
+)
+"""Words that do not say what a question is about."""
 
 SENTENCE_END = re.compile(r"(?<=[.!?…\n])\s+")
 INTERJECTIONS: frozenset[str] = frozenset(
@@ -116,16 +229,43 @@ def repeats_itself(reply: str) -> bool:
     return any(says_the_same(one, other) for one, other in combinations(split_sentences(reply), 2))
 
 
+def is_torn(sentences: Sequence[Sentence]) -> bool:
+    """Whether one part is sorry and another calls the same news good, in so many words."""
+    spelt = normal(" ".join(sentence.text for sentence in sentences))
+    verdict = VERDICT.search(spelt)
+    return bool(SORRY.search(spelt) and verdict and not DENIED.search(spelt[: verdict.end()].rsplit(".", 1)[-1]))
+
+
+def asks_again(reply: str, said: Sequence[str]) -> bool:
+    """Whether a question that yes or no answers has no word of substance but the speaker's own."""
+    known = {stem for text in said for stem in _stems(text)}
+    questions = [sentence for sentence in split_sentences(reply) if YES_OR_NO.match(normal(sentence))]
+    return any(stems and stems <= known for stems in map(_stems, questions))
+
+
+def _stems(text: str) -> set[str]:
+    """The beginnings of the words that say what a sentence is about."""
+    return {word[:5] for word in re.findall(r"[\w']+", normal(text)) if word not in FUNCTION_WORDS and len(word) > 2}
+
+
 def find_vetoes(
-    sentences: Sequence[Sentence], earlier: Sequence[str], bad_news: bool, good_news: bool, requested: bool = False
+    sentences: Sequence[Sentence],
+    earlier: Sequence[str],
+    bad_news: bool,
+    good_news: bool,
+    requested: bool = False,
+    said: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Why a candidate should not be said, given the listener's earlier replies; nothing where it may be."""
+    """Why a candidate should not be said, given the listener's earlier replies and what the speaker `said`."""
     text = " ".join(sentence.text for sentence in sentences)
     checks = {
         CHEERS: bad_news and not requested and any(map(cheers, sentences)),
         LAMENTS: good_news and not requested and any(map(laments, sentences)),
         REPEATS: repeats(text, earlier),
         STUTTERS: repeats_itself(text),
+        TORN: is_torn(sentences),
+        ASKS: asks_again(text, said),
+        CLAIMS: any(claims_a_life(sentence.text) for sentence in sentences),
     }
     return tuple(name for name, applies in checks.items() if applies)
 
