@@ -18,6 +18,7 @@ from listenwell.systems.house.vetoes import (
     repeats,
     repeats_itself,
     says_the_same,
+    tells_of_a_loss,
 )
 
 
@@ -176,3 +177,21 @@ def test_sorry_and_glad_at_once_is_neither(text, torn):
 )
 def test_to_ask_whether_it_is_so_shows_that_nobody_listened(said, reply, again):
     assert asks_again(reply, [said]) is again
+
+
+@pytest.mark.parametrize(
+    ("text", "loss"),
+    [
+        ("I got laid off in March and I've been applying everywhere since.", True),
+        ("My grandmother passed away last night.", True),
+        ("We lost our house in the fire", True),
+        ("She broke up with me by text.", True),
+        ("I failed my driving test again.", True),
+        ("I was laid off in March but now I have an offer!", False),
+        ("My aunt beat cancer!", False),
+        ("I lost my fear of flying", False),
+        ("I got the job!", False),
+    ],
+)
+def test_a_loss_is_one_in_whatever_tone_it_is_told(text, loss):
+    assert tells_of_a_loss(text) is loss

@@ -12,7 +12,7 @@ from listenwell.data.dialogue import Example, Turn
 from listenwell.labels.taxonomy import LABEL_ID
 from listenwell.systems.house.planner import Plan, feels_bad_now
 from listenwell.systems.house.small_talk import small_talk
-from listenwell.systems.house.vetoes import plain_reply
+from listenwell.systems.house.vetoes import plain_reply, tells_of_a_loss
 from listenwell.systems.reply import Candidate
 
 OTHERS: dict[str, tuple[str, ...]] = {
@@ -51,8 +51,11 @@ class Planned:
 
     @property
     def is_bad_news(self) -> bool:
-        """Whether cheer is out of place. Not by an emotion that good news have, too, such as a sentimental one."""
-        return self.now.is_bad or (not self.now.is_good and mood_of(self.prediction.emotions) <= -CLEAR)
+        """Whether cheer is out of place, by words or mood. An emotion that good news have too, such as a sentimental
+        one, does not tell."""
+        if self.now.is_bad or tells_of_a_loss(self.last):
+            return True
+        return not self.now.is_good and mood_of(self.prediction.emotions) <= -CLEAR
 
     @property
     def small_talk(self) -> tuple[str, str] | None:

@@ -169,6 +169,21 @@ FUNCTION_WORDS: frozenset[str] = frozenset(
 )
 """Words that do not say what a question is about."""
 
+LOSS = re.compile(
+    r"\b(?:laid off|(?:got|was|been|am) fired|lost (?:my|his|her|our|their) (?!fear|weight)\w+|"
+    r"(?:got|been|was) dumped|broke up with me|left me|passed away|died|has died|dying|"
+    r"put (?:him|her|it) (?:down|to sleep)|funeral|miscarr\w+|diagnosed|has cancer|got cancer|a stroke|divorc\w+|"
+    r"evicted|robbed|was mugged|failed (?:my|the|again)|cheated on)\b"
+)
+"""News that is bad in these words, spelt as `normal` does, whatever a classifier makes of its tone."""
+
+OVERCOME = re.compile(
+    r"\b(?:but|finally|now|then|until|instead) .*"
+    r"(?:offer|new job|better|found|great|happy|recover\w*|cancer free|glad)\b"
+    r"|\b(?:beat|survived|over) (?:it|cancer|the cancer)\b|\blost (?:my|his|her) (?:virginity|accent)\b"
+)
+"""What turned out well after all."""
+
 SENTENCE_END = re.compile(r"(?<=[.!?…\n])\s+")
 INTERJECTIONS: frozenset[str] = frozenset(
     {
@@ -203,6 +218,12 @@ def cheers(sentence: Sentence) -> bool:
     if FESTIVE.search(spelt) or (glad and not DENIED.search(spelt[: glad.end()])):
         return True
     return sentence.label in CHEERFUL
+
+
+def tells_of_a_loss(text: str) -> bool:
+    """Whether a message tells, in so many words, of something that nobody is congratulated on."""
+    spelt = normal(text)
+    return bool(LOSS.search(spelt)) and not OVERCOME.search(spelt)
 
 
 def laments(sentence: Sentence) -> bool:
