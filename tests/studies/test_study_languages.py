@@ -35,10 +35,11 @@ response of a single clause or a single topic should be marked as 3 points. 1 po
 (i.e., “I do think so!”) or the response containing no more than three unique words (i.e., “That is OK”) should be
 assigned to point 1. An output response that satisfies the two aspects (empathetic and emotionally positive) should
 be assigned as a full mark (5 points). A response that satisfies only one aspect should be scored as 3 points. A
-response that cannot satisfy any one aspect should be scored as 1 point. when the input query is “Kobe Bryant had a
-plane crash. We lost him, so sad”. 5 points are for the response of “Sorry to hear that crash. He’s a legend and
-will be my idol forever. Hope his family and fans can recover soon”. 3 points are for the response of “Yes, we lost
-him. I’m extremely heartbroken these days”. 2 points are for the response of “Come on, cheer up. We still love NBA”.
+response that cannot satisfy any one aspect should be scored as 1 point. For example, when the input query is “Kobe
+Bryant had a plane crash. We lost him, so sad”. 5 points are for the response of “Sorry to hear that crash. He’s a
+legend and will be my idol forever. Hope his family and fans can recover soon”. 3 points are for the response of
+“Yes, we lost him. I’m extremely heartbroken these days”. 2 points are for the response of “Come on, cheer up. We
+still love NBA”.
 """
 """Strategy memory's, with two quotation marks mended."""
 
