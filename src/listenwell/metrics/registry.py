@@ -35,8 +35,6 @@ DEFAULT: tuple[str, ...] = (
     *("bleu-4", "sacrebleu", "average-bleu", "distinct-1", "distinct-2", "unique", "unique-count"),
     *("sorry-to-hear", "bland", "length", "ses"),
     *("positivity", "positivity-gain", "vader", "vader-gain", "reply-emotion@1", "reference-emotion@1"),
-    *("emotional-reactions", "reference-emotional-reactions", "interpretations", "reference-interpretations"),
-    *("explorations", "reference-explorations"),
 )
 """What an evaluation computes where nothing else is named, in the order of its tables. The others come after these."""
 
