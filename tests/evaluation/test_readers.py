@@ -133,7 +133,7 @@ def test_the_classifier_of_empathy_is_loaded_only_for_those_who_ask(tiny_epitome
         return EmpathyClassifier(tiny_epitome())
 
     measured(parrot(), empathy=load)
-    assert not loads, "it costs more than the usual scores together, and is computed by name"
+    assert not loads, "it takes its time, and is computed by name"
     measured(parrot(), metrics=["explorations", "interpretations"], empathy=load)
     assert len(loads) == 1
     chinese = [replace(item, language="zh") for item in made_items()]

@@ -4,8 +4,8 @@ Each is the mean of the replies' expected levels, from 0 (none) to 2 (strong); b
 references, what people wrote. More is not better without end: whoever asks in every reply has the most explorations.
 The classifier reads the turn that is answered and the reply, and learned from Reddit: short chat has lower levels.
 
-They are computed by name (`--metrics explorations,reference-explorations`): reading pairs costs about as much as all
-other classifiers of the default set together. A classifier gives every text a level; a reply that is not language (`listenwell.metrics.language`) counts as none, 0.
+They are computed by name (`--metrics explorations,reference-explorations`), since reading pairs takes its time. A
+classifier gives every text a level; a reply that is not language (`listenwell.metrics.language`) counts as none, 0.
 """
 
 from __future__ import annotations
