@@ -1,4 +1,4 @@
-"""The language of a study: pages, questions and anchors in that of its data; appendix C word by word."""
+"""The language of a study: pages, questions and anchors in that of its data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytest.importorskip("sqlalchemy")
 from listenwell.data.dialogue import Dialogue, Turn
 from listenwell.data.sources import jsonl
 from listenwell.studies.chinese import WORDINGS, in_chinese
-from listenwell.studies.kinds import SCALE_SETS, STRATEGY_MEMORY_SCALES
+from listenwell.studies.kinds import SCALE_SETS
 from listenwell.studies.payload import Payloads
 from listenwell.studies.rating import Ratings
 from listenwell.studies.spec import read_recipe
@@ -22,32 +22,6 @@ from listenwell.studies.store import Store, Study
 
 Make = Callable[..., Study]
 HAN = re.compile(r"[\u4e00-\u9fff]")
-
-APPENDIX_C = """
-A response coherent to the conversational contexts and appropriate to the current topic without typos should be
-marked as 5 points. A valid response that only satisfies the user’s query should be marked as 3 points. An
-irrelevant response should be scored as 1. An incomplete response that the annotators cannot get the speaker’s
-meaning should also be assigned as 1. Points 2 and 4 are for decision dilemmas. 5 points stand for an output
-response with at least two clauses from different topics, where the topic may be transferred from the current
-conversation to another scenario (For example, the query is “How’s the weather?”; and response “It’s fine today,
-let’s play basketball” transfers the weather topic to sports. Such a case should be scored as 5 points). A normal
-response of a single clause or a single topic should be marked as 3 points. 1 point is for the universal reply
-(i.e., “I do think so!”) or the response containing no more than three unique words (i.e., “That is OK”) should be
-assigned to point 1. An output response that satisfies the two aspects (empathetic and emotionally positive) should
-be assigned as a full mark (5 points). A response that satisfies only one aspect should be scored as 3 points. A
-response that cannot satisfy any one aspect should be scored as 1 point. For example, when the input query is “Kobe
-Bryant had a plane crash. We lost him, so sad”. 5 points are for the response of “Sorry to hear that crash. He’s a
-legend and will be my idol forever. Hope his family and fans can recover soon”. 3 points are for the response of
-“Yes, we lost him. I’m extremely heartbroken these days”. 2 points are for the response of “Come on, cheer up. We
-still love NBA”.
-"""
-"""Strategy memory's, with two quotation marks mended."""
-
-
-def test_the_anchors_of_strategy_memory_are_the_papers_sentences():
-    anchors = " ".join(text for scale in STRATEGY_MEMORY_SCALES for text in scale.anchors.values())
-    for sentence in re.split(r"(?<=\.) (?=[A-Z0-9])", " ".join(APPENDIX_C.split())):
-        assert sentence in anchors
 
 
 @pytest.mark.parametrize("name", SCALE_SETS)
