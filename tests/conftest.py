@@ -156,6 +156,25 @@ def tiny_chooser(tiny_backbone: Path) -> Callable[..., Checkpoint]:
     return make
 
 
+@pytest.fixture
+def tiny_epitome(tiny_backbone: Path) -> Callable[..., Checkpoint]:
+    """Makes a classifier of empathy on the tiny backbone, its heads random: what it says differs from pair to pair."""
+
+    def make(**choices: Any) -> Checkpoint:
+        tokenizer = backbone_tokenizer(str(tiny_backbone))
+        torch.manual_seed(8)
+        model = build("epitome", {"backbone": str(tiny_backbone), "upper": 1, **choices}, tokenizer.vocabulary)
+        model.initialise(WordPrior(torch.ones(len(tokenizer))))
+        for parameter in model.heads.parameters():
+            torch.nn.init.normal_(parameter, std=1.0)
+        shares = torch.tensor([[0.6, 0.3, 0.1], [0.5, 0.1, 0.4], [0.8, 0.05, 0.15]])
+        model.shares.copy_(shares)
+        encoding = EncodingConfig(max_context=20, max_reply=18, separators=True)
+        return Checkpoint("epitome", model.eval(), tokenizer, encoding)
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def tiny_chat_model(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a chat model of Llama's family, two layers deep, with random weights and its tokenizer."""

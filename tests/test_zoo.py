@@ -8,6 +8,7 @@ import pytest
 
 from listenwell import checkpoint
 from listenwell.backbones.locate import SHORT, carried
+from listenwell.classifiers.empathy import EmpathyClassifier
 from listenwell.classifiers.listener import ListenerClassifier
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Dialogue
@@ -70,6 +71,19 @@ def test_the_listener_hears_what_is_felt_and_what_people_would_reply_with():
     (heard,) = ListenerClassifier.load("house-listener").predict([Dialogue.from_texts(TALK).turns])
     assert polarity(heard.emotion) == "negative"
     assert len(heard.labels) == 41
+
+
+def test_epitome_hears_sorrow_understanding_and_questions():
+    pytest.importorskip("transformers")
+    said = [
+        "I am so sorry for you, that breaks my heart.",
+        "When I lost my job I felt worthless too, you must be scared.",
+        "What happened, and how do you feel now?",
+        "The weather is nice.",
+    ]
+    levels = EmpathyClassifier.load("epitome").expected([(TALK[0], reply) for reply in said])
+    assert levels.argmax(axis=0).tolist() == [0, 1, 2], "each mechanism is highest in the reply that shows it"
+    assert (levels[3] < 0.7).all()
 
 
 @pytest.mark.skipif("house" not in SHIPPED, reason="the house system does not ship yet")

@@ -294,7 +294,7 @@ class Model(nn.Module):
 
     calibration: Calibration = ""
     """What `listenwell calibrate` fits: how sure it is of a text's label, of what it hears in a dialogue (the emotion,
-    and the reply's label), of the emotion alone, of a reply's levels of empathy; or how it chooses the reply's label."""
+    and the reply's label), of the emotion alone, of a reply's levels of empathy; or how the reply's label is chosen."""
 
     label_set: LabelSet = EMOTION_INTENT
     """The set of `Batch.label`, and of the label that it chooses for a reply."""

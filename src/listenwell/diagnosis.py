@@ -27,6 +27,7 @@ READERS = {
     "house-listener": "listener of dialogues",
     "sentiment": "polarity, to choose replies by",
     "judge": "polarity, to measure replies by",
+    "epitome": "empathy, to measure replies by",
 }
 
 

@@ -57,8 +57,9 @@ EVALUATIONS = (
     frozenset({"scores.json", "items.json", "replies.jsonl", "labels.png", "tables.json"}),
     frozenset({"scores.json", "labels.jsonl", "confusion.png"}),
     frozenset({"scores.json", "heard.jsonl", "confusion.png"}),
+    frozenset({"scores.json", "levels.jsonl"}),
 )
-"""What an evaluation writes: of a system that talks, of a classifier, of a listener."""
+"""What an evaluation writes: of a system that talks, of a classifier, of a listener, of a classifier of empathy."""
 
 
 def _wrote_evaluation(folder: Path) -> bool:

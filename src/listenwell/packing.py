@@ -90,6 +90,18 @@ it learned from short {language} texts, and reads one utterance at a time, witho
     "steps": LABELS["steps"],
 }
 
+EMPATHY = {
+    "purpose": """\
+academic research on empathetic dialogue, and nothing else: it estimates how much a reply to a post
+  shows emotional reactions, interpretations and explorations, each none, weak or strong. It can be wrong, it is no
+  person's judgement, and it must not be used to rate people or the help that they give.""",
+    "limits": """\
+it learned from some 2,500 {language} posts of people in distress and replies to them on Reddit; talk of another
+  kind is read as if it were that. It reads one post, or turn, and one reply. Some levels are rare in what it
+  learned from, above all weak interpretations and weak explorations, and are seldom recognised.""",
+    "steps": LABELS["steps"],
+}
+
 OTHER_LABELS = {
     "purpose": """\
 research on empathetic dialogue: it labels utterances. It can be wrong, and must not be taken for
@@ -190,7 +202,9 @@ def _card_texts(whole: checkpoint.Checkpoint) -> dict[str, str]:
         return TALKS
     if listens(whole):
         return LISTENS
-    return {"polarity": POLARITY, "emotion-intent": LABELS}.get(whole.model.label_set.name, OTHER_LABELS)
+    return {"polarity": POLARITY, "emotion-intent": LABELS, "empathy": EMPATHY}.get(
+        whole.model.label_set.name, OTHER_LABELS
+    )
 
 
 def _card(whole: checkpoint.Checkpoint, name: str, scores: dict[str, Any], when: str) -> str:
@@ -234,7 +248,7 @@ def _spoken(meta: dict[str, Any]) -> str:
 def _knows(whole: checkpoint.Checkpoint) -> str:
     """What it tells apart, where that is not what most systems do."""
     own = {one.name: one for one in (whole.model.label_set, whole.model.emotions)}
-    others = [one for name, one in own.items() if name not in ("emotion", "emotion-intent", "polarity")]
+    others = [one for name, one in own.items() if name not in ("emotion", "emotion-intent", "polarity", "empathy")]
     return "".join(f"\n- **Labels:** {one.name}: {', '.join(one)}." for one in others)
 
 
@@ -254,8 +268,8 @@ def _terms(weights: str, ckpt: checkpoint.Checkpoint) -> Iterator[str]:
     sources = dict.fromkeys(_named(source, LICENCES) for source in checkpoint.learned_from(ckpt.meta))
     if sources:
         licences = " ".join(licence for _, licence in sources)
-        for_research = "research" in licences or "academic" in licences
-        use = "non-commercial research" if for_research else "non-commercial use" if "NC" in licences else ""
+        uses = {"academic": "academic use only", "research": "non-commercial research", "NC": "non-commercial use"}
+        use = next((use for term, use in uses.items() if term in licences), "")
         trained = _listed([f"{name} ({licence})" for name, licence in sources])
         yield f"{weights} were trained on {trained}{use and f': for {use}'}."
     if ckpt.model.pretrained is not None:

@@ -24,7 +24,7 @@ REMOTE = "openai:"
 
 DISTRIBUTIONS: dict[str, tuple[str, ...]] = {
     "listenwell-weights-house": ("house", "house-listener", "emotion-intent", "sentiment", "multi-trs"),
-    "listenwell-weights-papers": ("trs", "mime", "moel", "meed2", "bert-joint"),
+    "listenwell-weights-papers": ("trs", "mime", "moel", "meed2", "bert-joint", "epitome"),
     "listenwell-weights-positivity": ("judge",),
 }
 """Each stays under 100 MB, the most that the package index takes: what chat needs, then the papers' systems, then what

@@ -10,6 +10,7 @@ import pytest
 from test_evaluate import SAID, STOCK, Chooser, FakeSystem, made_items, parrot, quiet, written
 
 from listenwell import checkpoint
+from listenwell.classifiers.empathy import EmpathyClassifier
 from listenwell.classifiers.label_cache import fingerprint
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.sentence_encoder import SentenceEncoder
@@ -20,8 +21,10 @@ from listenwell.evaluation import material as module
 from listenwell.evaluation.compare import compare, digits
 from listenwell.evaluation.evaluate import draw_items, evaluate, write
 from listenwell.evaluation.store import folder_name, read, read_all
+from listenwell.labels.empathy import MECHANISMS
 from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.metrics import registry
+from listenwell.metrics.material import UnavailableError
 
 
 @pytest.fixture(autouse=True)
@@ -97,6 +100,46 @@ def test_a_labeller_reads_replies_and_references(tiny_classifier, tmp_path):
     other = measured(parrot(), bare, labeller=labeller)
     assert not any("-emotion@" in score.name for score in other.scores), "no dialogue has an emotion"
     assert other.labels
+
+
+def test_a_classifier_of_empathy_reads_replies_and_references_after_what_they_answer(tiny_epitome):
+    reader = EmpathyClassifier(tiny_epitome())
+    names = [f"{side}{name}" for name in MECHANISMS for side in ("", "reference-")]
+    found = measured(FakeSystem("plain", STOCK), empathy=lambda: reader, metrics=names)
+    said = reader.expected([(post, STOCK[0]) for post, _, _ in SAID])
+    people = reader.expected([(post, reply) for post, reply, _ in SAID])
+    for column, name in enumerate(MECHANISMS):
+        np.testing.assert_allclose(found[name].items, said[:, column], atol=1e-5)
+        assert found[f"reference-{name}"].value == pytest.approx(people[:, column].mean())
+        assert found[name].low < found[name].value < found[name].high
+        signature = found[name].signature
+        assert (signature["of"], signature["level"], signature["gibberish"]) == ("reply", "expected", "none")
+        assert signature["by"] == f"epitome {fingerprint(reader.checkpoint)[:8]}"
+    same = measured(parrot(), empathy=lambda: reader, metrics=names)
+    assert same["explorations"].value == found["reference-explorations"].value
+
+
+def test_a_reply_that_is_not_language_shows_no_empathy(tiny_epitome):
+    reader = EmpathyClassifier(tiny_epitome())
+    found = measured(FakeSystem("noise", ["it it it it", *STOCK[1:]]), empathy=lambda: reader, metrics=["explorations"])
+    assert found["explorations"].items[0] == 0 < found["explorations"].items[1]
+
+
+def test_the_classifier_of_empathy_is_loaded_only_for_those_who_ask(tiny_epitome):
+    loads = []
+
+    def load():
+        loads.append(1)
+        return EmpathyClassifier(tiny_epitome())
+
+    measured(parrot(), empathy=load)
+    assert not loads, "it takes its time, and is computed by name"
+    measured(parrot(), metrics=["explorations", "interpretations"], empathy=load)
+    assert len(loads) == 1
+    chinese = [replace(item, language="zh") for item in made_items()]
+    left = measured(parrot(), chinese, metrics=["explorations"], empathy=load).about["left out"]
+    assert left == {"explorations": "made for English, and the items are in Chinese"}
+    assert len(loads) == 1, "other languages do not load it"
 
 
 def test_the_labels_that_a_system_chose_are_counted_beside_those_found(tiny_classifier, tmp_path):
@@ -206,6 +249,35 @@ def test_the_command_takes_readers_by_folder(runs, small_corpus, tiny_classifier
         main(["evaluate", str(tmp_path / "labeller"), *data, "--items", "3", "--judge", str(tmp_path / "judge")])
     with pytest.raises(SystemExit, match="labels texts by emotion-intent, where polarity is asked for"):
         main(["evaluate", runs[0], *data, "--judge", str(tmp_path / "labeller")])
+
+
+def test_the_command_judges_empathy_by_folder_and_says_where_it_cannot(
+    runs, small_corpus, tiny_epitome, tmp_path, monkeypatch, capsys
+):
+    checkpoint.save(tiny_epitome(), tmp_path / "epitome")
+    words = ["evaluate", runs[0], "--data", str(small_corpus), "--split", "valid", "--resamples", "0", "--json"]
+    words += ["--metrics", "explorations,reference-explorations"]
+    main([*words, "--empathy", str(tmp_path / "epitome")])
+    scores = json.loads(capsys.readouterr().out)["scores"]
+    assert [score["name"] for score in scores] == ["explorations", "reference-explorations"]
+    with pytest.raises(SystemExit, match="unknown system"):
+        main([*words, "--empathy", str(tmp_path / "nothing")])
+    with pytest.raises(SystemExit, match="does not judge the empathy of replies; epitome does"):
+        main([*words, "--empathy", runs[1]])
+    monkeypatch.setattr("listenwell.weights.shipped", dict)
+    main(words)
+    left = json.loads(capsys.readouterr().out)["about"]["left out"]
+    assert left["explorations"] == "epitome: its weights are not installed: pip install listenwell-weights-papers"
+
+
+def test_a_classifier_that_is_a_part_of_the_system_does_not_measure_it(tiny_epitome, tiny_model, tokenizer, tmp_path):
+    from listenwell.commands.evaluate_replies import empathy_loader
+
+    part = tiny_epitome()
+    checkpoint.save(part, tmp_path / "epitome")
+    whole = checkpoint.Checkpoint("multi-trs", tiny_model(), tokenizer, parts={"empathy": part})
+    with pytest.raises(UnavailableError, match="epitome is the empathy that multi-trs itself has"):
+        empathy_loader(str(tmp_path / "epitome"), whole)()
 
 
 def test_the_command_reads_with_what_is_shipped(runs, small_corpus, tiny_classifier, tmp_path, monkeypatch, capsys):

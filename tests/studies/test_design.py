@@ -225,6 +225,7 @@ def test_the_papers_studies_are_ready():
         "bert-joint-ratings",
         "bert-joint-emotion",
         "strategy-memory",
+        "epitome",
     }
     assert (found["mime-ratings"].items, found["mime-ratings"].raters) == (128, 3)
     assert (found["dual-emp-ratings"].items, found["dual-emp-ratings"].raters) == (100, 3)

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,13 +16,15 @@ pytest.importorskip("sqlalchemy")
 from study_raters import do_task, some_values
 
 from listenwell.labels.taxonomy import EMOTIONS, LABELS
+from listenwell.studies.empathy_judge import EmpathyJudge
 from listenwell.studies.kinds import LEFT, RIGHT, TIE, kind_named
-from listenwell.studies.machine import LEVELS, ClassifierJudge, judge_named, parse, question, rate
+from listenwell.studies.machine import ClassifierJudge, judge_named, parse, question, rate
 from listenwell.studies.rating import Ratings, RefusedError
 from listenwell.studies.report import make_report, render
 from listenwell.studies.results import collect
 from listenwell.studies.store import Store, Study
 from listenwell.studies.tables import to_csv, to_latex
+from listenwell.weights import shipped
 
 Make = Callable[..., Study]
 
@@ -38,16 +41,6 @@ class Random:
         ratings = type("Kind", (), {"kind": kind})()
         self.asked += len(items)
         return [some_values(ratings, [reply["key"] for reply in item["replies"]], self.number) for item in items]
-
-
-class Levels:
-    """A classifier of levels: the longer a text, the more empathy."""
-
-    names = ("strong", "none", "weak")
-
-    def distribution(self, texts: list[str]) -> np.ndarray:
-        shares = np.array([min(1.0, len(text) / 40) for text in texts])
-        return np.stack([shares, 1 - shares, np.zeros(len(texts))], axis=1)
 
 
 def item(*texts: str, **more: Any) -> dict[str, Any]:
@@ -124,26 +117,94 @@ def test_a_person_cannot_take_a_machines_id(sqlite_store: Store, make_study: Mak
         Ratings(sqlite_store, study).join("judge-one")
 
 
-def test_levels_of_empathy_become_points_areas_and_preferences():
-    judge = ClassifierJudge("epitome", Levels())
-    short, long = "x", "x" * 40
-    assert judge.judge(kind_named("likert"), [item(short, long)]) == [{"A": {"empathy": 1}, "B": {"empathy": 5}}]
-    assert judge.judge(kind_named("drag"), [item(short, "x" * 20, long)]) == [{"A": "bad", "B": "okay", "C": "good"}]
-    choices = judge.judge(kind_named("ab"), [item(long, short), item(short, long), item(long, long)])
+class Empathy:
+    """A classifier that hears a strong reaction in "sorry", a weak exploration in "?" and a strong one in "? ?"."""
+
+    checkpoint = SimpleNamespace(languages=["en"])
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[str, str]] = []
+
+    def log_probs(self, pairs: list[tuple[str, str]]) -> np.ndarray:
+        self.pairs += pairs
+        heard = [(2 * ("sorry" in reply), 0, ("?" in reply) + ("? ?" in reply)) for _, reply in pairs]
+        return np.log(np.eye(3)[np.array(heard)] * 0.97 + 0.01)
+
+    def choose(self, log_probs: np.ndarray) -> np.ndarray:
+        return log_probs.argmax(axis=-1)
+
+
+def empathy_judge() -> EmpathyJudge:
+    return EmpathyJudge("epitome", Empathy())  # type: ignore[arg-type]
+
+
+def test_epitome_answers_its_own_questions_by_its_levels():
+    judge = empathy_judge()
+    (answer,) = judge.judge(kind_named("likert", "epitome"), [item("Well.", "I am sorry. Why?", "Why? ?")])
+    assert answer == {
+        "A": {"emotional-reactions": 0, "interpretations": 0, "explorations": 0},
+        "B": {"emotional-reactions": 2, "interpretations": 0, "explorations": 1},
+        "C": {"emotional-reactions": 0, "interpretations": 0, "explorations": 2},
+    }
+    assert judge.classifier.pairs[0] == ("Hi", "Well."), "it reads the turn that is answered"
+
+
+def test_epitome_puts_empathy_on_a_scale_of_five_by_the_sum_of_its_levels():
+    (answer,) = empathy_judge().judge(kind_named("likert"), [item("Well.", "I am sorry. Why? ?")])
+    assert answer == {"A": {"empathy": 1}, "B": {"empathy": 4}}, "4 of 6 levels; nothing on relevance and fluency"
+    choices = empathy_judge().judge(kind_named("ab"), [item("Why?", "x"), item("x", "Why?"), item("x", "y")])
     assert choices == [{"choice": LEFT}, {"choice": RIGHT}, {"choice": TIE}]
-    assert judge.judge(kind_named("likert", "strategy-memory"), [item(long)]) == [{"A": {"emo": 5}}]
-    with pytest.raises(ValueError, match="no scale of this study is about it"):
-        judge.judge(kind_named("likert", "bert-joint"), [item(long)])
-    assert set(Levels.names) == set(LEVELS)
+
+
+OTHER_QUESTIONS = [("drag", ""), ("emotion", ""), ("likert", "bert-joint"), ("likert", "strategy-memory")]
+
+
+@pytest.mark.parametrize(("name", "scales"), OTHER_QUESTIONS)
+def test_epitome_refuses_questions_about_anything_else(name: str, scales: str):
+    kind = kind_named(name, scales)
+    with pytest.raises(ValueError, match="asks for none of them; it rates likert studies with --scales epitome"):
+        empathy_judge().judge(kind, [item("x", "y")])
+
+
+def test_a_classifier_does_not_rate_a_language_that_it_did_not_learn(sqlite_store: Store, make_study: Make):
+    study = make_study(sqlite_store, language="zh", scales="epitome")
+    with pytest.raises(ValueError, match="epitome reads en, and the study is in zh"):
+        rate(sqlite_store, study, empathy_judge())
 
 
 def test_a_machine_may_know_of_one_scale_only(sqlite_store: Store, make_study: Make):
     study = make_study(sqlite_store)
-    rate(sqlite_store, study, ClassifierJudge("epitome", Levels()))
+    rate(sqlite_store, study, empathy_judge())
     means = make_report(sqlite_store, study).sections[2].tables[0]
     empathy, relevance, fluency = means.rows[0].cells
     assert empathy.value is not None
     assert (relevance.value, fluency.value) == (None, None)
+
+
+def test_the_shipped_epitome_rates_beside_people_as_a_machine(sqlite_store: Store, make_study: Make):
+    pytest.importorskip("transformers")
+    if "epitome" not in shipped():
+        pytest.skip("the weights of epitome are not at hand")
+    study = make_study(sqlite_store, scales="epitome", items=6, systems=["echo-one", "human"])
+    ratings = Ratings(sqlite_store, study)
+
+    def by_marks(item_id: str, shown: Any) -> Any:
+        return {
+            key: {"emotional-reactions": place, "interpretations": 0, "explorations": place}
+            for place, key in enumerate(shown)
+        }
+
+    while do_task(ratings, ratings.join("anna"), by_marks):
+        pass
+    assert rate(sqlite_store, study, judge_named("epitome")) == 6
+    report = make_report(sqlite_store, study)
+    machine = report.sections[2]
+    assert machine.title == "Machine: epitome"
+    assert [cell.value is not None for cell in machine.tables[0].rows[0].cells] == [True] * 3
+    agreement = machine.tables[-1]
+    assert agreement.key == "machine-agreement"
+    assert {row.cells[-1].value for row in agreement.rows} == {12}
+    assert "(machine)" in render(report)[0]
 
 
 def test_a_classifier_of_emotions_judges_emotions_only():

@@ -1,13 +1,14 @@
 """How much empathy replies show, by a trained EPITOME classifier: pairs of a post and a reply, batched, to levels.
 
 >>> EmpathyClassifier.load("epitome").expected([("I lost my job today", "I am so sorry. What happened?")]).round(1)
-array([[1.2, 0.1, 1.8]])
+array([[1.7, 0.3, 1. ]])
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,13 @@ import torch
 
 from listenwell import checkpoint
 from listenwell.checkpoint import Checkpoint, HasCheckpoint
-from listenwell.data.batching import collate, encode, ordered_batches
+from listenwell.classifiers.calibration import Calibration, fit_head
+from listenwell.contract import ABSENT
+from listenwell.data.batching import collate, encode, label_id_in, ordered_batches
 from listenwell.data.dialogue import Example, Turn
 from listenwell.labels.empathy import LEVELS, MECHANISMS
-from listenwell.models.epitome import Epitome
+from listenwell.labels.sets import EMPATHY
+from listenwell.models.epitome import Epitome, levels_of
 from listenwell.weights import find
 
 DEFAULT = "epitome"
@@ -77,7 +81,45 @@ class EmpathyClassifier(HasCheckpoint):
         """(pairs, mechanisms) the expected level, from 0 (none) to 2 (strong)."""
         return expected_levels(self.distribution(pairs, done))
 
+    def choose(self, log_probs: np.ndarray) -> np.ndarray:
+        """(pairs, mechanisms) the level that is chosen by `log_probs`: a rare one from a smaller chance on.
+
+        As it was weighed in learning; the likeliest level would almost never be a rare one.
+        """
+        return (log_probs + self.model.log_weights.double().numpy()).argmax(axis=-1)
+
 
 def expected_levels(chances: np.ndarray) -> np.ndarray:
     """Σ level · p(level): (…, levels) to (…,), from 0 to 2."""
     return chances @ np.arange(len(LEVELS), dtype=np.float64)
+
+
+def gold_levels(items: Sequence[Example]) -> np.ndarray:
+    """(items, mechanisms) the levels that people gave the replies; ABSENT where there is none."""
+    labels = [label_id_in(EMPATHY, None if item.reply is None else item.reply.label) for item in items]
+    return levels_of(torch.tensor(labels, dtype=torch.long)).numpy()
+
+
+def pair_of(item: Example) -> Pair:
+    """The turn that is answered and the reply in the data."""
+    if not item.context or item.reply is None:
+        raise ValueError(f"{item.id}: empathy is judged in a reply to a post, and one of them is missing")
+    return item.context[-1].text, item.reply.text
+
+
+def calibrate_empathy(
+    ckpt: Checkpoint, items: Sequence[Example], done: Callable[[int], None] | None = None
+) -> dict[str, Calibration]:
+    """Sets the temperature of each head by pairs that people rated; earlier temperatures are forgotten."""
+    gold = gold_levels(items)
+    if (gold == ABSENT).all():
+        raise ValueError("there is nothing to calibrate by: no reply has levels of empathy (epitome, part levels)")
+    classifier = EmpathyClassifier(ckpt)
+    heads = [classifier.model.head(name) for name in MECHANISMS]
+    for head in heads:
+        head.temperature.fill_(1.0)
+    log_probs = classifier.log_probs([pair_of(item) for item in items], done)
+    fitted = [fit_head(head, log_probs[:, index], gold[:, index]) for index, head in enumerate(heads)]
+    calibrations = {name: one for name, one in zip(MECHANISMS, fitted, strict=True) if one is not None}
+    ckpt.meta["calibration"] = {name: asdict(one) for name, one in calibrations.items()}
+    return calibrations

@@ -17,7 +17,7 @@ def calibrate(
 
     No label changes, only its confidence. The checkpoint is rewritten with the temperature in it.
     A listener (house-listener) has one for the emotion of a dialogue and one for the label of the reply; house has one
-    for the emotion that its writer predicts.
+    for the emotion that its writer predicts; epitome has one for each of the three kinds of empathy.
 
     For meed2 it is the temperature of the predictor of the reply's label, and also how that label is then chosen: for
     the best expected F1, weighted by how often each label is right. The likeliest labels, questioning and
@@ -38,6 +38,7 @@ def calibrate(
     from listenwell import checkpoint
     from listenwell.classifiers.calibration import Choice, calibrate_choice, calibrate_listener
     from listenwell.classifiers.calibration import calibrate as fit
+    from listenwell.classifiers.empathy import calibrate_empathy
     from listenwell.commands.display import table, tracked
     from listenwell.data import sources
     from listenwell.data.dialogue import examples
@@ -69,6 +70,8 @@ def calibrate(
             items = [item for dialogue in dialogues for item in examples(dialogue)]
             if ckpt.model.calibration == "dialogue":
                 fitted |= calibrate_listener(ckpt, items, progress("reading", len(items)))
+            elif ckpt.model.calibration == "empathy":
+                fitted |= calibrate_empathy(ckpt, items, progress("reading", len(items)))
             elif ckpt.model.calibration == "emotion":
                 fitted |= calibrate_writer(ckpt, items, progress("reading", len(items)))
             else:

@@ -18,6 +18,7 @@ def evaluate(
     items: int = 0,
     judge: str | None = None,
     labeller: str | None = None,
+    empathy: str | None = None,
     resamples: int = 1000,
     json: bool = False,
     positivity: float | None = None,
@@ -53,6 +54,8 @@ def evaluate(
             called judge if there is one. It must not be the classifier that the system itself chooses its replies with.
         labeller: A classifier of emotions and intents, by name or folder, that labels the replies and the references,
             also into labels.png; the trained system called emotion-intent if there is one, else the system's own.
+        empathy: A classifier of empathy, by name or folder, that says how much the replies and the references show; the
+            trained system called epitome if there is one. English only.
         resamples: Bootstrap resamples for the intervals; 0 for no intervals.
         json: Print scores.json instead of a table.
         positivity: How far replies lean towards lifting the mood, from 0 to 1, for a system that plans; the system's
@@ -89,6 +92,7 @@ def evaluate(
         items=items,
         judge=judge,
         labeller=labeller,
+        empathy=empathy,
         resamples=resamples,
         json=json,
         positivity=positivity,

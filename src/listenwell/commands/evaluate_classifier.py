@@ -1,4 +1,5 @@
-"""What `listenwell evaluate` does with a classifier: one of turns, or a listener, which reads dialogues."""
+"""What `listenwell evaluate` does with a classifier: one of turns, a listener, which reads dialogues, or one of
+replies' empathy, which reads pairs."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from listenwell.commands.evaluation_input import Corpus, Options, Subject, outpu
 
 
 def evaluate_classifier(options: Options, subject: Subject, corpus: Corpus) -> None:
+    from listenwell.classifiers.empathy import judges_empathy
     from listenwell.classifiers.listener import listens
     from listenwell.evaluation.store import folder_name
 
@@ -18,6 +20,7 @@ def evaluate_classifier(options: Options, subject: Subject, corpus: Corpus) -> N
         "--items": options.items,
         "--judge": options.judge,
         "--labeller": options.labeller,
+        "--empathy": options.empathy,
         "--positivity": options.positivity,
         "--precision": options.precision,
         "--workers": options.workers > 1,
@@ -28,6 +31,8 @@ def evaluate_classifier(options: Options, subject: Subject, corpus: Corpus) -> N
     data, part = (None, None) if is_own else (corpus.data, corpus.part)
     out = output_folder(options, folder_name(options.split, data, part, limit=options.limit))
     run = evaluate_contexts if listens(subject.checkpoint) else evaluate_turns
+    if judges_empathy(subject.checkpoint):
+        run = evaluate_pairs
     run(options, subject, corpus, out)
 
 
@@ -57,6 +62,33 @@ def evaluate_contexts(options: Options, subject: Subject, corpus: Corpus, out: P
         console.print(f"written to {out}: scores.json, heard.jsonl, confusion.png", highlight=False)
 
 
+def evaluate_pairs(options: Options, subject: Subject, corpus: Corpus, out: Path | None) -> None:
+    """Scores the levels of empathy given to replies that people rated, writes them to `out`, and prints the scores."""
+    from listenwell.classifiers.empathy import EmpathyClassifier
+    from listenwell.commands.display import table, tracked
+    from listenwell.data.dialogue import examples
+    from listenwell.evaluation.empathy_scores import evaluate_empathy, write
+
+    assert subject.checkpoint is not None
+    items = [item for dialogue in corpus.dialogues for item in examples(dialogue)][: options.limit or None]
+    with tracked() as progress:
+        evaluation = evaluate_empathy(
+            EmpathyClassifier(subject.checkpoint), items, corpus.about, progress, options.resamples
+        )
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write(evaluation, out)
+    if options.json:
+        _print_json(options, evaluation)
+        return
+    console = _print_scores(options, corpus, evaluation, f"{evaluation.about['items']:,} pairs")
+    for mechanism, classes in evaluation.classes.items():
+        heads = ("level", "gold", "given", "precision %", "recall %", "F1 %")
+        console.print(table(mechanism, heads, [one.cells() for one in classes], right=heads[1:]))
+    if out is not None:
+        console.print(f"written to {out}: scores.json, levels.jsonl", highlight=False)
+
+
 def evaluate_turns(options: Options, subject: Subject, corpus: Corpus, out: Path | None) -> None:
     """Scores a classifier on the turns that have labels, writes its labels to `out`, and prints the scores."""
     from dataclasses import asdict
@@ -77,12 +109,8 @@ def evaluate_turns(options: Options, subject: Subject, corpus: Corpus, out: Path
         _print_json(options, evaluation, classes=[asdict(one) for one in evaluation.classes])
         return
     console = _print_scores(options, corpus, evaluation, f"{evaluation.about['items']:,} turns")
-    rows = [
-        (one.label, f"{one.gold:,}", f"{one.given:,}", f"{one.precision:.1f}", f"{one.recall:.1f}", f"{one.f1:.1f}")
-        for one in evaluation.classes
-    ]
     heads = ("label", "gold", "given", "precision %", "recall %", "F1 %")
-    console.print(table("Each label", heads, rows, right=heads[1:]))
+    console.print(table("Each label", heads, [one.cells() for one in evaluation.classes], right=heads[1:]))
     if out is not None:
         console.print(f"written to {out}: scores.json, labels.jsonl, confusion.png", highlight=False)
 

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 from listenwell.commands.evaluation_input import Corpus, Options, Subject, output_folder
 
 if TYPE_CHECKING:
+    from listenwell.checkpoint import Checkpoint
+    from listenwell.classifiers.empathy import EmpathyClassifier
     from listenwell.data.dialogue import Example
     from listenwell.evaluation.evaluate import Evaluation
+    from listenwell.evaluation.material import EmpathyLoader
     from listenwell.evaluation.partial import PartialResults
 
 
@@ -62,7 +65,7 @@ def load_bot(options: Options, subject: Subject) -> tuple[Any, str]:
 
 
 def load_readers(options: Options, subject: Subject) -> dict[str, Any]:
-    """The classifiers that read the replies: one labels them, one judges how positive they are."""
+    """The classifiers that read the replies: one labels them, one judges how positive they are, one how empathetic."""
     from listenwell.classifiers.label_cache import LABELLER
     from listenwell.classifiers.labeller import Labeller
     from listenwell.evaluation.evaluate import check_judge
@@ -75,7 +78,31 @@ def load_readers(options: Options, subject: Subject) -> dict[str, Any]:
             labeller = Labeller(trained.parts[LABELLER])
         if judge is not None:
             check_judge(judge.checkpoint, trained)
-    return {"labeller": labeller, "judge": judge}
+    return {"labeller": labeller, "judge": judge, "empathy": empathy_loader(options.empathy, trained)}
+
+
+def empathy_loader(named: str | None, system: Checkpoint | None) -> EmpathyLoader:
+    """Loads the classifier of empathy, the one named or the shipped one, once a metric asks for it."""
+    from listenwell.classifiers.empathy import DEFAULT, EmpathyClassifier
+    from listenwell.evaluation.evaluate import part_of
+    from listenwell.metrics.material import UnavailableError
+    from listenwell.weights import find
+
+    if named is not None:
+        find(named)  # a wrong name is refused before the work
+
+    def load() -> EmpathyClassifier:
+        try:
+            classifier = EmpathyClassifier.load(named or DEFAULT)
+        except (ImportError, OSError, ValueError) as problem:
+            if named is not None:
+                raise
+            raise UnavailableError(str(problem)) from problem
+        if system is not None and (part := part_of(classifier.checkpoint, system)) is not None:
+            raise UnavailableError(f"{classifier.name} is the {part} that {system.name} itself has")
+        return classifier
+
+    return load
 
 
 def choose_items(options: Options, corpus: Corpus) -> tuple[list[Example], dict[str, Any]]:

@@ -28,6 +28,7 @@ class Options:
     items: int = 0
     judge: str | None = None
     labeller: str | None = None
+    empathy: str | None = None
     resamples: int = 1000
     json: bool = False
     positivity: float | None = None

@@ -52,7 +52,8 @@ def study(
         path: For create: where the source is, if it is not in LISTENWELL_DATA.
         items: For create: how many dialogues are drawn.
         raters: For create: how many people rate each item.
-        scales: For create: the questions of a likert study: mime, dual-emp, bert-joint or strategy-memory.
+        scales: For create: the questions of a likert study: mime, dual-emp, bert-joint,
+            strategy-memory or epitome.
         seed: For create: of all that is drawn.
         recipe: For create: a ready study, such as mime-ratings (`listenwell study` lists them), or a .yaml file; other
             flags change single fields of it.

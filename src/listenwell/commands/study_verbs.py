@@ -42,13 +42,14 @@ def create(name: str, recipe: str | None, given: dict[str, Any], url: str | None
     else:
         spec = StudySpec(**given)
     where = _url(name, url)
-    from listenwell.studies.create import prepare
+    from listenwell.studies.create import prepare, with_language
     from listenwell.studies.power import launch_note
     from listenwell.studies.store import Store, is_there
 
     if is_there(where):
         with Store(where) as store:
             store.check_free(name)
+    spec = with_language(spec)
     with tracked() as progress:
         design = prepare(spec, progress=progress)
     with Store(where, create=True) as store:  # only now: what fails before leaves nothing behind

@@ -34,6 +34,11 @@ class ClassScore:
     recall: float
     f1: float
 
+    def cells(self) -> tuple[str, ...]:
+        """As a table shows it."""
+        counts = (f"{self.gold:,}", f"{self.given:,}")
+        return (self.label, *counts, *(f"{share:.1f}" for share in (self.precision, self.recall, self.f1)))
+
 
 @dataclass
 class LabelEvaluation:

@@ -16,7 +16,7 @@ from listenwell.checkpoint import Checkpoint, same_training, write_json
 from listenwell.classifiers.label_cache import fingerprint
 from listenwell.classifiers.labeller import Labeller
 from listenwell.data.dialogue import Dialogue, Example, without_annotations
-from listenwell.evaluation.material import collect_material
+from listenwell.evaluation.material import EmpathyLoader, collect_material
 from listenwell.evaluation.partial import PartialResults
 from listenwell.evaluation.pictures import draw_distributions
 from listenwell.evaluation.split_tables import Tables, split_tables, tables_json
@@ -71,11 +71,13 @@ def evaluate(
     partial_results: PartialResults | None = None,
     metrics: str | Sequence[str] | None = None,
     classifiers: Mapping[str, Labeller] | None = None,
+    empathy: EmpathyLoader | None = None,
 ) -> Evaluation:
     """Generates and scores. The system is given contexts alone: no situation, no emotion, no label.
 
     `labeller`, of the 41 labels, and `judge`, of polarity, read the replies where they are given, and `classifiers` of
-    other label sets by their names. What is `kept` is not done again.
+    other label sets by their names; `empathy` loads the classifier of empathy, if a metric needs it. What is `kept` is
+    not done again.
 
     `metrics` are names, "all", or None for the default set (docs/metrics.md). What of these cannot be computed stands
     in `about["left out"]`, with the reason.
@@ -89,7 +91,7 @@ def evaluate(
     replies, seconds = generate_replies(
         system, [without_annotations(item) for item in items], progress("replies", len(items)), partial_results
     )
-    material = collect_material(replies, items, progress, resamples, system, readers, partial_results)
+    material = collect_material(replies, items, progress, resamples, system, readers, partial_results, empathy)
     scored = registry.run(wanted, material)
     labels = chosen_labels(replies)
     if labeller is not None and any("classifier emotion-intent" in one.needs for one in wanted):
@@ -192,9 +194,18 @@ def classified_labels(material: Material) -> dict[str, Counter[str]]:
 
 def check_judge(judge: Checkpoint, system: Checkpoint) -> None:
     """A judge that is a part of the system would praise its own choice."""
-    for name, part in all_parts(system):
-        if same_training(part.meta, judge.meta) or fingerprint(part) == fingerprint(judge):
-            raise ValueError(f"the judge is the {name} that {system.name} itself has; name another with --judge")
+    if (name := part_of(judge, system)) is not None:
+        raise ValueError(f"the judge is the {name} that {system.name} itself has; name another with --judge")
+
+
+def part_of(judge: Checkpoint, system: Checkpoint) -> str | None:
+    """The name under which a system has a judge as a part of its own; None where it has not."""
+    same = (
+        name
+        for name, part in all_parts(system)
+        if same_training(part.meta, judge.meta) or fingerprint(part) == fingerprint(judge)
+    )
+    return next(same, None)
 
 
 def all_parts(system: Checkpoint) -> Iterator[tuple[str, Checkpoint]]:

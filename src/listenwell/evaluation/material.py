@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from listenwell.classifiers.empathy import EmpathyClassifier, Pair
 from listenwell.classifiers.label_cache import Labels, fingerprint, is_labelled, labelled_as_here
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.sentence_encoder import sentence_encoder
 from listenwell.data.batching import label_id_in
 from listenwell.data.dialogue import Example, without_annotations
 from listenwell.evaluation.partial import PartialResults
+from listenwell.labels.empathy import MECHANISMS
 from listenwell.labels.sets import LabelSet
 from listenwell.labels.taxonomy import LABEL_ID
 from listenwell.metrics.material import (
@@ -33,6 +35,9 @@ from listenwell.systems.base import Likelihoods, System
 from listenwell.systems.capabilities import Capabilities
 from listenwell.systems.reply import Reply
 
+EmpathyLoader = Callable[[], EmpathyClassifier]
+"""Loads a classifier of empathy, when the first metric needs it; raises `UnavailableError` where there is none."""
+
 SIDES = {"polarity": ("replies", "contexts")}
 """Which texts a classifier of a label set reads; the replies and the references where nothing else is said."""
 
@@ -45,6 +50,7 @@ def collect_material(
     system: System | None = None,
     readers: Mapping[str, Labeller | None] | None = None,
     partial_results: PartialResults | None = None,
+    empathy: EmpathyLoader | None = None,
 ) -> Material:
     """Replies with all that is needed to score them; without a system, only what the replies give."""
     providers: dict[str, Callable[[], Any]] = {
@@ -62,6 +68,8 @@ def collect_material(
         providers["word vectors"] = partial(load_word_vectors, material)
     for labels, reader in (readers or {}).items():
         providers[f"{CLASSIFIER}{labels}"] = partial(_classified, material, labels, reader)
+    if empathy is not None:
+        providers[f"{CLASSIFIER}empathy"] = partial(_empathy, material, empathy)
     return material
 
 
@@ -167,7 +175,19 @@ def _classified(material: Material, labels: str, reader: Labeller | None) -> Cla
     )
 
 
-def labeller_fields(labeller: Labels) -> dict[str, str]:
+def _empathy(material: Material, load: EmpathyLoader) -> ClassifierOutput:
+    """The expected levels of the replies and, where there are any, of the references, to the turns they answer."""
+    reader = load()
+    posts: list[str] = material.get("contexts")
+    sides: dict[str, Sequence[str]] = {"replies": material.replies}
+    if any(item.reply for item in material.items):
+        sides["references"] = material.get("references")
+    pairs: list[Pair] = [pair for texts in sides.values() for pair in zip(posts, texts, strict=True)]
+    levels = np.split(reader.expected(pairs, material.progress("empathy", len(pairs))), len(sides))
+    return ClassifierOutput(labeller_fields(reader), MECHANISMS, dict(zip(sides, levels, strict=True)))
+
+
+def labeller_fields(labeller: Labels | EmpathyClassifier) -> dict[str, str]:
     """Which classifier it is, for a signature: two trainings of one recipe are two."""
     ckpt = labeller.checkpoint
     return {"by": ckpt.meta.get("recipe", {}).get("name", ckpt.name), "weights": fingerprint(ckpt)[:8]}

@@ -30,6 +30,7 @@ NEEDS: dict[str, str] = {
     "reference labels": "the label of each reference in the data, one of the 41",
     "classifier emotion-intent": "a classifier of the 41 labels",
     "classifier polarity": "a classifier of polarity",
+    "classifier empathy": "a classifier of empathy, EPITOME's",
     "sentence vectors": "a sentence encoder",
     "word vectors": "word vectors as a text file, such as GloVe's, in LISTENWELL_DATA/glove",
 }
@@ -55,7 +56,10 @@ def quiet(name: str, total: int) -> Callable[[int], None]:
 
 @dataclass(frozen=True)
 class ClassifierOutput:
-    """What a classifier says of the texts on some sides ("replies", "references", "contexts"): (texts, labels) each."""
+    """What a classifier says of the texts on some sides ("replies", "references", "contexts"): (texts, labels) each.
+
+    One of empathy gives the expected level of each mechanism.
+    """
 
     by: Mapping[str, str]
     """Which classifier it is, for signatures."""

@@ -140,7 +140,9 @@ def known() -> dict[str, Metric]:
     """All metrics by name: the default ones in the order of tables, then the others by module and registration."""
     _discover()
     first = [name for name in DEFAULT if name in _METRICS]
-    return {name: _METRICS[name] for name in (*first, *(name for name in _METRICS if name not in DEFAULT))}
+    # Not by registration alone: that depends on which module was imported first, by whom.
+    others = sorted((name for name in _METRICS if name not in DEFAULT), key=lambda name: _origin(_METRICS[name]))
+    return {name: _METRICS[name] for name in (*first, *others)}
 
 
 def chosen(names: str | Iterable[str] | None, languages: Sequence[str] = ("en",)) -> list[Metric]:

@@ -33,7 +33,7 @@ from listenwell.contract import ABSENT, Batch, LabelSets, Model, Moment, Term, V
 from listenwell.labels.empathy import LEVELS, MECHANISMS
 from listenwell.labels.sets import EMPATHY
 from listenwell.layers.head import Head
-from listenwell.models.joined_text import REPLY, Text
+from listenwell.models.joined_text import read_pair
 
 
 @dataclass
@@ -105,18 +105,9 @@ class Epitome(Model):
         assert isinstance(head, Head)
         return head
 
-    def read(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """What the encoder makes of each position of post and reply, and which positions are the reply's."""
-        if batch.context is None or batch.reply is None:
-            raise ValueError("empathy is judged in a reply to a post: an example needs a context and a reply")
-        text = Text.joined(Text.of(batch.context), Text.of(batch.reply, REPLY))
-        most = self.backbone.longest
-        tokens, mask, use = text.tokens[:, :most], text.mask[:, :most], text.use[:, :most]
-        return self.backbone(tokens, mask, segments=use), mask & (use == REPLY)
-
     def logits(self, batch: Batch) -> Tensor:
         """Of q, (batch, mechanisms, levels)."""
-        hidden, mask = self.read(batch)
+        hidden, mask = read_pair(self.backbone, batch)
         return torch.stack([self.head(name)(hidden, mask) for name in MECHANISMS], dim=1)
 
     @property

@@ -66,7 +66,7 @@ def make_app(
             lock.release()
 
     app = FastAPI(title="listenwell study", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    pages = Pages(study.spec.language)
+    pages = Pages(study.spec.language or study.spec.spoken)
     _add_errors(app, lock)
     _add_pages(app, ratings, payloads, pages)
     _add_api(app, ratings, payloads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,14 @@ def create(
     progress: ProgressBar = no_progress,
 ) -> Study:
     """Makes a study and writes it, whole or not at all."""
+    spec = with_language(spec)
     return store.add(name, spec, prepare(spec, load, progress))
+
+
+def with_language(spec: StudySpec) -> StudySpec:
+    """The study with the language of its data, where it does not say one itself: raters read both together."""
+    first = None if spec.language else next(_read(spec), None)
+    return spec if first is None else replace(spec, language=first.language)
 
 
 def prepare(spec: StudySpec, load: Callable[[str], Talks] | None = None, progress: ProgressBar = no_progress) -> Design:
@@ -48,8 +56,6 @@ def prepare(spec: StudySpec, load: Callable[[str], Talks] | None = None, progres
 
 
 def _read(spec: StudySpec) -> Iterator[Dialogue]:
-    from dataclasses import replace
-
     for dialogue in sources.read(spec.data, spec.path, spec.split):
         yield dialogue if dialogue.source else replace(dialogue, source=Path(spec.data).stem)
 

@@ -143,6 +143,42 @@ STRATEGY_MEMORY_SCALES = (
 )
 """Strategy memory's appendix C, verbatim, sorted by points; the extraction's broken quotation marks are mended."""
 
+EPITOME_SCALES = (
+    Scale(
+        "emotional-reactions",
+        "Emotional reactions",
+        "How much does the response voice warmth, compassion or concern after what the other person said?",
+        {
+            "0": "none",
+            "1": "weak: alludes to such feelings without naming them",
+            "2": "strong: names the feelings of the one who responds",
+        },
+        min=0,
+        max=2,
+    ),
+    Scale(
+        "interpretations",
+        "Interpretations",
+        "How much does the response tell what was understood of the other person's feelings and experiences?",
+        {
+            "0": "none",
+            "1": "weak: only says that it understands",
+            "2": "strong: names the inferred feeling or experience, or tells of a similar one",
+        },
+        min=0,
+        max=2,
+    ),
+    Scale(
+        "explorations",
+        "Explorations",
+        "How much does the response ask about feelings and experiences that the other person did not tell?",
+        {"0": "none", "1": "weak: asks in general", "2": "strong: asks about a certain feeling or experience"},
+        min=0,
+        max=2,
+    ),
+)
+"""After EPITOME (Sharma et al., 2020), in our words: the levels that its classifier learned, asked of people too."""
+
 EMOTION_SCALES = (
     Scale(
         "emotion",
@@ -166,6 +202,7 @@ SCALE_SETS: dict[str, tuple[Scale, ...]] = {
     "dual-emp": DUAL_EMP_SCALES,
     "bert-joint": BERT_JOINT_SCALES,
     "strategy-memory": STRATEGY_MEMORY_SCALES,
+    "epitome": EPITOME_SCALES,
     "emotion": EMOTION_SCALES,
 }
 """The questions of a study by the name that a recipe gives them."""

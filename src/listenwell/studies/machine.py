@@ -15,7 +15,7 @@ import numpy as np
 from sqlalchemy import func, select
 
 from listenwell.labels.taxonomy import EMOTIONS
-from listenwell.studies.kinds import AREAS, LEFT, RIGHT, TIE, Kind
+from listenwell.studies.kinds import Kind
 from listenwell.studies.layout import Orders
 from listenwell.studies.payload import Payloads
 from listenwell.studies.rating import ACTIVE, Given, Rater, Ratings
@@ -24,13 +24,9 @@ from listenwell.studies.schema import assignments, slots, tasks
 from listenwell.studies.store import Store, add_slot, lock_study
 from listenwell.studies.tie_break import shown_systems
 
-LEVELS = ("none", "weak", "strong")
-"""EPITOME's labels, from lowest to highest."""
 FOREVER = 100 * 365 * 86_400.0
 """Seconds for which a machine keeps its place."""
 ATTEMPTS = 3
-EQUAL = 0.1
-"""Expected levels that are no further apart are a tie."""
 TOP = 5
 """An emotion fits a reply if it is among so many that a classifier finds likeliest."""
 
@@ -46,6 +42,7 @@ class Judge(Protocol):
 
 def rate(store: Store, study: Study, judge: Judge, done: Callable[[int], None] | None = None) -> int:
     """Lets a machine rate all items of a study; what it rated before is not rated again. How many it rated now."""
+    _check_language(study, judge)
     ratings = Ratings(store, study)
     rater = enlist(ratings, judge.name)
     payloads = Payloads(ratings, store.design(study))
@@ -64,6 +61,13 @@ def rate(store: Store, study: Study, judge: Judge, done: Callable[[int], None] |
         if done is not None:
             done(len(assignment.layout))
     return number
+
+
+def _check_language(study: Study, judge: Judge) -> None:
+    """A classifier gives texts of any language an answer; of one that it did not learn it means nothing."""
+    known = getattr(judge, "languages", None)
+    if known is not None and study.spec.spoken not in known:
+        raise ValueError(f"{judge.name} reads {', '.join(known)}, and the study is in {study.spec.spoken}")
 
 
 def enlist(ratings: Ratings, name: str) -> Rater:
@@ -106,10 +110,14 @@ def judge_named(name: str, base_url: str | None = None) -> Judge:
 
         return EndpointJudge(name, endpoint(name, base_url))
     from listenwell.checkpoint import load
+    from listenwell.classifiers.empathy import EmpathyClassifier, judges_empathy
     from listenwell.classifiers.labeller import Labeller
+    from listenwell.studies.empathy_judge import EmpathyJudge
     from listenwell.weights import find
 
     made = load(find(name))
+    if judges_empathy(made):
+        return EmpathyJudge(made.name, EmpathyClassifier(made))
     labeller = Labeller(made, made.model.label_set if made.model.labels_texts else "emotion-intent")
     return ClassifierJudge(made.name, labeller)
 
@@ -125,7 +133,7 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClassifierJudge:
-    """A local classifier of a reply's text: of levels of empathy (EPITOME's), or of emotions."""
+    """A local classifier of emotions: it rates whether a reply's emotion fits, or which it is."""
 
     name: str
     classifier: Classifier
@@ -134,33 +142,13 @@ class ClassifierJudge:
         texts = [reply["text"] for item in items for reply in item["replies"]]
         if not texts:
             return []
+        if kind.name != "emotion" or not set(EMOTIONS) <= set(self.classifier.names):
+            raise ValueError(
+                f"{self.name} knows the labels {', '.join(self.classifier.names[:4])} …, which answer no question of "
+                f"this {kind.name} study; epitome rates empathy, and openai:MODEL answers any question"
+            )
         shares = iter(self.classifier.distribution(texts))
-        if set(self.classifier.names) == set(LEVELS):
-            return [self._by_level(kind, item, [next(shares) for _ in item["replies"]]) for item in items]
-        if kind.name == "emotion" and set(EMOTIONS) <= set(self.classifier.names):
-            return [self._by_emotion(kind, item, [next(shares) for _ in item["replies"]]) for item in items]
-        raise ValueError(
-            f"{self.name} knows the labels {', '.join(self.classifier.names[:4])} …, which answer no question of this "
-            f"{kind.name} study; a classifier with the levels {', '.join(LEVELS)} does, or openai:MODEL"
-        )
-
-    def _by_level(self, kind: Kind, item: Mapping[str, Any], shares: Sequence[np.ndarray]) -> Mapping[str, Any]:
-        """The expected level of empathy, from 0 to 1, on the study's scale."""
-        places = [list(self.classifier.names).index(level) for level in LEVELS]
-        expected = [float(share[places] @ np.array([0.0, 0.5, 1.0]) / share[places].sum()) for share in shares]
-        keys = [reply["key"] for reply in item["replies"]]
-        if kind.name == "ab":
-            gap = expected[0] - expected[1]
-            return {"choice": TIE if abs(gap) <= EQUAL else LEFT if gap > 0 else RIGHT}
-        if kind.name == "drag":
-            return {key: AREAS[2 - min(2, int(3 * level))] for key, level in zip(keys, expected, strict=True)}
-        if kind.name == "emotion":
-            return {key: int(level >= 0.5) for key, level in zip(keys, expected, strict=True)}
-        scale = next((one for one in kind.scales if one.key in ("empathy", "emo")), None)
-        if scale is None:
-            raise ValueError(f"{self.name} judges empathy, and no scale of this study is about it")
-        points = [round(scale.min + level * (scale.max - scale.min)) for level in expected]
-        return {key: {scale.key: point} for key, point in zip(keys, points, strict=True)}
+        return [self._by_emotion(kind, item, [next(shares) for _ in item["replies"]]) for item in items]
 
     def _by_emotion(self, kind: Kind, item: Mapping[str, Any], shares: Sequence[np.ndarray]) -> Mapping[str, Any]:
         names = list(self.classifier.names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.studies.chinese import in_chinese
 from listenwell.studies.kinds import DRAG_QUESTION
 from listenwell.studies.layout import letters
 from listenwell.studies.practice import practice_task
@@ -57,15 +58,18 @@ class Payloads:
 
     def about(self) -> dict[str, Any]:
         spec, kind = self.study.spec, self.ratings.kind
-        spoken = "zh" if spec.language.startswith("zh") else "en"
+        spoken = spec.spoken
+        scales = [scale.to_json() for scale in kind.scales]
+        if spoken == "zh" and scales:
+            scales = in_chinese(spec.scale_set)
         return {
             # Never the study's own name: it may tell which systems are compared.
             "title": spec.title or TITLE[spoken],
             "kind": spec.kind,
-            "language": spec.language,
+            "language": spec.language or spoken,
             "welcome": spec.welcome or WELCOME[spoken],
             "instructions": spec.instructions,
-            "scales": [scale.to_json() for scale in kind.scales] or _question(spec.kind, spoken),
+            "scales": scales or _question(spec.kind, spoken),
             "choices": list(kind.choices),
         }
 

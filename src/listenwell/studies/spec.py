@@ -84,9 +84,10 @@ class StudySpec:
     """What raters see; name no system in it."""
     about: str = ""
     """What the researcher reads."""
-    language: str = "en"
+    language: str = ""
+    """Of the pages and their questions, such as en or zh; that of the data if not given."""
     scales: str = ""
-    """The questions of a likert study: mime, dual-emp, bert-joint or strategy-memory."""
+    """The questions of a likert study: mime, dual-emp, bert-joint, strategy-memory or epitome."""
     raters: int = 3
     """People per item."""
     task_size: int = 10
@@ -144,6 +145,16 @@ class StudySpec:
 
     def kind_of_study(self) -> Kind:
         return kind_named(self.kind, self.scales, self.both_bad, self.picks_emotion)
+
+    @property
+    def spoken(self) -> Literal["en", "zh"]:
+        """The language of the pages, of those that there are."""
+        return "zh" if self.language.startswith("zh") else "en"
+
+    @property
+    def scale_set(self) -> str:
+        """The name of the set of scales that is asked; none of a kind without scales."""
+        return {"likert": self.scales or "mime", "emotion": "emotion"}.get(self.kind, "")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

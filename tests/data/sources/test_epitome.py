@@ -43,6 +43,34 @@ def test_without_a_part_a_pair_is_read_once_and_has_no_label(make):
     assert [turn.label for turn in dialogue.turns] == [None, None]
 
 
+def test_all_three_levels_come_together_in_one_label(make):
+    def rows(*levels):
+        """Of the first pair, of the second, and of the second when it was annotated again."""
+        pairs = zip((0, 1, 1), levels, strict=True)
+        return [row(reply=f"reply {n}", level=level, ids=("p1", f"r{n}")) for n, level in pairs]
+
+    make(*rows("0", "0", "0"))
+    make(*rows("2", "2", "0"), file="explorations.csv")
+    first, second, again = rows("2", "1", "0")
+    dialogues, report = make(second, first, again, file="interpretations.csv", part="levels")
+    labels = {one.id: one.turns[1].label for one in dialogues}
+    assert labels["p1-r0"] == Label("none-strong-strong"), "by its ids, wherever it stands in a file"
+    assert labels["p1-r1"] == Label("none-weak-strong")
+    assert labels["p1-r1~2"] == Label("none-none-none")
+    assert epitome.NO_PASSAGE not in report.noted
+
+
+def test_levels_need_all_three_files_with_the_same_pairs(make):
+    make(row())
+    with pytest.raises(FileNotFoundError, match="needs all three files, missing: explorations"):
+        make(row(), file="interpretations.csv", part="levels")
+    make(row(), file="explorations.csv")
+    with pytest.raises(SourceError, match=r"interpretations\.csv line 2: no pair p1, r1, expected the pairs of emot"):
+        make(row(ids=("p9", "r9")), file="interpretations.csv", part="levels")
+    with pytest.raises(ValueError, match="did you mean 'levels'"):
+        make(row(), part="level")
+
+
 def test_a_post_is_never_in_two_splits(make):
     rows = [row(f"post {n % 40}", f"reply {n}", ids=(f"p{n % 40}", f"r{n}")) for n in range(120)]
     splits = {}

@@ -2,8 +2,8 @@
 
 `emotional-reactions.csv`, `interpretations.csv`, `explorations.csv` hold the same pairs, each with a level (0 none, 1
 weak, 2 strong) and the passages of the reply that show it, a | after each. The three are read as three parts: the reply
-is labelled "none", "weak" or "strong" for the part that is asked for. The part "levels" reads all three files and labels
-the reply with its three levels together, such as "weak-none-strong" (`labels.empathy`). Without a part a pair is read
+is labelled "none", "weak" or "strong" for the part that is asked for. The part "levels" reads all three files, and the
+label has the three levels of the reply, such as "weak-none-strong" (`labels.empathy`). Without a part a pair is read
 once, without a label. A pair has the same id in every part. `annotated_pairs` gives the passages too.
 
 No splits were published; here eight of ten posts are train, one valid, one test, by a hash of the post alone, so that
