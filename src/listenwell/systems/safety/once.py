@@ -46,7 +46,7 @@ def once(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **named)
         key = (function, *(one if isinstance(one, str) else id(one) for one in args))
         if key not in kept:
-            kept[key] = function(*args)
+            kept[key] = function(*args, **named)
         return kept[key]
 
     return remembered
