@@ -47,9 +47,9 @@ def test_the_container_installs_what_setup_does_runs_as_nobody_special_and_says_
     extras = re.search(r"'\.\[(.+)\]'", text)
     assert extras is not None
     assert set(extras[1].split(",")) <= project["optional-dependencies"].keys()
-    copied = re.search(r"^COPY (.*pyproject.toml.*) \./$", text, re.MULTILINE)
-    assert copied is not None
-    assert {project["readme"], *project.get("license-files", ["LICENSE"]), "constraints.txt"} <= set(copied[1].split())
+    copied = [path for words in re.findall(r"^COPY (?!--from)(.+)$", text, re.MULTILINE) for path in words.split()[:-1]]
+    for path in (project["readme"], *project["license-files"], "constraints.txt", "pyproject.toml"):
+        assert any(Path(path).is_relative_to(one) for one in copied), path
     runs = text.rpartition("FROM ")[2]
     (user,) = re.findall(r"^USER (\d+)$", runs, re.MULTILINE)
     assert f"--uid {user} " in runs
