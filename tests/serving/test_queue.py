@@ -256,6 +256,8 @@ def converse(url: str, conversations: int, turns: int) -> list[list[str]]:
             asked = {"model": "echo", "messages": messages[-20:], "stream": turn % 2 == 1}
             answer = await client.post(PATH, json=asked)
             assert answer.status_code == 200, answer.text
+            assert '"error"' not in answer.text, answer.text  # a stream that fails has begun with 200
+            assert '"care":null' in answer.text, answer.text  # nor did care answer in the system's place
             replies.append(answer.text)
             messages.append({"role": "assistant", "content": f"canary{number}x it is"})
         return replies

@@ -9,14 +9,20 @@ from typing import Any
 
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Turn
+from listenwell.systems.base import as_context
 from listenwell.systems.reply import Reply
 from listenwell.systems.safety import Resources, SafetyWrapper
+from listenwell.systems.safety.conversation import rules_speak
 from listenwell.systems.safety.detector import Kind, LanguageCode
+from listenwell.systems.safety.once import Memory, remembering
 from listenwell.systems.safety.replies import care_given
 from listenwell.systems.safety.resources import KINDS
 
 THREADS = 8
 """Messages that are looked at beside each other, and read together."""
+
+URGENT_THREADS = 2
+"""For messages in which the rules see a sign while others wait."""
 
 TIERS = {"direct": "card", "asking": "question", "shorter": "card"}
 """What the page shows for each text of care."""
@@ -25,29 +31,62 @@ EMERGENCY: dict[LanguageCode, str] = {"en": "In an emergency", "zh": "紧急情�
 
 
 class CarePool:
-    """Threads that ask care, apart from those that write."""
+    """Threads that ask care, apart from those that write.
+
+    What is learned takes far longer than the rules. Where many wait, the rules look at each message first; where they
+    see a sign, it passes the others. What is decided is the same: only the order differs.
+    """
 
     def __init__(self, threads: int = THREADS) -> None:
+        self.threads = threads
+        self.asked = 0
+        """Conversations that care has not decided yet."""
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="care")
+        self._rules = ThreadPoolExecutor(1, thread_name_prefix="care-rules")
+        self._urgent = ThreadPoolExecutor(URGENT_THREADS, thread_name_prefix="care-urgent")
         read_together()
 
     async def ask(self, wrapper: SafetyWrapper, turns: Sequence[Turn], controls: Controls | None) -> Reply | None:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, wrapper.care, list(turns), controls)
+        run = asyncio.get_running_loop().run_in_executor
+        asked: _Asked = (wrapper, list(turns), controls, {})
+        self.asked += 1
+        try:
+            if self.asked <= self.threads:
+                return await run(self._pool, _care, *asked)
+            urgent = await run(self._rules, _is_urgent, *asked)
+            return await run(self._urgent if urgent else self._pool, _care, *asked)
+        finally:
+            self.asked -= 1
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._rules, self._urgent, self._pool):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+_Asked = tuple[SafetyWrapper, list[Turn], Controls | None, Memory]
+"""What care is asked, and what it computes for both looks."""
+
+
+def _is_urgent(wrapper: SafetyWrapper, turns: list[Turn], controls: Controls | None, memory: Memory) -> bool:
+    with remembering(memory):
+        return rules_speak(as_context(turns, controls))
+
+
+def _care(wrapper: SafetyWrapper, turns: list[Turn], controls: Controls | None, memory: Memory) -> Reply | None:
+    with remembering(memory):
+        return wrapper.care(turns, controls)
 
 
 def read_together() -> None:
     """Lets the crisis classifier, where there is one, read what several threads ask at the same time as one batch."""
-    from listenwell.serving.crisis_reading import ReadTogether, ReadTwice, has_bf16
+    from listenwell.serving.crisis_reading import EightBitReader, ReadTogether, has_vnni
     from listenwell.systems.safety.classifier import english_classifier
     from listenwell.systems.safety.detector import rules
 
     classifier = english_classifier(rules("en").normal)
     if classifier is not None and not isinstance(classifier.read, ReadTogether):
-        classifier.read = ReadTogether(ReadTwice(classifier) if has_bf16() else classifier.read)
+        classifier.rough = ReadTogether(EightBitReader(classifier)) if has_vnni() else None
+        classifier.read = ReadTogether(classifier.read)
 
 
 def care_record(reply: Reply, resources: Resources) -> dict[str, Any]:

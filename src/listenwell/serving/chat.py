@@ -45,6 +45,8 @@ class Answer:
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
     begun: float = field(default_factory=time.monotonic)
+    read: int | None = None
+    """Tokens of the conversation, once they are counted."""
 
     def record(self, kind: str, choices: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
         common = {"id": self.id, "object": kind, "created": self.created, "model": self.served.name}
@@ -56,8 +58,9 @@ class Answer:
         return {**explained, "care": self.care}
 
     def usage(self, texts: Sequence[str]) -> dict[str, int]:
-        read = self.served.count_tokens([turn.text for turn in self.turns])
-        written = self.served.count_tokens(texts)
+        if self.read is None:  # asked for twice: by the counters and by the answer
+            self.read = self.served.count_tokens([turn.text for turn in self.turns])
+        read, written = self.read, self.served.count_tokens(texts)
         return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 

@@ -1,105 +1,127 @@
-"""The crisis classifier for many messages at once: in batches, and in half precision where that decides nothing.
+"""The crisis classifier for many messages at once: in batches, and in 8 bits where that decides nothing.
 
-The decisions are those of `CrisisClassifier` in float32. No threshold of it lies below BACKED, and half precision is
-wrong by some hundredths of log-odds: what it finds more than MARGIN below that is below all thresholds in float32 too,
-and everything else is read again.
+The decisions are those of `CrisisClassifier` in float32. Products in 8 bits are wrong by 0.07 of log-odds in
+the mean, and by 0.62 at most in 3,738 texts of written cases and corpora: a message that they find more than MARGIN
+(1.5) below the threshold in question is below it in float32 too, and every other is read again.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from listenwell.layers.cpu import spare_rows
 from listenwell.layers.packing import Places
-from listenwell.systems.safety.classifier import HEADS, CrisisClassifier, Encoder, Layer, Read, log_odds, padded
-from listenwell.systems.safety.detector import BACKED
+from listenwell.systems.safety.classifier import HEADS, CrisisClassifier, Encoder, Layer, Read, padded
 
-MARGIN = 0.5
-"""How far below every threshold, in log-odds, half precision is trusted."""
-
-AT_ONCE = 64
-"""Parts of messages that are read together."""
+AT_ONCE = 256
+"""Tokens that are read together: more gain nothing, since what is between two layers leaves the cache."""
 
 Parts = set[tuple[int, ...]]
 
 
-def has_bf16() -> bool:
-    """Whether the processor multiplies bfloat16 faster than float32."""
-    return bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)())
+def has_vnni() -> bool:
+    """Whether the processor multiplies numbers of 8 bits several times as fast as float32."""
+    supported = getattr(torch.cpu, "_is_vnni_supported", lambda: False)
+    return bool(supported()) and hasattr(torch, "_int_mm")
 
 
-class HalfEncoder:
-    """An Encoder in bfloat16. Only real positions go through the products, and few numbers of rows come up."""
+class EightBitProduct:
+    """Linear layers, several of them as one, with weights and inputs in 8 bits.
+
+    Every output of the weights and every row of the input has a scale of its own, so that what is read together does
+    not depend on each other.
+    """
+
+    def __init__(self, *layers: nn.Linear) -> None:
+        weight = torch.cat([layer.weight.detach() for layer in layers])
+        self.bias = torch.cat([layer.bias.detach() for layer in layers])
+        self.scale = _scale(weight)[:, 0]
+        self.weight = _in_eight_bits(weight, self.scale[:, None]).t()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(rows, in) to (rows, out), in float32."""
+        scale = _scale(x)
+        product = torch._int_mm(_in_eight_bits(x, scale), self.weight)
+        return product.float().mul_(self.scale).mul_(scale).add_(self.bias)
+
+
+def _scale(rows: Tensor) -> Tensor:
+    return rows.abs().amax(1, keepdim=True).clamp_min_(1e-8).div_(127)
+
+
+def _in_eight_bits(rows: Tensor, scale: Tensor) -> Tensor:
+    return (rows / scale).round_().to(torch.int8)
+
+
+class EightBitEncoder:
+    """An Encoder whose products are in 8 bits. Only real positions go through them."""
 
     def __init__(self, encoder: Encoder) -> None:
-        self.layers = [HalfLayer(layer) for layer in encoder.layers]  # type: ignore[arg-type]
+        self.layers = [EightBitLayer(layer) for layer in encoder.layers]  # type: ignore[arg-type]
         self.head = encoder.head
 
     def __call__(self, x: Tensor, mask: Tensor) -> Tensor:
-        """(batch, time, width) to (batch, classes): logits, in float32."""
+        """(batch, time, width) to (batch, classes): logits."""
         places = Places(mask)
         hidden = places.pack(x)
-        count = len(hidden)
-        hidden = F.pad(hidden, (0, 0, 0, spare_rows(count))).bfloat16()
-        seen = mask[:, None, None, :]
+        seen = mask[:, None, None, :] if places.padded else None
         for layer in self.layers:
-            hidden = layer(hidden, places, count, seen)
-        spread = places.spread(hidden[:count].float())
+            hidden = layer(hidden, places, seen)
+        spread = places.spread(hidden)
         real = mask[..., None]
         mean = (spread * real).sum(1) / real.sum(1)
         maximum = spread.masked_fill(~real, -torch.inf).amax(1)
         return self.head(torch.cat((3 * mean, maximum), dim=-1))
 
 
-class HalfLayer:
+class EightBitLayer:
     """One layer: query, key and value are one product."""
 
     def __init__(self, layer: Layer) -> None:
-        def half(*names: str) -> tuple[Tensor, Tensor]:
-            parts = [getattr(layer, name) for name in names]
-            weight, bias = (torch.cat([getattr(part, kind).detach() for part in parts]) for kind in ("weight", "bias"))
-            return weight.bfloat16(), bias.bfloat16()
+        self.attend = EightBitProduct(layer.query, layer.key, layer.value)
+        self.out, self.expand = EightBitProduct(layer.out), EightBitProduct(layer.expand)
+        self.contract = EightBitProduct(layer.contract)
+        self.attention_norm, self.output_norm = layer.attention_norm, layer.output_norm
 
-        self.attend = half("query", "key", "value")
-        self.out, self.expand, self.contract = half("out"), half("expand"), half("contract")
-        self.attention_norm, self.output_norm = half("attention_norm"), half("output_norm")
-
-    def __call__(self, hidden: Tensor, places: Places, count: int, seen: Tensor) -> Tensor:
-        attended = places.spread(F.linear(hidden, *self.attend)[:count])
+    def __call__(self, hidden: Tensor, places: Places, seen: Tensor | None) -> Tensor:
+        attended = places.spread(self.attend(hidden))
         query, key, value = (part.unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in attended.chunk(3, dim=-1))
         mixed = F.scaled_dot_product_attention(query, key, value, seen)
-        packed = F.pad(places.pack(mixed.transpose(1, 2).flatten(2)), (0, 0, 0, len(hidden) - count))
-        hidden = self._norm(hidden + F.linear(packed, *self.out), self.attention_norm)
-        inner = F.linear(F.gelu(F.linear(hidden, *self.expand)), *self.contract)
-        return self._norm(hidden + inner, self.output_norm)
-
-    @staticmethod
-    def _norm(hidden: Tensor, norm: tuple[Tensor, Tensor]) -> Tensor:
-        return F.layer_norm(hidden, (hidden.shape[-1],), *norm, eps=1e-12)
+        packed = places.pack(mixed.transpose(1, 2).flatten(2))
+        hidden = self.attention_norm(hidden + self.out(packed))
+        return self.output_norm(hidden + self.contract(F.gelu(self.expand(hidden))))
 
 
-class ReadTwice:
-    """Reads in half precision, and again in full what may be a sign."""
+class EightBitReader:
+    """The rough reader of a classifier."""
 
     def __init__(self, classifier: CrisisClassifier) -> None:
-        self.embed, self.precise = classifier.embed, classifier.read
-        self.encoder = HalfEncoder(classifier.encoder)
+        self.embed, self.encoder = classifier.embed, EightBitEncoder(classifier.encoder)
 
     def __call__(self, parts: Parts) -> dict[tuple[int, ...], Tensor]:
         found: dict[tuple[int, ...], Tensor] = {}
-        ordered = sorted(parts, key=len)
-        for begin in range(0, len(ordered), AT_ONCE):
-            some = ordered[begin : begin + AT_ONCE]
+        for some in of_like_length(parts):
             tokens, mask = padded(some)
             rows = self.encoder(self.embed(tokens), mask).log_softmax(-1)
             found |= dict(zip(some, rows, strict=True))
-        unsure = {part for part, row in found.items() if not log_odds(row) < BACKED - MARGIN}
-        return found | self.precise(unsure) if unsure else found
+        return found
+
+
+def of_like_length(parts: Parts, most: int = AT_ONCE) -> Iterator[list[tuple[int, ...]]]:
+    """Parts in batches of so many tokens at most, the shortest first: little is padded."""
+    some: list[tuple[int, ...]] = []
+    for part in sorted(parts, key=len):
+        if some and len(part) * (len(some) + 1) > most:
+            yield some
+            some = []
+        some.append(part)
+    if some:
+        yield some
 
 
 @dataclass(eq=False, slots=True)

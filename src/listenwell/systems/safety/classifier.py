@@ -11,6 +11,7 @@ dependency and takes seconds to import, and every system is wrapped by this chec
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from listenwell.backbones.locate import SHORT, carried
 from listenwell.checkpoint import from_eight_bit
 from listenwell.systems.safety.detector import Directness, Kind
 from listenwell.systems.safety.evidence import TURN
+from listenwell.systems.safety.once import memory, once
 from listenwell.systems.safety.status import classifier_file, classifier_status, warn_where_rules_serve_alone
 
 WIDTH, HEADS, INNER, LAYERS = 384, 12, 1536, 6
@@ -49,6 +51,10 @@ SIGNS: tuple[tuple[Kind, Directness], ...] = (
 
 Read = Callable[[set[tuple[int, ...]]], dict[tuple[int, ...], Tensor]]
 """From the parts of a message, as tokens, to the log-probabilities of the classes of each."""
+Views = Sequence[Sequence[Sequence[int]]]
+"""A message read in several ways, each in parts."""
+MARGIN = 1.5
+"""How far below a threshold, in log-odds, a rough reader is trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +158,7 @@ class MessageTokenizer:
         self.tokenizer.no_truncation()
         self.normalize = normalize
 
+    @once
     def views(self, text: str, whole: bool = False) -> list[list[list[int]]]:
         """The parts of a message, or the end of a conversation, read in two ways."""
         parts = self.last if whole else self.parts
@@ -196,6 +203,13 @@ def log_odds(log_probabilities: Tensor) -> float:
     return float(log_probabilities[1:].logsumexp(-1) - log_probabilities[0])
 
 
+def _weigh(views: Views, log_probabilities: Mapping[tuple[int, ...], Tensor]) -> Prediction:
+    gravest = [max((log_probabilities[tuple(part)] for part in view), key=log_odds) for view in views]
+    mean = torch.stack(gravest).mean(0)
+    kind, directness = SIGNS[int(mean[1:].argmax())]
+    return Prediction(kind, directness, log_odds(mean))
+
+
 class CrisisClassifier:
     """Reads one message, or one conversation, at a time."""
 
@@ -203,19 +217,39 @@ class CrisisClassifier:
         self.tokenizer, self.embed, self.encoder = tokenizer, embed, encoder.eval()
         self.read: Read = self._read
         """What reads the parts of a message; a server puts a reader here that reads those of many messages together."""
+        self.rough: Read | None = None
+        """A faster reader that is wrong by less than MARGIN; it decides where that decides nothing."""
 
     @torch.inference_mode()
-    def predict(self, text: str, whole: bool = False) -> Prediction:
+    def predict(self, text: str, whole: bool = False, threshold: float = -math.inf) -> Prediction:
         """Both views of a message count equally; of the parts of a view, the gravest counts.
 
-        Several messages are read as a `whole`: each of them was read alone when it came.
+        Several messages are read as a `whole`: each of them was read alone when it came. Whoever names a `threshold`
+        wants to know of odds below it only that they are below.
         """
         views = self.tokenizer.views(text, whole)
-        log_probabilities = self.read({tuple(part) for view in views for part in view})
-        gravest = [max((log_probabilities[tuple(part)] for part in view), key=log_odds) for view in views]
-        mean = torch.stack(gravest).mean(0)
-        kind, directness = SIGNS[int(mean[1:].argmax())]
-        return Prediction(kind, directness, log_odds(mean))
+        if self.rough is not None and threshold > -math.inf:
+            prediction = _weigh(views, self._remembered(self.rough, views))
+            if prediction.odds < threshold - MARGIN:
+                return prediction
+        return _weigh(views, self._remembered(self.read, views))
+
+    @torch.inference_mode()
+    def read_ahead(self, *texts: tuple[str, bool]) -> None:
+        """Reads texts, each with whether it is read as a whole, as one batch; `predict` finds them read."""
+        if memory() is not None:
+            views = [view for text, whole in texts for view in self.tokenizer.views(text, whole)]
+            self._remembered(self.read if self.rough is None else self.rough, views)
+
+    @staticmethod
+    def _remembered(read: Read, views: Views) -> dict[tuple[int, ...], Tensor]:
+        """The parts of views as a reader reads them; those that it has read in this call of care are not read again."""
+        parts = {tuple(part) for view in views for part in view}
+        kept = memory()
+        known = {} if kept is None else kept.setdefault((CrisisClassifier, read), {})
+        if unread := parts - known.keys():
+            known |= read(unread)
+        return {part: known[part] for part in parts}
 
     def _read(self, parts: set[tuple[int, ...]]) -> dict[tuple[int, ...], Tensor]:
         """The log-probabilities of the classes, by part; few of like length at a time, for a message may be a diary."""

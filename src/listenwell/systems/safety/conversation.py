@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from listenwell.data.dialogue import Turn
-from listenwell.systems.safety.detector import Directness, Kind, LanguageCode, Sign, detect, follows
-from listenwell.systems.safety.detectors import Detector, detector_for, detectors_of
+from listenwell.data.dialogue import Turn, readable
+from listenwell.systems.safety.detector import Directness, Kind, LanguageCode, Sign, detect, follows, rules
+from listenwell.systems.safety.detectors import Detector, RuleDetector, detector_for, detectors_of
 from listenwell.systems.safety.evidence import RECENT, Messages, Question, YesNo, joined
+from listenwell.systems.safety.foreign_signs import detect_foreign
+from listenwell.systems.safety.once import remembering
 from listenwell.systems.safety.replies import Given, care_given, is_care
 
 __all__ = ["LATELY", "RECENT", "joined", "sign_in"]
@@ -34,9 +36,27 @@ class Answer:
 
 def sign_in(turns: Sequence[Turn]) -> tuple[Sign | None, bool]:
     """The sign that the last message is answered for, and whether the same was answered with care before."""
-    sign = _sign(turns)
-    if sign is None:
-        return None, False
+    with remembering():
+        sign = _sign(turns)
+        return (None, False) if sign is None else _after_care(sign, turns)
+
+
+def rules_speak(turns: Sequence[Turn]) -> bool:
+    """Whether rules alone see a reason to look at once: a sign in the last message, or care given shortly before.
+
+    It takes a few milliseconds and decides nothing: what it is, `sign_in` says.
+    """
+    last = readable(turns[-1].text)
+    readers = [reader for reader in detectors_of(last) if isinstance(reader, RuleDetector)]
+    return (
+        any(turn.speaker == "listener" and is_care(turn.text) for turn in _lately(turns))
+        or any(rules(reader.language).look(last) is not None for reader in readers)
+        or _answer(turns) is not None
+        or detect_foreign(last) is not None
+    )
+
+
+def _after_care(sign: Sign, turns: Sequence[Turn]) -> tuple[Sign, bool]:
     tiers = {given.tier for given in _open_care(turns) if given.kind == sign.kind}
     if tiers and "direct" not in tiers and _goes_on(sign, turns[-1].text):
         sign = replace(sign, directness="direct", why=f"after care asked: {sign.why}")
@@ -58,6 +78,7 @@ def _sign(turns: Sequence[Turn]) -> Sign | None:
     if answer is not None and answer.value != "no":
         directness: Directness = "direct" if answer.value == "yes" else "indirect"
         return Sign(answer.about, directness, _language(messages), last, f"{ANSWERED}: asked, and {answer.value}")
+    _read_ahead(last, turns)
     sign = detect(last)
     if sign is not None and _upheld(sign, turns):
         return sign
@@ -75,14 +96,28 @@ def _upheld(sign: Sign, turns: Sequence[Turn]) -> bool:
 
 def _together(turns: Sequence[Turn]) -> Sign | None:
     """The sign that the recent messages make together. What care has answered is not counted again."""
-    answered = max(
-        (place for place, turn in enumerate(turns) if turn.speaker == "listener" and is_care(turn.text)), default=-1
-    )
-    recent = Messages.of(turns[answered + 1 :]).recent()
+    recent = _unanswered(turns)
     if len(recent) < 2:
         return None
     found = (_read_together(detector, recent) for detector in detectors_of(recent[-1]))
     return next((sign for sign in found if sign is not None), None)
+
+
+def _unanswered(turns: Sequence[Turn]) -> Messages:
+    """The recent messages since care answered."""
+    answered = max(
+        (place for place, turn in enumerate(turns) if turn.speaker == "listener" and is_care(turn.text)), default=-1
+    )
+    return Messages.of(turns[answered + 1 :]).recent()
+
+
+def _read_ahead(last: str, turns: Sequence[Turn]) -> None:
+    """Lets detectors that read slowly read the last message and the recent ones at once: most are asked for both."""
+    recent = _unanswered(turns)
+    for detector in detectors_of(last):
+        ours = recent.kept(detector.reads)
+        if len(ours) > 1 and hasattr(detector, "read_ahead") and not detector.eased(ours[-1]):
+            detector.read_ahead(readable(last), ours)
 
 
 def _read_together(detector: Detector, messages: Messages) -> Sign | None:

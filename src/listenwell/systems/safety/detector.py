@@ -18,6 +18,7 @@ import yaml
 
 from listenwell.data.dialogue import readable
 from listenwell.systems.safety.normalize import Chinese, English
+from listenwell.systems.safety.once import once
 
 if TYPE_CHECKING:
     from listenwell.systems.safety.classifier import Prediction
@@ -127,9 +128,14 @@ class Rules:
     few: int
     """Up to so many words (or characters) are an answer rather than a new subject."""
 
+    @once
+    def read(self, text: str) -> str:
+        """A text as signs are looked for in it: normalised, without its idioms."""
+        return self.idioms.sub(CUT, self.normal(text))
+
+    @once
     def look(self, text: str) -> Sign | None:
-        whole = self.normal(text)
-        text = self.idioms.sub(CUT, whole)
+        whole, text = self.normal(text), self.read(text)
         for rule, guards in self.signs:
             for find in rule.finds(text):
                 if not any(guard.silences(text, find, whole) for guard in guards):
@@ -139,8 +145,7 @@ class Rules:
 
     def silenced(self, text: str) -> bool:
         """Whether the words of a sign are there, but a guard speaks against each."""
-        whole = self.normal(text)
-        text = self.idioms.sub(CUT, whole)
+        whole, text = self.normal(text), self.read(text)
         found = [(find, guards) for rule, guards in self.signs for find in rule.finds(text)]
         return any(guard.silences(text, find, whole) for find, guards in found for guard in guards)
 
@@ -268,6 +273,7 @@ def rules(language: LanguageCode) -> Rules:
     )
 
 
+@once
 def detect(text: str) -> Sign | None:
     """The most urgent sign in a message, read by the detector of each language in it; None where there is none."""
     from listenwell.systems.safety.detectors import detectors_of  # which are made of these rules

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from listenwell.systems.safety.detector import ALONE, BACKED, CHINESE, CUT, LanguageCode, Sign, decide, rules
+from listenwell.systems.safety.detector import ALONE, BACKED, CHINESE, LanguageCode, Sign, decide, rules
 from listenwell.systems.safety.evidence import Messages, Question, YesNo, evidence, joined, script
 from listenwell.systems.safety.ngrams import chinese_classifier
 
@@ -105,9 +105,10 @@ class RuleDetector:
         found = evidence(self.language).sign(messages)
         if found is not None:
             return found
-        # What the messages before say alone was heard when they came: the last must have a part in it.
         look = rules(self.language).look
-        return look(joined(messages)) if look(joined(messages[:-1])) is None else None
+        found = look(joined(messages))
+        # What the messages before say alone was heard when they came: the last must have a part in it.
+        return found if found is not None and look(joined(messages[:-1])) is None else None
 
     def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
         lowered = sign.directness == "indirect" and sign.why.startswith(LOWERED_BY_GRIEF)
@@ -162,8 +163,7 @@ class ChineseDetector(RuleDetector):
         return Sign("self-harm", "indirect", "zh", joined(messages), "learned: it sounds like a sign")
 
     def _odds(self, messages: Sequence[str]) -> float:
-        ours = rules("zh")
-        return chinese_classifier().odds(ours.idioms.sub(CUT, ours.normal(joined(messages))))
+        return chinese_classifier().odds(rules("zh").read(joined(messages)))
 
     def _doubt(self, messages: Sequence[str]) -> float:
         """What is added to the threshold where a guard, another use of the means or a death speaks against a sign."""
@@ -184,7 +184,9 @@ class EnglishDetector(RuleDetector):
         if classifier is None:
             return sign
         ours = CHINESE.sub(" ", text)
-        return decide(text, sign, classifier.predict(ours), alone=ALONE + _doubt(ours))
+        backed, alone = BACKED, ALONE + _doubt(ours)
+        prediction = classifier.predict(ours, threshold=alone if sign is None else backed)
+        return decide(text, sign, prediction, backed, alone)
 
     def together(self, messages: Sequence[str]) -> Sign | None:
         sign = super().together(messages)
@@ -192,8 +194,15 @@ class EnglishDetector(RuleDetector):
         if classifier is None:
             return sign
         text = joined(messages)
-        prediction = classifier.predict(_script(messages), whole=True)
-        return decide(text, sign, prediction, backed=TOGETHER_BACKED, alone=TOGETHER_ALONE + _doubt(text))
+        backed, alone = TOGETHER_BACKED, TOGETHER_ALONE + _doubt(text)
+        prediction = classifier.predict(_script(messages), whole=True, threshold=alone if sign is None else backed)
+        return decide(text, sign, prediction, backed, alone)
+
+    def read_ahead(self, text: str, messages: Sequence[str]) -> None:
+        """Lets the classifier read a message and the recent ones, which may be asked for after it, at the same time."""
+        classifier = self._classifier()
+        if classifier is not None:
+            classifier.read_ahead((CHINESE.sub(" ", text), False), (_script(messages), True))
 
     def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
         classifier = self._classifier()
@@ -203,13 +212,14 @@ class EnglishDetector(RuleDetector):
         if sign.directness == "direct" and not learned:
             return True
         least = MOURNING if evidence("en").mourns(messages) else UPHELD if learned else BACKED
-        return classifier.predict(_script(messages), whole=True).odds > least
+        return classifier.predict(_script(messages), whole=True, threshold=least).odds > least
 
     def continues(self, sign: Sign, messages: Sequence[str]) -> bool:
         classifier = self._classifier()
         if classifier is None:
             return super().continues(sign, messages)
-        return classifier.predict(_script(messages), whole=True).odds > TOGETHER_BACKED
+        least = TOGETHER_BACKED
+        return classifier.predict(_script(messages), whole=True, threshold=least).odds > least
 
     def _classifier(self) -> CrisisClassifier | None:
         from listenwell.systems.safety.classifier import english_classifier  # imports torch

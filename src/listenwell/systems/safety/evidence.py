@@ -12,7 +12,7 @@ from typing import Literal
 import yaml
 
 from listenwell.data.dialogue import Turn
-from listenwell.systems.safety.detector import CUT, Directness, LanguageCode, Rules, Sign, rules, spelling_of
+from listenwell.systems.safety.detector import Directness, LanguageCode, Rules, Sign, rules, spelling_of
 from listenwell.systems.safety.normalize import plain
 
 RECENT = 4
@@ -137,7 +137,7 @@ class Evidence:
         return next((value for value, pattern in self.answers.items() if pattern.search(text)), None)
 
     def _read(self, text: str) -> str:
-        return self.rules.idioms.sub(CUT, self.rules.normal(text))
+        return self.rules.read(text)
 
 
 def _weigh(found: frozenset[str]) -> Directness | None:

@@ -23,6 +23,7 @@ from typing import Any, get_args
 
 from listenwell.systems.safety.detector import CUT, Kind, Spelling
 from listenwell.systems.safety.language_id import fold, language_of, phrase_data
+from listenwell.systems.safety.once import once
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 LAUGHTER = re.compile(
@@ -65,6 +66,7 @@ class Phrases:
         return None
 
 
+@once
 def spaced(text: str) -> str:
     """Folded words with single spaces, and marks for breaks."""
     text = re.sub(r"[.!?;…。؟۔।\n]+", " . ", fold(text))
@@ -73,6 +75,7 @@ def spaced(text: str) -> str:
     return f" {' '.join(text.split())} "
 
 
+@once
 def unspaced(text: str) -> str:
     """Folded characters without spaces, katakana as hiragana, and marks for breaks."""
     text = re.sub(r"[.!?。！？…\n]+", "。", fold(text).translate(KATAKANA))

@@ -15,6 +15,8 @@ from typing import Any
 
 import yaml
 
+from listenwell.systems.safety.once import once
+
 ENGLISH, NO_WORDS, OTHER = "en", "no words", "other"
 LEAST_WORDS = 2
 """Different words of another language that must be there."""
@@ -44,6 +46,7 @@ ALONE = ("CJK", "HANGUL")
 """Scripts of which one character can be a word; of others, one is part of a drawn face."""
 
 
+@once
 def fold(text: str) -> str:
     """One form of each letter: lower case, no accents, no optional signs, Arabic and Cyrillic letters without marks."""
     text = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
@@ -76,6 +79,7 @@ def phrase_data() -> dict[str, dict[str, Any]]:
     }
 
 
+@once
 def language_of(text: str) -> str:
     """A code such as "de" or "zh"; "other" for a language without one here, "no words" for emoji and signs alone."""
     text = unicodedata.normalize("NFKC", EMOTICON.sub(" ", text))

@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from listenwell.systems.safety.once import once
+
 # Laughter tells a joke from despair, so it is kept, as one word.
 LAUGHTER = re.compile(r"[😂🤣😆😹]+|\b(?:l+o+l+|lmf?ao+|rofl|(?:ha|he){2,}h?|jk|xd)\b")
 MARKS = re.compile(r"[a-z0-9]+(?:[*!|$@]+[a-z0-9]+)*|[.!?;\n…。！？；]+|[,:()—–/，、：-]+")
@@ -52,6 +54,7 @@ class English:
         self.phrases = [(re.compile(rf"\b(?:{found})\b"), word) for word, found in spelling["phrases"].items()]
         self.fillers = re.compile(rf" (?:{'|'.join(spelling['fillers'].split())})(?= )")
 
+    @once
     def __call__(self, text: str) -> str:
         text = LAUGHTER.sub(" haha ", plain(text))
         text = re.sub(
@@ -113,6 +116,7 @@ class Chinese:
         self.net = [(re.compile(found), word) for word, found in spelling["net"].items()]
         self.fillers = re.compile("|".join(spelling["fillers"].split()))
 
+    @once
     def __call__(self, text: str) -> str:
         text = LAUGHTER.sub("哈哈", plain(text)).translate(self.simplified)
         text = re.sub(r"\[[^\[\]]{1,6}\]", "，", text)  # Weibo's emoticons

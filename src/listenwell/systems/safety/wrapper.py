@@ -11,6 +11,7 @@ from listenwell.systems.base import Likelihoods, System, as_answer, as_context, 
 from listenwell.systems.controls import ReplyOptions, for_this_call
 from listenwell.systems.reply import Reply
 from listenwell.systems.safety.conversation import sign_in
+from listenwell.systems.safety.once import remembering
 from listenwell.systems.safety.other_languages import FixedReply, foreign_care, language_notice, languages_of, trusted
 from listenwell.systems.safety.replies import care_reply
 from listenwell.systems.safety.resources import Resources, load_resources
@@ -65,11 +66,12 @@ class SafetyWrapper:
         """The fixed reply, where one is due: to a sign in what was said or in a situation told before it, or to a
         language that the system does not speak."""
         turns = as_context(talk, controls)
-        answer = (
-            foreign_care(turns, self.resources)
-            or self._sign_reply(turns)
-            or language_notice(turns, languages_of(self.system))
-        )
+        with remembering():
+            answer = (
+                foreign_care(turns, self.resources)
+                or self._sign_reply(turns)
+                or language_notice(turns, languages_of(self.system))
+            )
         return None if answer is None else Reply(answer.text, reasons={"care": answer.reason}, system=self.name)
 
     def _sign_reply(self, turns: Sequence[Turn]) -> FixedReply | None:
