@@ -1,4 +1,4 @@
-"""How well replies fit their dialogues, by a trained chooser: pairs, batched, to log q(a person said this here).
+"""How well replies fit their dialogues, by a trained chooser: pairs, batched, to a score each.
 
 >>> chooser = ReplyChooser.load("house-chooser")
 >>> context = (Turn("speaker", "My dog died last night."),)
@@ -44,7 +44,7 @@ class ReplyChooser(HasCheckpoint):
         return cls(checkpoint.load(find(name_or_path)))
 
     def fit(self, pairs: Sequence[Pair], done: Callable[[int], None] | None = None) -> np.ndarray:
-        """(pairs,) log q(here | dialogue, reply). Labels that turns may have are not read."""
+        """(pairs,) higher where the reply fits better; see models/chooser.py. Labels of turns are not read."""
         items = [
             Example(str(row), tuple(replace(turn, label=None) for turn in context), Turn("listener", reply))
             for row, (context, reply) in enumerate(pairs)

@@ -221,6 +221,9 @@ EMPATHY = register(LabelSet("empathy", PAIR_LABELS))
 ORIGINS = register(LabelSet("origin", ("here", "elsewhere", "written")))
 """Where a reply comes from: a person said it in this dialogue, a person said it in another one, a system wrote it."""
 
+RATINGS = register(LabelSet("rating", ("1", "2", "3", "4", "5")))
+"""How good a reply is: from wrong or hurtful to what a warm, attentive person would say."""
+
 BUILT_IN = frozenset(_REGISTERED)
 
 SET_OF_SOURCE: dict[str, LabelSet] = {

@@ -1,20 +1,23 @@
-"""Which reply fits (`chooser`): is this what a person said here?
+"""Which reply fits (`chooser`): a pretrained encoder reads a dialogue and a reply, and scores the reply.
 
-A pretrained encoder reads the dialogue and a reply as two texts, [CLS] turn [SEP] … [SEP] reply [SEP], and a head says
-where the reply comes from:
+    [CLS] turn [SEP] … [SEP] reply [SEP],   q(label | dialogue, reply) = softmax(W Σ α_t h_t)
 
-    q(origin | dialogue, reply) = softmax(W Σ α_t h_t),   origin: here, elsewhere or written
+What it learns is a matter of its labels:
 
-*Elsewhere* is what a person said in another dialogue like this one: to tell it apart, the reply must be compared with
-what was said. *Written* is what the house system's writer wrote here: to tell it apart, the chooser must see what is
-wrong with it. log q(here) then orders the candidates for a reply. Only the upper layers learn, and only they ship.
+- *rating*: how good a reader found the reply, from 1 to 5; the score is the expected rating, Σ rating · q(rating).
+- *origin*: whether a person said the reply in this dialogue (*here*), in another one like it (*elsewhere*), or whether
+  the house system's writer wrote it (*written*); the score is log q(here). There is as much of that to learn from as
+  there are dialogues, and a chooser of ratings may start from it. By itself it prefers what is long and particular, as
+  people's replies are, to what fits.
+
+Only the upper layers learn, and only they ship.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -22,7 +25,7 @@ from torch.nn import functional as F
 
 from listenwell.backbones.encoder import PretrainedEncoder, read_architecture
 from listenwell.contract import ABSENT, Batch, LabelSets, Model, Moment, Term, Vocabulary, WordPrior
-from listenwell.labels.sets import ORIGINS
+from listenwell.labels.sets import ORIGINS, RATINGS
 from listenwell.layers.head import Head
 from listenwell.models.joined_text import read_pair
 
@@ -31,7 +34,7 @@ HERE = ORIGINS.labels.index("here")
 
 @dataclass
 class ChooserConfig:
-    """Which encoder, and how much of it learns."""
+    """Which encoder, how much of it learns, and what."""
 
     backbone: str = "minilm"
     """The pretrained encoder to start from: a folder, or a name such as minilm. Its tokens are to be read too: the
@@ -43,25 +46,29 @@ class ChooserConfig:
     checkpoint and is taken from the backbone when that is read."""
     dropout: float = 0.1
     """On what the head classifies. Inside the encoder it is the architecture's own."""
+    labels: Literal["rating", "origin"] = "rating"
+    """What is told of a reply."""
 
 
 class Chooser(Model):
-    """q(origin | dialogue, reply)."""
+    """q(label | dialogue, reply)."""
 
     config: ChooserConfig
     Config = ChooserConfig
     objectives: ClassVar[Mapping[str, str]] = {"tell": "tell"}
     talks = False
-    label_set = ORIGINS
+    renewable: ClassVar[tuple[str, ...]] = ("head.out.*",)
+    """A chooser of ratings may start from one of origins, which has other classes."""
 
     def __init__(self, config: ChooserConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary
+        self.label_set = RATINGS if config.labels == "rating" else ORIGINS
         self.backbone = PretrainedEncoder(config.architecture)
         vocabulary.check_known(self.backbone.vocabulary, config.backbone)
         self.lower = self.backbone.below(config.upper)
-        self.head = Head(self.backbone.width, len(ORIGINS.labels), config.dropout)
+        self.head = Head(self.backbone.width, len(self.label_set.labels), config.dropout)
 
     @classmethod
     def complete(cls, config: ChooserConfig) -> ChooserConfig:
@@ -73,7 +80,7 @@ class Chooser(Model):
         return self.config.backbone
 
     def label_sets(self, objective: str) -> LabelSets:
-        return LabelSets(ORIGINS, None)
+        return LabelSets(self.label_set, None)
 
     def initialise(self, prior: WordPrior) -> None:
         self.backbone.load_pretrained(self.config.backbone)
@@ -85,24 +92,27 @@ class Chooser(Model):
         self.backbone.load_pretrained(self.config.backbone, self.lower)
 
     def logits(self, batch: Batch) -> Tensor:
-        """Of q, (batch, origins). The head looks at the reply, which was read beside the dialogue."""
+        """Of q, (batch, labels). The head looks at the reply, which was read beside the dialogue."""
         hidden, reply = read_pair(self.backbone, batch)
         return self.head(hidden, reply)
 
     def fit(self, batch: Batch) -> Tensor:
-        """log q(here | dialogue, reply), (batch,): higher where the reply fits better."""
-        return self.logits(batch).log_softmax(dim=-1)[:, HERE]
+        """The score of each reply (batch,): higher where it fits better."""
+        log_q = self.logits(batch).log_softmax(dim=-1)
+        if self.config.labels == "origin":
+            return log_q[:, HERE]
+        return log_q.exp() @ torch.arange(1.0, 1.0 + log_q.shape[1], device=log_q.device)
 
-    def tell(self, batch: Batch, moment: Moment, here: float = 1.0, smoothing: float = 0.0) -> dict[str, Term]:
-        """The negative log-likelihood of the origin; what was said here counts `here` times, since it is rarer."""
+    def tell(self, batch: Batch, moment: Moment, first: float = 1.0, smoothing: float = 0.0) -> dict[str, Term]:
+        """The negative log-likelihood of the label; the first label counts `first` times, since *here* is rarer."""
         assert batch.label is not None
         logits, gold = self.logits(batch), batch.label
         weights = torch.ones(logits.shape[1], device=logits.device)
-        weights[HERE] = here
+        weights[0] = first
         known = gold != ABSENT
         loss = F.cross_entropy(
             logits.float(), gold, weights, ignore_index=ABSENT, reduction="sum", label_smoothing=smoothing
         )
         hits = (logits.argmax(dim=-1) == gold) & known
         count = float(weights[gold[known]].sum())
-        return {"origin": Term(loss, count), "origin-accuracy": Term(hits.sum(), int(known.sum()), learned=False)}
+        return {"label": Term(loss, count), "label-accuracy": Term(hits.sum(), int(known.sum()), learned=False)}
