@@ -35,6 +35,7 @@ DUPLICATE, NEAR_DUPLICATE = "duplicate", "near duplicate"
 
 def extract_chunk(job: Job) -> dict[str, Any]:
     """The dialogues of a chunk of input files, cleaned, written to a file; says which, and how many there are."""
+    use_little_memory()
     work, settings = Path(job["work"]), Settings(**job["settings"])
     files = [InputFile(**file) for file in job["files"]]
     key, contents = _key(files, settings)
@@ -58,6 +59,7 @@ def extract_chunk(job: Job) -> dict[str, Any]:
 
 def finish_chunk(job: Job, labelling: Labelling | None) -> dict[str, Any]:
     """What is left of a chunk without its near duplicates, with labels where there is a classifier."""
+    use_little_memory()
     work, dropped = Path(job["work"]), dict(job["dropped"])
     depends = [job["key"], job["dropped"], None if labelling is None else labelling.fingerprint]
     key = hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()[:32]
@@ -173,7 +175,6 @@ def _write(path: Path, rows: Iterable[dict[str, Any]], columns: Any, about: Any)
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    use_little_memory()
     path.parent.mkdir(parents=True, exist_ok=True)
     rest = iter(rows)
     with written_whole(path) as unfinished, pq.ParquetWriter(unfinished, columns, compression="zstd") as writer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -136,8 +137,19 @@ def schema(*more: tuple[str, pa.DataType]) -> pa.Schema:
     )
 
 
+def choose_allocator() -> None:
+    """Lets Arrow's library take memory from malloc, where the user has not chosen otherwise.
+
+    It decides as it is loaded, and reads and writes Parquet files with that, whatever pool Python names afterwards. Its
+    own allocators keep what is freed, so that a process grows with the number of its chunks. Processes that this one
+    starts inherit the choice.
+    """
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
 def use_little_memory() -> None:
-    """In a process that curates, Arrow gives back what it no longer uses instead of keeping it for later."""
+    """In a process that curates, Arrow gives back what it no longer uses. To be called before pyarrow is imported."""
+    choose_allocator()
     import pyarrow as pa
 
     pa.set_memory_pool(pa.system_memory_pool())

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from listenwell.data.curation.engines import Job, Task
+from listenwell.data.curation.records import choose_allocator
 
 WAVE = 4096
 """Jobs of one Ray dataset: a dataset of all of them would have to be in memory."""
@@ -26,6 +27,7 @@ class RayEngine:
 
     def __init__(self, workers: int | None = None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        choose_allocator()  # Ray imports pyarrow
         try:
             import ray
             import ray.data
