@@ -3,8 +3,8 @@
 The speaker's turns of conversations.yaml are said one after the other, and the system's own replies stand between them.
 `--out FILE` keeps them as JSON lines; `--beside FILE` prints those of an earlier version, or of another system, beside
 them. Counted are replies that are glad of a turn that its writer meant to be bad, that have a sentence that was said
-before, that ask what was just said, and that claim a life of their own. The words are those that the vetoes look for: of
-the house system the counts say whether the vetoes work, and reading alone says whether the replies are any good.
+before, that ask what was just said, and that claim a life of their own. The words are those that the vetoes look for:
+of the house system the counts say whether the vetoes work, and reading alone says whether the replies are any good.
 """
 
 from __future__ import annotations
