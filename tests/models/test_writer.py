@@ -591,7 +591,7 @@ def test_what_is_felt_can_be_learned_by_the_head_alone(make, batch):
     model = make(emotion_dropout=0.0)
     torch.nn.init.normal_(model.emotion.out.weight)
     gold = torch.tensor([5, 0, 31])
-    term = model.objective("hear", replace(batch, reply=None, emotion=gold), Moment())["emotion"]
+    term = model.objective("recognise", replace(batch, reply=None, emotion=gold), Moment())["emotion"]
     expected = -model.feel(batch)[torch.arange(len(ITEMS)), gold].sum()
     torch.testing.assert_close(term.total, expected, rtol=1e-4, atol=1e-3)
     term.total.backward()

@@ -14,8 +14,9 @@ from listenwell.contract import Batch, Controls, Moment, Sequence, Vocabulary
 from listenwell.data.batching import EncodingConfig, collate
 from listenwell.decoding import Decoding, decode
 from listenwell.labels.taxonomy import EMOTIONS
-from listenwell.models import build
-from listenwell.models.dual_emp import LISTENER, SPEAKER, copied
+from listenwell.models import build, dual_emp_unpaired
+from listenwell.models.dual_emp import LISTENER, SPEAKER
+from listenwell.models.dual_emp_unpaired import copied, write_back, write_missing_side
 
 K = 4
 
@@ -263,7 +264,7 @@ def test_the_policy_gradient_is_that_of_the_expected_reward(toy):  # Eqs 15, 16
         logits = F.linear(hidden, toy.words.choices, toy.words.bias)
         log_q.append(logits.log_softmax(-1)[range(len(targets)), targets].sum())
         with torch.no_grad():
-            _, nll = toy._written_back(batch, written, embedding, "backward")
+            _, nll = write_back(toy, batch, written, embedding, "backward")
             rewards.append(float((-nll / 4).exp()))
     weights = [parameter for name, parameter in toy.named_parameters() if name.startswith("forward_model.decoder")]
     log_q = torch.stack(log_q)
@@ -281,12 +282,12 @@ def test_the_policy_term_is_the_advantage_times_the_log_probability(toy, monkeyp
     """What `unpaired_context` returns is this estimate at the reply that was drawn."""
     batch = replace(one_context(), emotion=torch.tensor([2]), rows=(0,))
     toy.eval()
-    drawn, greedy = toy._written(batch, "forward", toy.consensus.weight[:1].detach(), Moment(step=4))
-    monkeypatch.setattr(toy, "_written", lambda *_: (drawn, greedy))
+    drawn, greedy = write_missing_side(toy, batch, "forward", toy.consensus.weight[:1].detach(), Moment(step=4))
+    monkeypatch.setattr(dual_emp_unpaired, "write_missing_side", lambda *_: (drawn, greedy))
     terms = toy.unpaired_context(batch, Moment(step=4))
     embedding = toy.understand(batch).fixed["memory"].embedding
-    _, nll = toy._written_back(batch, drawn, embedding, "backward")
-    _, base = toy._written_back(batch, greedy, embedding, "backward")
+    _, nll = write_back(toy, batch, drawn, embedding, "backward")
+    _, base = write_back(toy, batch, greedy, embedding, "backward")
     length = toy.target(batch, "backward").mask.sum()
     advantage = (-nll / length).exp() - (-base / length).exp()
     _, cost = toy.cost(drawn, toy.understand(batch).fixed["memory"], "forward")

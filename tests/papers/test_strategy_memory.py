@@ -18,6 +18,7 @@ from listenwell.layers.clustering import centres
 from listenwell.layers.latent import Gaussian
 from listenwell.layers.slot_memory import MemoryOptions, StrategyMemory, by_memory
 from listenwell.models import build
+from listenwell.models.soft_sentiment import write_softly
 from listenwell.models.strategy_memory import SAMPLES, STRATEGY
 from listenwell.systems.bot import Bot
 from listenwell.text import TextConfig, train_tokenizer
@@ -218,7 +219,7 @@ def test_the_true_mixture_has_the_same_mean_and_a_larger_variance(make, batch):
     model = written(make(read=3, mixture=True), batch)
     query = model.read_query(batch)
     reading, prior = model.memory.read(query.vector, query.home), model.prior(query)
-    drawn = torch.stack([model._from_mixture(query, reading, prior)[0] for _ in range(4000)])
+    drawn = torch.stack([model.memory.draw_mixture(reading, query.home, prior)[0] for _ in range(4000)])
     values = model.memory.values[query.home]
     deviations = F.softplus(model.memory.deviations[query.home])[..., None]
     pi = reading.weights[..., None]
@@ -248,12 +249,12 @@ def test_the_bound_of_the_mixtures_kl_is_above_what_sampling_finds(make, batch):
     model = written(make(read=3, mixture=True), batch)
     query = model.read_query(batch)
     reading, prior = model.memory.read(query.vector, query.home), model.prior(query)
-    _, bound = model._from_mixture(query, reading, prior)
+    _, bound = model.memory.draw_mixture(reading, query.home, prior)
     values = model.memory.values[query.home]
     spread = 2 * F.softplus(model.memory.deviations[query.home]).log()[..., None].expand_as(values)
     ratios = []
     for _ in range(600):
-        z, _ = model._from_mixture(query, reading, prior)
+        z, _ = model.memory.draw_mixture(reading, query.home, prior)
         each = log_density(Gaussian(values, spread), z[:, None])
         ratios.append((reading.weights.log() + each).logsumexp(dim=1) - log_density(prior, z))
     sampled = torch.stack(ratios)
@@ -397,8 +398,8 @@ def test_steps_that_are_fed_decided_words_are_those_of_the_decoder(make, batch):
     """Cold draws are words: fed one after another they give what decoding greedily gives."""
     model = written(make(), batch)
     query = model.read_query(batch)
-    memory = model.tell(batch, query.vector)
-    soft = model._written_softly(batch.reply, memory, "mean", 1e-4)
+    memory = model.condition_on(batch, query.vector)
+    soft = write_softly(model, batch.reply, memory, "mean", 1e-4)
     found = decode(model.conversation, State(fixed=memory), Decoding(max_length=5), start=2, end=3, banned=())
     for row in range(8):
         said = found[row][0].tokens
@@ -474,7 +475,7 @@ def test_the_latent_is_drawn_from_the_prior_or_read_or_without_noise(make, batch
     assert torch.allclose(z["mean"], model.prior(query).mean)
     assert torch.allclose(z["posterior"], model.memory.read(query.vector, query.home).gaussian.at(noise))
     told = model.understand(batch, Controls(latent="mean"))
-    assert torch.equal(told.fixed.memory.layers[0].keys, model.tell(batch, z["mean"]).layers[0].keys)
+    assert torch.equal(told.fixed.memory.layers[0].keys, model.condition_on(batch, z["mean"]).layers[0].keys)
 
 
 @torch.no_grad()
@@ -525,7 +526,7 @@ def test_a_single_turn_system_reads_the_last_turn_alone(make, batch, parts, toke
         ({"slots": 0}, "slots is 0, expected at least 1"),
         ({"queries_per_slot": 0}, "queries_per_slot is 0"),
         ({"read": -1}, r"read is -1, expected 0 \(all slots\) or more"),
-        ({"mixture": True, "mixer": "mean"}, "mixer is to be gaussian, found mean"),
+        ({"mixture": True, "mixer": "mean"}, "mixer must be gaussian, found mean"),
         ({"emotions": "nlpc"}, "did you mean 'nlpcc'"),
     ],
 )

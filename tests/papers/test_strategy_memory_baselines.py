@@ -151,7 +151,7 @@ def test_the_polarity_is_the_evaluators_in_learning_and_positive_in_use(make, ba
     text = batch.reply.as_source(model.vocabulary.ctx, model.vocabulary.end)
     assert torch.equal(judged, evaluator.model.log_probs_of(text).argmax(-1))
     start = torch.full((len(batch),), model.vocabulary.start)
-    other = model.told(batch, torch.zeros_like(asked)) if name == "trs-dual" else None
+    other = model.encode_with_polarity(batch, torch.zeros_like(asked)) if name == "trs-dual" else None
     if other is not None:
         assert not torch.allclose(model.step(start, other)[0], model.step(start, state)[0])
 

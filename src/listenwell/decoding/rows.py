@@ -72,12 +72,12 @@ def write_rows(model: Steps, state: State, rows: Sequence[Row], rules: Rules, st
     live = list(range(count))
     last = torch.full((count,), start, device=device)
     for step in range(longest):
-        kept = [place for place, index in enumerate(live) if rows[index].goes_on]
-        if len(kept) < len(live):
-            live = [live[place] for place in kept]
+        going_on = [place for place, index in enumerate(live) if rows[index].goes_on]
+        if len(going_on) < len(live):
+            live = [live[place] for place in going_on]
             if not live:
                 return
-            chosen = torch.tensor(kept, device=device)
+            chosen = torch.tensor(going_on, device=device)
             last, state = last[chosen], state.select(chosen)
         where = torch.tensor(live, device=device)
         logits, state = model.step(last, state)

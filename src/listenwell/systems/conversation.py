@@ -253,8 +253,8 @@ def summary(exchange: Exchange) -> str:
     parts = []
     if reply.emotions and reply.emotion is not None:
         parts.append(f"heard: {reply.emotion} ({100 * reply.emotions[reply.emotion]:.0f} %)")
-    elif heard := (reply.reasons.get("heard") or [reply.emotion])[-1]:
-        parts.append(f"heard: {heard}")
+    elif emotion := (reply.reasons.get("heard") or [reply.emotion])[-1]:
+        parts.append(f"heard: {emotion}")
     elif exchange.label is not None:
         chance = exchange.label.confidence
         shown = "" if chance is None else f"{100 * chance:.0f} %, "

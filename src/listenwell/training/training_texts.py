@@ -16,13 +16,13 @@ def training_queries(recipe: Mapping[str, Any] | None, numbers: Collection[int])
     """
     if not recipe or not numbers:
         return {}
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     try:
         known = recipe_from_dict(dict(recipe))
         stream = with_corpus(known, next(iter(known.stages[-1].streams.values())))
         for number, item in enumerate(read_examples(stream, stream.split)):
             if number in numbers:
-                found[number] = item.context[-1].text
+                texts[number] = item.context[-1].text
     except (OSError, ValueError):
         return {}
-    return found
+    return texts

@@ -68,11 +68,11 @@ class Keys:
 
     def name(self, key: str) -> str | None:
         """Whose key it is. All are compared, so that the time tells nothing."""
-        digest, found = _digest(key), None
+        digest, owner = _digest(key), None
         for known, name in self.names.items():
             if hmac.compare_digest(known, digest):
-                found = name
-        return found
+                owner = name
+        return owner
 
 
 def readable_by_others(path: str | Path) -> bool:

@@ -265,17 +265,17 @@ def latest(turns: Sequence[Turn], most: int) -> list[Turn]:
 
     What is left begins with the speaker, as many servers want it.
     """
-    kept: list[Turn] = []
+    newest: list[Turn] = []
     for turn in reversed(turns):
         if len(turn.text) > most:
-            if not kept:
-                kept = [replace(turn, text=turn.text[-most:])]
+            if not newest:
+                newest = [replace(turn, text=turn.text[-most:])]
             break
         most -= len(turn.text)
-        kept.insert(0, turn)
-    if len(kept) < len(turns):
-        kept = [*dropwhile(lambda turn: turn.speaker == "listener", kept[:-1]), kept[-1]]
-    return kept
+        newest.insert(0, turn)
+    if len(newest) < len(turns):
+        newest = [*dropwhile(lambda turn: turn.speaker == "listener", newest[:-1]), newest[-1]]
+    return newest
 
 
 def _plan(controls: Controls | None) -> str | None:

@@ -344,9 +344,9 @@ def clean(text: str) -> str:
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Whole lines; what stands after the last line break was cut."""
-    kept = b""
+    rest = b""
     for piece in pieces:
-        *whole, kept = (kept + piece).split(b"\n")
+        *whole, rest = (rest + piece).split(b"\n")
         yield from whole
 
 
