@@ -262,8 +262,15 @@ def _for_chat(package: str) -> str:
 
 
 def folders() -> Iterator[Finding]:
-    from listenwell.data.sources import DATA_VARIABLE, data_roots
-    from listenwell.paths import CACHE_VARIABLE, cache_folder, can_be_written, state_folder, temporary_folder
+    from listenwell.data.sources import data_roots
+    from listenwell.paths import (
+        CACHE_VARIABLE,
+        DATA_VARIABLE,
+        cache_folder,
+        can_be_written,
+        state_folder,
+        temporary_folder,
+    )
     from listenwell.weights import zoo_folder
 
     for name, folder, variable in (
