@@ -170,7 +170,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_house(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here an endpoint is by itself, also where the house system is at hand."""
+    """Here an endpoint is by itself, also where the house system is available."""
     at_hand = loading.shipped
     monkeypatch.setattr(loading, "shipped", lambda: {name: p for name, p in at_hand().items() if name != loading.HOUSE})
 
@@ -458,7 +458,7 @@ def test_a_broken_answer_is_asked_for_again(protocol: Protocol, broken: Fault):
     ("status", "key", "expected"),
     [
         (401, KEY, "refused the key; is LISTENWELL_API_KEY"),
-        (401, None, "wants a key; put it in LISTENWELL_API_KEY"),
+        (401, None, "requires a key; put it in LISTENWELL_API_KEY"),
         (403, KEY, "may not use this model"),
         (404, KEY, "check the name after openai: and --base-url"),
         (400, KEY, "refused the request"),
@@ -499,7 +499,7 @@ def test_neither_key_nor_words_follow_a_redirection(protocol: Protocol):
 def test_nobody_there_is_told(protocol: Protocol):
     with Protocol() as gone:
         bot, watch = connect(gone, tries=2)
-    with pytest.raises(RemoteError, match="nobody listens there; is the server running"):
+    with pytest.raises(RemoteError, match="connection refused; is the server running"):
         bot.reply("hi")
     assert len(watch.pauses) == 1
 

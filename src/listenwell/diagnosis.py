@@ -240,7 +240,7 @@ def systems() -> Iterator[Finding]:
             package = distribution_of(name)
             remedy = _reinstall(package) if package else ""
             yield Finding("systems", name, "broken", f"{place / 'model.safetensors'} is missing or cut short", remedy)
-    yield Finding("systems", "trained, at hand", "ok" if known else "missing", ", ".join(known) or "none")
+    yield Finding("systems", "trained, available", "ok" if known else "missing", ", ".join(known) or "none")
 
 
 def _for_house(name: str) -> str:

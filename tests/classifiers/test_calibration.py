@@ -272,5 +272,5 @@ def test_a_run_of_meed2_is_calibrated_from_the_command_line(chooser, small_corpu
 
 def test_the_plain_transformer_chooses_nothing(tiny_model, tokenizer, small_corpus, tmp_path):
     checkpoint.save(Checkpoint("meed2-plain", tiny_model("meed2-plain"), tokenizer), tmp_path / "plain")
-    with pytest.raises(SystemExit, match="this model knows no labels, so that it has no predictor"):
+    with pytest.raises(SystemExit, match="this model was built without labels, so it has no predictor"):
         main(["calibrate", str(tmp_path / "plain"), "--data", str(small_corpus)])

@@ -204,7 +204,7 @@ def test_the_command_takes_readers_by_folder(runs, small_corpus, tiny_classifier
     assert {"ses", "positivity", "positivity-gain", "reply-emotion@1"} <= set(scores)
     with pytest.raises(SystemExit, match="writes no replies; leave --items, --judge out"):
         main(["evaluate", str(tmp_path / "labeller"), *data, "--items", "3", "--judge", str(tmp_path / "judge")])
-    with pytest.raises(SystemExit, match="labels texts by emotion-intent, where polarity is asked for"):
+    with pytest.raises(SystemExit, match="labels texts by emotion-intent, where polarity is expected"):
         main(["evaluate", runs[0], *data, "--judge", str(tmp_path / "labeller")])
 
 

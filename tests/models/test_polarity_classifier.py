@@ -39,7 +39,7 @@ def test_labels_are_ids_of_the_set_that_is_asked_for(tiny_classifier):
         assert classifier.model.label_log_probs(batch_of(classifier)).shape == (3, 3)
     actual = Labeller(classifier, "polarity").label(TEXTS)
     assert {label.name for label in actual} <= set(POLARITIES)
-    with pytest.raises(ValueError, match="labels texts by polarity, where emotion-intent is asked for"):
+    with pytest.raises(ValueError, match="labels texts by polarity, where emotion-intent is expected"):
         Labeller(classifier)
 
 

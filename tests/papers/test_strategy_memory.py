@@ -543,11 +543,11 @@ def test_a_missing_part_is_named_with_the_way_out(tiny_model, batch):
 
 def test_parts_of_the_wrong_kind_are_refused(tiny_model, parts):
     model = tiny_model("strategy-memory", slots=6)
-    with pytest.raises(ValueError, match="its detector hears polarity, where emotions is nlpcc"):
+    with pytest.raises(ValueError, match="its detector predicts polarity, but emotions is nlpcc"):
         model.attach({"detector": parts["evaluator"]})
-    with pytest.raises(ValueError, match="its evaluator tells nlpcc apart, expected polarity"):
+    with pytest.raises(ValueError, match="its evaluator predicts nlpcc, expected polarity"):
         model.attach({"evaluator": parts["detector"]})
-    with pytest.raises(ValueError, match="is to be a text-encoder, found Trs"):
+    with pytest.raises(ValueError, match="must be a text-encoder, found Trs"):
         model.attach({"detector": replace(parts["detector"], model=tiny_model("trs"))})
 
 

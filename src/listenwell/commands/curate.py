@@ -38,7 +38,7 @@ def curate(
     started again with the same command.
 
     `curate stats DIR` prints the statistics of such a corpus and draws the labels of the last utterances. `curate check
-    DIR` computes the hash over its records anew.
+    DIR` computes the hash over its records again.
 
     Args:
         what: subtitles or posts, then the files and folders to read; or stats or check, then a folder made by them.

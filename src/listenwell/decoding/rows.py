@@ -64,7 +64,7 @@ def write_rows(model: Steps, state: State, rows: Sequence[Row], rules: Rules, st
     if count != len(rows):
         raise ValueError(f"there are {len(rows)} rows to write, but the state has {count}")
     if any(row.options.method == "beam" for row in rows):
-        raise ValueError("Decoding.method is 'beam', expected greedy or sample: a beam knows no token until its end")
+        raise ValueError("Decoding.method is 'beam', expected greedy or sample: a beam has no token before its end")
     longest = max((row.options.max_length for row in rows), default=0)
     noise = _noise(rows, longest).to(precise(device)).to(device)
     tokens = torch.zeros(count, longest, dtype=torch.long, device=device)

@@ -1,4 +1,4 @@
-"""Is a discrete latent alive? What it tells of a context, what another context's costs, and what each value says."""
+"""Is a discrete latent used? What it says of a context, what another context's costs, and replies under each value."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def consensus(
 
 
 def latent_statistics(scores: LatentScores, resamples: int) -> list[Score]:
-    """How much z tells, and what it is worth.
+    """How much information z has about the context, and how much it lowers the perplexity.
 
     information: H(mean q) − mean H(q), in nats: 0 where z is the same for every context, log K at most.
     values-used: how many values are the likeliest one of at least 1 % of the contexts.

@@ -16,7 +16,7 @@ from listenwell.layers.clustering import centres
 from listenwell.layers.latent import Gaussian, bounded, straight_through
 
 EXAMPLES, WORDS = 3, 8
-"""What is kept of a slot, to tell what it stands for: its nearest training queries by number, its telling words."""
+"""How a slot is described: by the numbers of its nearest training queries, and by its distinctive words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class StrategyMemory(nn.Module):
 
     @torch.no_grad()
     def write(self, queries: Tensor, emotions: Tensor, tokens: list[np.ndarray], rows: Tensor, seed: int) -> None:
-        """Clusters the queries (items, width) of each emotion: the centres are the keys. Values are drawn anew."""
+        """Clusters the queries (items, width) of each emotion: the centres are the keys. Values are drawn again."""
         counts = torch.bincount(emotions, minlength=len(self.home))
         if len(self.filled) > 1:
             own = torch.arange(len(counts), device=counts.device)
@@ -156,7 +156,7 @@ class StrategyMemory(nn.Module):
         self.deviations[memory] = inverse_softplus(0.5 * spread.mean().clamp_min(1e-3))
 
     def _describe(self, memory: int, queries: Tensor, tokens: list[np.ndarray], rows: Tensor) -> None:
-        """How often each slot is read, by which queries, and which words tell those from the emotion's others."""
+        """How often each slot is read, by which queries, and which words set those apart from the emotion's others."""
         scores, slots = [], []
         for part in queries.split(4096):  # all at once would be a table of gigabytes
             slot_scores = self.scores(part, torch.full((len(part),), memory, device=part.device))
@@ -188,7 +188,7 @@ def word_counts(texts: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def distinctive_words(texts: list[np.ndarray], everywhere: np.ndarray, total: int) -> list[int]:
-    """The tokens of a slot's queries that tell most of it: frequent there, and more so than in all queries."""
+    """The most distinctive tokens of a slot's queries: frequent there, and more so than in all queries."""
     here = word_counts(texts)
     usual = everywhere[: len(here)] / total
     gain = np.where(here > 0, here * np.log(np.maximum(here, 1) / len(texts) / np.maximum(usual, 1e-9)), 0.0)

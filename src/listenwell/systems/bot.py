@@ -53,7 +53,7 @@ class Bot(HasCheckpoint):
         part = checkpoint.parts.get(LABELLER)
         # ReplyOptions again and again for the same turns: by the next turn of a talk, by replies, by likelihoods.
         self.labeller: Labels | None = None if part is None else CachedLabeller(load_labeller(part))
-        """What it hears in a turn, where the model reads that."""
+        """The labels of turns, where the model reads them."""
         self.precision: Precision = ""
 
     @contextmanager
@@ -73,7 +73,7 @@ class Bot(HasCheckpoint):
 
     @property
     def emotions(self) -> LabelSet:
-        """The emotions that it tells apart."""
+        """The emotions that it distinguishes."""
         return self.model.emotions
 
     @property
