@@ -13,6 +13,7 @@ from listenwell.checkpoint import Checkpoint
 from listenwell.contract import Batch, Controls, Moment, Sequence, Vocabulary
 from listenwell.data.batching import EncodingConfig, collate
 from listenwell.decoding import Decoding, decode
+from listenwell.labels.sets import label_set
 from listenwell.labels.taxonomy import EMOTIONS
 from listenwell.models import build, dual_emp_unpaired
 from listenwell.models.dual_emp import LISTENER, SPEAKER
@@ -329,6 +330,14 @@ def test_an_explanation_names_the_consensus_and_what_it_stands_for(model, batch)
     assert reasons["consensus"] == int(state.beliefs["consensus"][2].argmax())
     assert 0 < reasons["probability"] <= 1
     assert next(iter(reasons["stands for"])) in EMOTIONS
+
+
+@torch.no_grad()
+def test_the_consensus_may_stand_for_emotions_of_another_set(make, batch):
+    model = make(emotions="nlpcc")
+    state = model.understand(batch)
+    assert state.beliefs["emotion"].shape == (6, len(label_set("nlpcc")))
+    assert set(model.reasons(state, 2)["stands for"]) < set(label_set("nlpcc").labels)
 
 
 @torch.no_grad()

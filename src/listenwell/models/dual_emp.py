@@ -37,7 +37,7 @@ from listenwell.contract import (
     WordPrior,
 )
 from listenwell.data.dialogue import ROLES
-from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.labels.sets import label_set
 from listenwell.layers.dropout import Dropout, dropout
 from listenwell.layers.embedding import WordEmbedding
 from listenwell.layers.latent import anneal, categorical_kl, entropy, straight_through
@@ -64,6 +64,8 @@ class DualEmpConfig(TransformerSizes):
 
     tied: bool = True
     """Read and choose words by one table."""
+    emotions: str = "emotion"
+    """What p(e|z) is over: a label set by name, the 32 or another, such as one of the recipe's own `label_sets`."""
     consensus_size: int = 32
     """K: how many values the consensus has."""
     consensus_from: Literal["first", "mean"] = "first"
@@ -116,7 +118,8 @@ class DualEmp(Model):
         self.words = WordEmbedding(vocabulary.size, config.width, config.word_width, config.tied)
         self.speakers = nn.Embedding(2, config.width)
         self.consensus = nn.Embedding(config.consensus_size, config.width)  # E_z
-        self.emotion = nn.Linear(config.width, len(EMOTIONS))  # W_e
+        self.emotions = label_set(config.emotions)
+        self.emotion = nn.Linear(config.width, len(self.emotions))  # W_e
         for table in (self.speakers, self.consensus):
             nn.init.normal_(table.weight, std=0.02 if table is self.speakers else 1.0)
         self.forward_model = DialogueModel(config)
@@ -151,7 +154,7 @@ class DualEmp(Model):
         ours = self.consensus.weight / self.consensus.weight.square().sum(dim=-1, keepdim=True)
         self.emotion.weight.zero_()
         self.emotion.bias.zero_()
-        owner = torch.arange(self.config.consensus_size, device=ours.device) % len(EMOTIONS)
+        owner = torch.arange(self.config.consensus_size, device=ours.device) % len(self.emotions)
         self.emotion.weight.index_add_(0, owner, LEANING * ours)
 
     # The two sides of an example
@@ -376,7 +379,7 @@ class DualEmp(Model):
         return {
             "consensus": chosen,
             "probability": round(float(log_q[chosen].exp()), 4),
-            "stands for": {EMOTIONS[index]: round(float(chances[index]), 4) for index in likely},
+            "stands for": {self.emotions.labels[index]: round(float(chances[index]), 4) for index in likely},
         }
 
 
