@@ -586,15 +586,16 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(tiny_recipe, tiny_stage
     monkeypatch.setattr(trainer.Trainer, "_save", stop)
     with pytest.raises(trainer.Interrupted):
         train(recipe, tmp_path / "broken", quiet=True)
-    ckpt = checkpoint.load(train(recipe, tmp_path / "broken", quiet=True, resume=True)).model.state_dict()
-    assert all(torch.equal(weight, ckpt[name]) for name, weight in unbroken.items())
+    resumed = checkpoint.load(train(recipe, tmp_path / "broken", quiet=True, resume=True)).model.state_dict()
+    assert all(torch.equal(weight, resumed[name]) for name, weight in unbroken.items())
 
 
-def test_what_is_felt_can_be_learned_by_the_head_alone(make, batch):
+@pytest.mark.parametrize("objective", ["recognise", "hear"])  # the second is its name in earlier recipes
+def test_what_is_felt_can_be_learned_by_the_head_alone(make, batch, objective):
     model = make(emotion_dropout=0.0)
     torch.nn.init.normal_(model.emotion.out.weight)
     gold = torch.tensor([5, 0, 31])
-    term = model.objective("recognise", replace(batch, reply=None, emotion=gold), Moment())["emotion"]
+    term = model.objective(objective, replace(batch, reply=None, emotion=gold), Moment())["emotion"]
     expected = -model.feel(batch)[torch.arange(len(ITEMS)), gold].sum()
     torch.testing.assert_close(term.total, expected, rtol=1e-4, atol=1e-3)
     term.total.backward()
