@@ -152,14 +152,3 @@ def test_corpora_are_in_the_user_s_data_folder_unless_a_variable_names_another(m
     assert sources.data_roots() == [tmp_path / "data" / "listenwell"]
     monkeypatch.setenv("LISTENWELL_DATA", "~/corpora")
     assert sources.data_roots() == [tmp_path / "corpora"]
-
-
-def test_folders_beside_the_working_directory_hold_no_corpora(monkeypatch, tmp_path: Path):
-    """What is read must not depend on where a command is started."""
-    (tmp_path / "shared" / "data" / "empatheticdialogues").mkdir(parents=True)
-    (tmp_path / "checkout").mkdir()
-    monkeypatch.chdir(tmp_path / "checkout")
-    monkeypatch.delenv("LISTENWELL_DATA", raising=False)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "none"))
-    with pytest.raises(FileNotFoundError, match=r"empathetic-dialogues not found; looked for .*/none/listenwell/"):
-        sources.find_data("empathetic-dialogues")

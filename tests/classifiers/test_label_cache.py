@@ -94,11 +94,11 @@ def test_what_was_labelled_once_is_never_labelled_again(tmp_path, monkeypatch):
     first = CachedLabeller(Counting(), path, begin)
     labels = first.label(["a", "bb", "a", "ccc"])
     assert [label.name for label in labels] == [LABELS[1], LABELS[2], LABELS[1], LABELS[3]]
-    assert first.labeller.progress == ["a", "bb", "ccc"]
+    assert first.labeller.given == ["a", "bb", "ccc"]
     assert progress == [3, 2, 1]
     again = CachedLabeller(Counting(), path, begin)
     assert again.label(["ccc", "a"]) == [labels[3], labels[0]]
-    assert again.labeller.progress == []
+    assert again.labeller.given == []
     assert progress == [3, 2, 1]
 
 

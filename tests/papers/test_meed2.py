@@ -484,7 +484,7 @@ def test_the_plain_transformer_is_meed2_of_labels_that_say_nothing(make, batch):
 
 def test_the_plain_transformer_has_no_predictor_to_train(make, batch):
     for objective in ("response-label", "joint"):
-        with pytest.raises(ValueError, match="knows no labels"):
+        with pytest.raises(ValueError, match="was built without labels"):
             make("meed2-plain").objective(objective, batch, Moment())
     assert set(make("meed2-plain").objective("likelihood", batch, Moment())) == {"reply"}
 
