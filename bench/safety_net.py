@@ -9,7 +9,7 @@ both versions answer the same 200 contexts of EmpatheticDialogues' test split, a
 emotions, labels and candidates, likelihoods, what every classifier says, and each decision of crisis care. Texts must
 be the same; numbers the same to the last digit, or within `--tolerance` where a library or a kernel changed.
 
-It is run by hand, needs the corpora (LISTENWELL_DATA) and takes about ten minutes a version on one core.
+It is run by hand, needs the corpora (LISTENWELL_DATA) and takes about ten minutes per version on one core.
 """
 
 from __future__ import annotations
@@ -120,14 +120,15 @@ def talks(cases: Path) -> Iterator[list[str]]:
 
 
 def differences(one: Any, other: Any, tolerance: float, place: str = "") -> Iterator[str]:
-    """Each place where two records differ."""
+    """Each place where two records differ. What the second has and the first lacks, such as a new field of a reply, is
+    no difference."""
     if isinstance(one, float) and isinstance(other, float | int):
         if abs(one - other) > tolerance * max(1.0, abs(one)):
             yield f"{place}: {one!r} against {other!r}"
     elif isinstance(one, dict) and isinstance(other, dict):
-        for key in sorted(set(one) | set(other), key=str):
-            if key not in one or key not in other:
-                yield f"{place}/{key}: only in the {'second' if key in other else 'first'}"
+        for key in sorted(one, key=str):
+            if key not in other:
+                yield f"{place}/{key}: only in the first"
             else:
                 yield from differences(one[key], other[key], tolerance, f"{place}/{key}")
     elif isinstance(one, list) and isinstance(other, list):
@@ -139,11 +140,24 @@ def differences(one: Any, other: Any, tolerance: float, place: str = "") -> Iter
         yield f"{place}: {one!r} against {other!r}"
 
 
+def additions(one: Any, other: Any) -> Iterator[str]:
+    """The names of fields that only the second record has."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        yield from (str(key) for key in other if key not in one)
+        for key in one.keys() & other.keys():
+            yield from additions(one[key], other[key])
+    elif isinstance(one, list) and isinstance(other, list):
+        for left, right in zip(one, other, strict=False):
+            yield from additions(left, right)
+
+
 def compare(one: Path, other: Path, tolerance: float) -> int:
     records = [json.loads(path.read_text(encoding="utf-8")) for path in (one, other)]
     lines = list(differences(*records, tolerance))
     for line in lines[:40]:
         print(line)
+    if added := sorted({*additions(*records)}):
+        print(f"only in the second, not compared: {', '.join(added)}")
     print(f"{len(lines)} differences" if lines else "equal")
     return 1 if lines else 0
 

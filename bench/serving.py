@@ -47,14 +47,14 @@ class Timed:
 
 def messages() -> list[list[dict[str, str]]]:
     """Conversations of one, two, … messages of a person, with a plain word between them."""
-    found = []
+    conversations = []
     for conversation in yaml.safe_load(CONVERSATIONS.read_text(encoding="utf-8")):
         said: list[dict[str, str]] = []
         for _, text in conversation["turns"][:4]:
             said = [*said, {"role": "user", "content": text}]
-            found.append(said)
+            conversations.append(said)
             said = [*said, {"role": "assistant", "content": "Tell me more about it."}]
-    return found
+    return conversations
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def server(model: str, workers: int) -> Iterator[tuple[str, psutil.Process]]:
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
-            url = next(found[1] for line in process.stderr if (found := re.search(r"for (http://\S+)/ ", line)))
+            url = next(match[1] for line in process.stderr if (match := re.search(r"for (http://\S+)/ ", line)))
             httpx2.get(f"{url}/health", timeout=PATIENCE)
             yield url, psutil.Process(process.pid)
         finally:

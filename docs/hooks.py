@@ -145,5 +145,5 @@ def weights() -> str:
 def _licence(place: Path) -> str:
     """What the card says of it."""
     card = (place / "CARD.md").read_text(encoding="utf-8")
-    found = re.search(r"\*\*Licence:\*\*(.*?)(?:\n- |\n\n|\Z)", card, re.S)
-    return "" if found is None else _cell(" ".join(found[1].split()))
+    match = re.search(r"\*\*Licence:\*\*(.*?)(?:\n- |\n\n|\Z)", card, re.S)
+    return "" if match is None else _cell(" ".join(match[1].split()))

@@ -116,10 +116,10 @@ def accessibility_problems(page: Page) -> list[str]:
     """What axe finds serious or critical, one line per rule, with the elements."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page).response["violations"]
+    violations = Axe().run(page).response["violations"]
     return [
         f"{rule['impact']} {rule['id']}: {rule['help']}: {'; '.join(node['html'][:200] for node in rule['nodes'])}"
-        for rule in found
+        for rule in violations
         if rule["impact"] in ("serious", "critical")
     ]
 

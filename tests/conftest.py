@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from itertools import islice
@@ -29,7 +30,13 @@ SPARE = 5
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
+BESIDE_THE_CHECKOUT = Path(__file__).resolve().parents[2] / "shared" / "data"
+"""Where tests marked `data` find the real corpora, if LISTENWELL_DATA does not say otherwise."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if BESIDE_THE_CHECKOUT.is_dir():
+        os.environ.setdefault("LISTENWELL_DATA", str(BESIDE_THE_CHECKOUT))
     # Tensors of a few hundred numbers: a second thread would only wait for the first.
     torch.set_num_threads(1)
 

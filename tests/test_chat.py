@@ -386,11 +386,11 @@ def test_why_tells_what_was_heard_chosen_considered_and_why():
         ),
         system="house",
     )
-    told = explained(reply, "hello", "hi", "I lost my job", "how?", "they closed")
-    lines = [" ".join(line.split()) for line in told.splitlines()]
+    reasons = explained(reply, "hello", "hi", "I lost my job", "how?", "they closed")
+    lines = [" ".join(line.split()) for line in reasons.splitlines()]
     for line in ("sad 50 % ██████████", "lonely 25 % █████", "afraid 12 % ██"):
         assert line in lines
-    assert "angry" not in told  # the three likeliest
+    assert "angry" not in reasons  # the three likeliest
     for line in ("you I lost my job sad", "I how? questioning", "you they closed nothing named"):
         assert line in lines
     assert "does: consoling (50 %)" in lines
@@ -403,23 +403,23 @@ def test_why_tells_what_was_heard_chosen_considered_and_why():
 
 
 def test_why_of_a_system_that_tells_little():
-    told = explained(Reply("I see", system="written"), "hello", label=Label("sad", "machine"))
-    assert "written does not name emotions" in told
-    assert "classifier labels your message: sad" in told
+    reasons = explained(Reply("I see", system="written"), "hello", label=Label("sad", "machine"))
+    assert "written does not name emotions" in reasons
+    assert "classifier labels your message: sad" in reasons
     assert explained(Reply("I see", emotion="sad"), "hello").strip() == "heard: sad"
     unscored = Reply("one", label="wishing", candidates=(Candidate("one", 0.0), Candidate("", 0.0)), system="far")
-    told = explained(unscored, "hello")
-    assert "does: wishing" in told
-    assert "score" not in told
-    assert "(nothing)" in told
+    reasons = explained(unscored, "hello")
+    assert "does: wishing" in reasons
+    assert "score" not in reasons
+    assert "(nothing)" in reasons
 
 
 def test_why_of_a_reply_of_care_says_that_no_model_wrote_it():
     reply = SafetyWrapper(Scripted()).reply(SIGN)
-    told = explained(reply, SIGN)
-    assert "a sign of danger was detected (self-harm, direct)" in " ".join(told.split())
-    assert "no model wrote them" in told
-    assert "does not name emotions" not in told
+    reasons = explained(reply, SIGN)
+    assert "a sign of danger was detected (self-harm, direct)" in " ".join(reasons.split())
+    assert "no model wrote them" in reasons
+    assert "does not name emotions" not in reasons
 
 
 def test_a_reply_is_shown_as_it_grows_where_it_can(console: Console):
@@ -634,7 +634,7 @@ def test_commands_and_what_stands_after_them_are_completed():
     completer = CommandCompleter({command.name: command.choices for command in COMMANDS.values()})
 
     def completed(typed: str) -> list[str]:
-        return [found.text for found in completer.get_completions(Document(typed), CompleteEvent())]
+        return [actual.text for actual in completer.get_completions(Document(typed), CompleteEvent())]
 
     assert completed("/re") == ["/retry", "/reset"]
     assert completed("/intent con") == ["confident", "content", "consoling"]

@@ -40,8 +40,8 @@ def files(folder):
 
 
 @torch.no_grad()
-def scores(found, encoded, tokenizer):
-    return found.model.score(collate(encoded, range(6), tokenizer.pad))
+def scores(loaded, encoded, tokenizer):
+    return loaded.model.score(collate(encoded, range(6), tokenizer.pad))
 
 
 def test_what_is_loaded_scores_bit_for_bit_as_what_was_saved(whole, saved, encoded, tokenizer):
@@ -103,11 +103,11 @@ def test_8_bits_round_to_the_nearest_of_255_steps_a_row():
         "b": torch.tensor([0.123]),
         "n": torch.ones(2).long(),
     }
-    found = checkpoint.from_eight_bit(checkpoint.to_eight_bit(weights))
-    assert set(found) == set(weights)
-    assert torch.allclose(found["a"], weights["a"], atol=2.54 / 254 + 1e-6)
-    assert torch.equal(found["b"], weights["b"])
-    assert torch.equal(found["n"], weights["n"])
+    actual = checkpoint.from_eight_bit(checkpoint.to_eight_bit(weights))
+    assert set(actual) == set(weights)
+    assert torch.allclose(actual["a"], weights["a"], atol=2.54 / 254 + 1e-6)
+    assert torch.equal(actual["b"], weights["b"])
+    assert torch.equal(actual["n"], weights["n"])
 
 
 # Parts
@@ -121,8 +121,8 @@ def test_parts_are_whole_checkpoints_inside_and_may_have_parts(whole, tiny_model
     again = checkpoint.load(tmp_path / "best")
     assert set(again.parts) == {"outer", "other"}
     assert again.parts["outer"].parts["inner"].meta == {"seed": 5}
-    for found in (again.parts["other"], again.parts["outer"].parts["inner"]):
-        assert torch.equal(scores(found, encoded, tokenizer), scores(inner, encoded, tokenizer))
+    for actual in (again.parts["other"], again.parts["outer"].parts["inner"]):
+        assert torch.equal(scores(actual, encoded, tokenizer), scores(inner, encoded, tokenizer))
     alone = checkpoint.load(tmp_path / "best" / "parts" / "outer" / "parts" / "inner")
     assert torch.equal(scores(alone, encoded, tokenizer), scores(inner, encoded, tokenizer))
     whole.parts = {}
@@ -154,8 +154,8 @@ def test_a_part_may_lie_beside_as_a_system_of_its_own(whole, tiny_model, tokeniz
         checkpoint.write_json(place / "parts" / "other.json", {"beside": "plain"})
 
     checkpoint.save(whole, tmp_path / "best", extra=refer)
-    found = checkpoint.load(tmp_path / "best").parts["other"]
-    assert torch.equal(scores(found, encoded, tokenizer), scores(part, encoded, tokenizer))
+    actual = checkpoint.load(tmp_path / "best").parts["other"]
+    assert torch.equal(scores(actual, encoded, tokenizer), scores(part, encoded, tokenizer))
     (tmp_path / "plain").rename(tmp_path / "gone")
     with pytest.raises(CheckpointError, match="plain: no checkpoint there"):
         checkpoint.load(tmp_path / "best")
@@ -356,7 +356,7 @@ def test_a_broken_tokenizer_is_named(saved):
         checkpoint.load(saved)
 
 
-def told(folder):
+def problem_of(folder):
     with pytest.raises(CheckpointError) as problem:
         checkpoint.load(folder)
     said = str(problem.value)
@@ -367,16 +367,16 @@ def told(folder):
 
 def test_weights_of_another_size_are_told(saved):
     change(saved / "config.json", lambda record: record["model"].update(width=32))
-    assert "best/model.safetensors: its weights do not fit the model in config.json: " in told(saved)
+    assert "best/model.safetensors: its weights do not fit the model in config.json: " in problem_of(saved)
     assert re.search(
-        r"\S+ is [\d ×]+, expected [\d ×]+ \(and \d+ more\); are the files of one checkpoint\?", told(saved)
+        r"\S+ is [\d ×]+, expected [\d ×]+ \(and \d+ more\); are the files of one checkpoint\?", problem_of(saved)
     )
 
 
 @pytest.mark.parametrize(("layers", "expected"), [(1, "is not of it"), (3, "is missing")])
 def test_weights_of_another_depth_are_told(saved, layers, expected):
     change(saved / "config.json", lambda record: record["model"].update(encoder_layers=layers))
-    assert re.search(rf"do not fit the model in config\.json: \S+ {expected} \(and \d+ more\)", told(saved))
+    assert re.search(rf"do not fit the model in config\.json: \S+ {expected} \(and \d+ more\)", problem_of(saved))
 
 
 def test_a_tokenizer_of_another_vocabulary_is_told(saved, tokenizer):
@@ -384,31 +384,31 @@ def test_a_tokenizer_of_another_vocabulary_is_told(saved, tokenizer):
 
     other = train_tokenizer(["a few other words"], TextConfig())
     other.save(saved / "tokenizer.json")
-    said = told(saved)
+    said = problem_of(saved)
     assert "its weights do not fit tokenizer.json: " in said
     assert f"is for {len(tokenizer):,} tokens, and the tokenizer has {len(other):,}" in said
 
 
 def test_a_tokenizer_of_another_kind_is_named(saved, tiny_backbone):
     (saved / "tokenizer.json").write_bytes((tiny_backbone / "tokenizer.json").read_bytes())
-    assert "best/tokenizer.json: this tokenizer has no <pad> token" in told(saved)
+    assert "best/tokenizer.json: this tokenizer has no <pad> token" in problem_of(saved)
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
 def test_a_missing_and_a_cut_file_are_told_apart(saved, name):
     path = saved / name
     path.write_bytes(path.read_bytes()[:100])
-    assert re.search(rf"best/{name}: .*cut short or damaged", told(saved))
+    assert re.search(rf"best/{name}: .*cut short or damaged", problem_of(saved))
     path.unlink()
-    assert f"best/{name}: is missing" in told(saved)
+    assert f"best/{name}: is missing" in problem_of(saved)
 
 
 def test_a_config_of_a_newer_version_says_so(saved):
     change(saved / "config.json", lambda record: record.update(format=2))
-    assert "config.json: its format is 2, expected at most 1: it was written by a newer listenwell" in told(saved)
+    assert "config.json: its format is 2, expected at most 1: it was written by a newer listenwell" in problem_of(saved)
     change(saved / "config.json", lambda record: record.update(format=1))
     change(saved / "config.json", lambda record: record["decoding"].update(mirostat=1))
-    assert re.search(r"config\.json: decoding: unknown key 'mirostat'.*newer listenwell", told(saved))
+    assert re.search(r"config\.json: decoding: unknown key 'mirostat'.*newer listenwell", problem_of(saved))
 
 
 def test_a_config_from_before_formats_were_numbered_is_read(saved):

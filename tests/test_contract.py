@@ -21,14 +21,14 @@ def state(rows=3):
 
 
 def tensors(tree):
-    found = []
+    actual = []
 
     def note(tensor):
-        found.append(tensor)
+        actual.append(tensor)
         return tensor
 
     map_tensors(tree, note)
-    return found
+    return actual
 
 
 def test_select_takes_rows_of_everything_in_the_order_asked():
@@ -103,10 +103,10 @@ def test_a_model_says_what_it_cannot_do():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_is_made_by_name_and_says_where_it_is_from(name):
-    found = entry(name)
-    assert found.about
-    assert found.paper
-    choices = {choice.name for choice in fields(getattr(import_module(found.module), found.cls).Config)}
+    actual = entry(name)
+    assert actual.about
+    assert actual.paper
+    choices = {choice.name for choice in fields(getattr(import_module(actual.module), actual.cls).Config)}
     small = {"width": 24} if "width" in choices else {}  # a backbone has its own width
     assert isinstance(build(name.replace("-", "_"), small, Vocabulary(9)), Model)
 

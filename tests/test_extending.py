@@ -45,7 +45,12 @@ def site(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setattr(notices, "_shown", set())
+    before = dict(registry.known())
+    registry._discover.cache_clear()
     yield folder
+    registry._METRICS.clear()
+    registry._METRICS.update(before)
+    registry._discover.cache_clear()
     for name in [name for name in sys.modules if name.split(".")[0] in ("calm", "broken")]:
         del sys.modules[name]
     importlib.invalidate_caches()
@@ -62,12 +67,6 @@ def calm(site):
     for name, text in (("__init__", ""), ("model", model), ("source", source), ("metrics", metrics)):
         (package / f"{name}.py").write_text(text, encoding="utf-8")
     install(site, groups)
-    before = dict(registry._METRICS)
-    registry._discover.cache_clear()
-    yield
-    registry._METRICS.clear()
-    registry._METRICS.update(before)
-    registry._discover.cache_clear()
 
 
 @pytest.fixture
@@ -124,6 +123,10 @@ def test_models_and_data_list_what_a_package_adds(calm, talk, capsys, monkeypatc
         ("sources", "gone = no_such_package.source"),
         ("sources", "shipped = broken.source"),
         ("sources", "unusable = broken.exploding.source"),
+        ("metrics", "gone = no_such_package.metrics"),
+        ("metrics", "function = broken.metrics:share"),
+        ("metrics", "failing = broken.exploding"),
+        ("metrics", "taken = broken.taken"),
     ],
 )
 def test_a_broken_plugin_is_one_warning_that_names_it(site, group, line):
@@ -131,16 +134,17 @@ def test_a_broken_plugin_is_one_warning_that_names_it(site, group, line):
     (package / "exploding").mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "exploding" / "__init__.py").write_text("raise RuntimeError('boom')")
+    (package / "taken.py").write_text("from listenwell.metrics.registry import metric\n\nmetric('length')(print)")
     install(site, f"[listenwell.{group}]\n{line}\n", "broken-talk")
     name = line.split(" = ")[0]
-    known = all_models if group == "models" else sources.all_sources
+    known = {"models": all_models, "sources": sources.all_sources, "metrics": registry.known}[group]
     with pytest.warns(notices.PluginWarning, match=f"{name} = .*of broken-talk") as caught:
         first = known()
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert known() == first  # said once
-    assert {"trs"} <= set(first) or {"shipped"} <= set(first)
+    assert {"models": "trs", "sources": "shipped", "metrics": "length"}[group] in first
 
 
 def test_a_plugin_that_fails_when_imported_is_named_where_it_is_used(site, monkeypatch, capsys):

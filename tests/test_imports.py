@@ -13,11 +13,11 @@ ROOT = Path(listenwell.__file__).parent
 
 
 def modules() -> dict[str, Path]:
-    found = {}
+    modules_by_name = {}
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT.parent).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        modules_by_name[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return modules_by_name
 
 
 def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
@@ -56,16 +56,16 @@ def cycle(edges: dict[str, set[str]]) -> list[str]:
         if name in done:
             return []
         for target in sorted(edges.get(name, ())):
-            if found := visit(target, [*way, name]):
-                return found
+            if loop := visit(target, [*way, name]):
+                return loop
         done.add(name)
         return []
 
-    return next((found for name in sorted(edges) if (found := visit(name, []))), [])
+    return next((loop for name in sorted(edges) if (loop := visit(name, []))), [])
 
 
 def test_no_two_packages_import_each_other():
-    assert not (found := cycle(graph())), " → ".join(found)
+    assert not (loop := cycle(graph())), " → ".join(loop)
 
 
 def test_a_cycle_would_be_found():

@@ -18,8 +18,8 @@ def installed(tiny_model, tokenizer, tmp_path, monkeypatch):
     """Two systems of one name, for two languages, and one for English alone."""
     known = {}
     for name, spoken in (("kind", ["en"]), ("kind-zh", ["zh"]), ("plain", ["en"])):
-        made = Checkpoint("multi-trs", tiny_model(), tokenizer, meta={"languages": spoken})
-        checkpoint.save(replace(made), tmp_path / name)
+        ckpt = Checkpoint("multi-trs", tiny_model(), tokenizer, meta={"languages": spoken})
+        checkpoint.save(replace(ckpt), tmp_path / name)
         known[name] = tmp_path / name
     for module in ("listenwell.weights", "listenwell.loading"):
         monkeypatch.setattr(f"{module}.shipped", lambda: known)

@@ -72,7 +72,7 @@ def test_without_the_corpus_the_words_remain(trained, tmp_path, capsys):
     main(["memory", trained(corpus=tmp_path / "gone.jsonl")])
     shown = capsys.readouterr().out
     assert "words" in shown
-    assert "training corpus is not at hand" in shown
+    assert "training corpus is not available" in shown
 
 
 def test_a_system_without_a_memory_is_refused(trained):

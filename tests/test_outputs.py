@@ -156,10 +156,10 @@ def test_a_checkpoint_that_is_written_anew_keeps_what_lies_beside_its_files(run,
     best = tmp_path / "run" / "best"
     written(best / "evaluation" / "test", "scores.json")
     (best / "notes.txt").write_text("mine")
-    made = checkpoint.load(best)
-    checkpoint.save(made, best)
+    ckpt = checkpoint.load(best)
+    checkpoint.save(ckpt, best)
     checkpoint.set_decoding(best, checkpoint.Decoding(max_length=7))
-    checkpoint.save(made, best, previous=best.with_name("previous"))
+    checkpoint.save(ckpt, best, previous=best.with_name("previous"))
     assert (best / "notes.txt").read_text() == "mine"
     assert (best / "evaluation" / "test" / "scores.json").is_file()
     assert sorted(path.name for path in best.parent.iterdir()) == ["best", "previous"]
@@ -217,12 +217,12 @@ def test_a_picture_is_drawn_again_by_the_command_that_drew_it(ending, tmp_path):
 
 def numbers() -> list[tuple[str, str]]:
     """Every option of every command that is a number."""
-    found = []
+    actual = []
     for name, (place, _) in cli.COMMANDS.items():
         module, function = place.split(":")
         parameters = inspect.signature(getattr(import_module(module), function)).parameters.values()
-        found += [(name, p.name) for p in parameters if p.annotation.split(" |")[0] in ("int", "float")]
-    return found
+        actual += [(name, p.name) for p in parameters if p.annotation.split(" |")[0] in ("int", "float")]
+    return actual
 
 
 @pytest.mark.parametrize(("command", "option"), numbers())

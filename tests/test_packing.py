@@ -103,18 +103,18 @@ def test_another_training_of_the_part_is_no_stand_in(runs, tiny_model, tokenizer
 
 
 def licence(place):
-    told = " ".join((place / "CARD.md").read_text().split())
-    return told.split("the code is MIT. ")[1].split(" ## Scores")[0]
+    card = " ".join((place / "CARD.md").read_text().split())
+    return card.split("the code is MIT. ")[1].split(" ## Scores")[0]
 
 
 @pytest.fixture
 def packed(score_run):
     """Packs a checkpoint as a run that was evaluated."""
 
-    def pack(made, folder):
-        checkpoint.save(made, folder / "run" / "best")
+    def pack(ckpt, folder):
+        checkpoint.save(ckpt, folder / "run" / "best")
         score_run(folder / "run")
-        return packing.pack(folder / "run", folder / "zoo" / made.name)
+        return packing.pack(folder / "run", folder / "zoo" / ckpt.name)
 
     return pack
 
@@ -123,9 +123,9 @@ def test_the_card_names_all_that_the_weights_learned_from(tiny_model, tokenizer,
     stages = [{"streams": {"train": {"source": ""}, "more": {"source": "edos"}}}]
     meta = {**MADE, "recipe": {"name": "small", "stages": stages}, "data": {"source": "empathetic-dialogues"}}
     meta["start"] = {"name": "runs/first", "hash": "0", "data": ["xdailydialog", "emotionlines"]}
-    made = Checkpoint("trs", tiny_model("trs"), tokenizer, meta=meta)
+    ckpt = Checkpoint("trs", tiny_model("trs"), tokenizer, meta=meta)
     assert checkpoint.learned_from(meta) == ["xdailydialog", "emotionlines", "empathetic-dialogues", "edos"]
-    place = packed(made, tmp_path)
+    place = packed(ckpt, tmp_path)
     card = (place / "CARD.md").read_text()
     assert "empathetic-dialogues, after xdailydialog and emotionlines (first), 0 examples" in card
     assert licence(place) == (
@@ -135,13 +135,13 @@ def test_the_card_names_all_that_the_weights_learned_from(tiny_model, tokenizer,
 
 
 def test_a_corpus_read_alone_and_one_of_one_s_own(tiny_model, tokenizer, packed, tmp_path):
-    for source, told in {
+    for source, notice in {
         "empathetic-dialogues": "EmpatheticDialogues (CC BY-NC 4.0): for non-commercial use.",
         "shipped": "the corpus that listenwell wrote itself (MIT).",
         "/home/me/mine.jsonl": "mine.jsonl (under its own licence).",
     }.items():
-        made = Checkpoint("trs", tiny_model("trs"), tokenizer, meta={**MADE, "data": {"source": source}})
-        assert licence(packed(made, tmp_path)) == f"The weights were trained on {told}"
+        ckpt = Checkpoint("trs", tiny_model("trs"), tokenizer, meta={**MADE, "data": {"source": source}})
+        assert licence(packed(ckpt, tmp_path)) == f"The weights were trained on {notice}"
 
 
 def test_the_card_names_the_pretrained_weights_inside_and_below(
@@ -153,21 +153,21 @@ def test_the_card_names_the_pretrained_weights_inside_and_below(
     name = Path(whole.model.config.backbone).name
     above = f"They lie above those of {name} (under its own licence)."
     assert licence(packed(upper, tmp_path)) == f"The weights were trained on GoEmotions (Apache 2.0). {above}"
-    made = Checkpoint("meed2", tiny_model("meed2"), tokenizer, meta=MADE, parts={"labeller": whole})
-    assert licence(packed(made, tmp_path)).endswith(
+    ckpt = Checkpoint("meed2", tiny_model("meed2"), tokenizer, meta=MADE, parts={"labeller": whole})
+    assert licence(packed(ckpt, tmp_path)).endswith(
         " (MIT). Those of the labeller were trained on EmpatheticDialogues (CC BY-NC 4.0): for non-commercial use. "
         f"They start from {name} (under its own licence)."
     )
-    for backbone, told in {"minilm": "all-MiniLM-L6-v2", "smollm2": "SmolLM2-135M-Instruct"}.items():
-        assert packing.BACKBONES[backbone] == (told, "Apache 2.0")
+    for backbone, given in {"minilm": "all-MiniLM-L6-v2", "smollm2": "SmolLM2-135M-Instruct"}.items():
+        assert packing.BACKBONES[backbone] == (given, "Apache 2.0")
 
 
 def test_every_corpus_has_its_licence_on_a_card_as_in_the_docs():
     docs = (Path(__file__).parents[1] / "docs" / "DATA.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.split("|")] for line in docs.splitlines() if line.startswith("| `")]
-    told = {row[1].strip("`"): row[5] for row in rows}
-    told["empathetic-intents"] = told["empathetic-dialogues"]  # as that, it says
-    assert {name: licence.removesuffix(" only") for name, (_, licence) in packing.LICENCES.items()} == told
+    given = {row[1].strip("`"): row[5] for row in rows}
+    given["empathetic-intents"] = given["empathetic-dialogues"]  # as that, it says
+    assert {name: licence.removesuffix(" only") for name, (_, licence) in packing.LICENCES.items()} == given
 
 
 def test_what_is_too_large_to_ship_leaves_what_was_there(runs, tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from listenwell import notices, paths
 from listenwell.backbones import unpack
 from listenwell.classifiers.label_cache import cached_labeller
 from listenwell.commands import history
+from listenwell.data import sources
 from listenwell.notices import CacheWarning
 
 
@@ -140,3 +141,14 @@ def test_a_language_model_is_unpacked_into_the_fallback(no_home: Path, monkeypat
     assert folder.is_relative_to(tmp_path / "tmp")
     monkeypatch.setattr(unpack, "unpack", lambda *_: pytest.fail("it was unpacked before"))
     assert unpack.unpacked(packed, "some/model") == folder
+
+
+def test_corpora_are_in_the_user_s_data_folder_unless_a_variable_names_another(monkeypatch, tmp_path: Path):
+    monkeypatch.delenv("LISTENWELL_DATA", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert sources.data_roots() == [tmp_path / ".local" / "share" / "listenwell"]
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert sources.data_roots() == [tmp_path / "data" / "listenwell"]
+    monkeypatch.setenv("LISTENWELL_DATA", "~/corpora")
+    assert sources.data_roots() == [tmp_path / "corpora"]

@@ -170,24 +170,24 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_house(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here an endpoint is by itself, also where the house system is at hand."""
+    """Here an endpoint is by itself, also where the house system is available."""
     at_hand = loading.shipped
     monkeypatch.setattr(loading, "shipped", lambda: {name: p for name, p in at_hand().items() if name != loading.HOUSE})
 
 
 @pytest.fixture
 def protocol() -> Iterator[Protocol]:
-    with Protocol() as made:
-        yield made
+    with Protocol() as server:
+        yield server
 
 
-def made(protocol: Protocol, key: str | None = KEY, **patience: float) -> tuple[Endpoint, Watch]:
+def connect(protocol: Protocol, key: str | None = KEY, **patience: float) -> tuple[Endpoint, Watch]:
     watch = Watch()
     return Endpoint("small", Server(protocol.url, key, Patience(**patience), watch)), watch  # type: ignore[arg-type]
 
 
 def test_a_conversation_becomes_messages_after_the_prompt(protocol: Protocol):
-    bot, _ = made(protocol)
+    bot, _ = connect(protocol)
     reply = bot.reply(["I lost my job", "Oh no, how?", "They closed"])
     assert reply.text == SAID
     assert reply.system == bot.name == "openai:small"
@@ -205,12 +205,12 @@ def test_a_conversation_becomes_messages_after_the_prompt(protocol: Protocol):
 
 def test_turns_of_one_person_in_a_row_are_one_message_and_empty_ones_none(protocol: Protocol):
     turns = (Turn("speaker", "hello"), Turn("speaker", "are you there?"), Turn("listener", " "), Turn("speaker", "hm"))
-    made(protocol)[0].reply(Dialogue("d", turns))
+    connect(protocol)[0].reply(Dialogue("d", turns))
     assert [m["content"] for m in protocol.bodies[0]["messages"][1:]] == ["hello\nare you there?\nhm"]
 
 
 def test_of_a_long_conversation_the_newest_turns_are_sent(protocol: Protocol):
-    bot, _ = made(protocol)
+    bot, _ = connect(protocol)
     bot.history = 12
 
     def sent(*texts: str) -> list[tuple[str, str]]:
@@ -225,7 +225,7 @@ def test_of_a_long_conversation_the_newest_turns_are_sent(protocol: Protocol):
 
 
 def test_decoding_says_how_it_speaks(protocol: Protocol):
-    bot, _ = made(protocol)
+    bot, _ = connect(protocol)
     assert bot.decoding == SPOKEN
     bot.reply("hi")
     bot.decoding = Decoding(method="greedy", max_length=9)
@@ -240,7 +240,7 @@ def test_decoding_says_how_it_speaks(protocol: Protocol):
 
 
 def test_one_reply_can_be_written_another_way_and_what_was_learned_of_the_server_stays(protocol: Protocol):
-    bot, _ = made(protocol)
+    bot, _ = connect(protocol)
     protocol.faults = [fail(400, "Unsupported parameter: max_tokens; use max_completion_tokens")]
     bot.reply("hi", temperature=1.3, max_length=9)
     bot.replies(["hi"], seed=7)
@@ -260,11 +260,11 @@ def test_one_reply_can_be_written_another_way_and_what_was_learned_of_the_server
 )
 def test_what_the_protocol_has_no_word_for_is_refused_and_not_ignored(protocol: Protocol, option: dict):
     with pytest.raises(ValueError, match=r"has no beams|the protocol has no such option"):
-        made(protocol)[0].decoding = Decoding(**option)
+        connect(protocol)[0].decoding = Decoding(**option)
 
 
 def test_an_intent_becomes_a_part_of_the_prompt(protocol: Protocol):
-    bot, _ = made(protocol)
+    bot, _ = connect(protocol)
     reply = bot.reply("hi", Controls(label="consoling"))
     assert reply.label == "consoling"
     assert protocol.bodies[0]["messages"][0]["content"].startswith(PROMPT + "\n\nFor this reply: ")
@@ -275,9 +275,9 @@ def test_an_intent_becomes_a_part_of_the_prompt(protocol: Protocol):
 
 def test_candidates_come_by_one_request_where_the_server_gives_several(protocol: Protocol):
     protocol.faults = [answer("one", "two", "three")]
-    bot, _ = made(protocol)
-    found = bot.candidates((Turn("speaker", "hi"),), 3, plan="ask about the weekend")
-    assert [candidate.text for candidate in found] == ["one", "two", "three"]
+    bot, _ = connect(protocol)
+    candidates = bot.candidates((Turn("speaker", "hi"),), 3, plan="ask about the weekend")
+    assert [candidate.text for candidate in candidates] == ["one", "two", "three"]
     (body,) = protocol.bodies
     assert body["n"] == 3
     assert body["messages"][0]["content"] == f"{PROMPT}\n\nFor this reply: ask about the weekend"
@@ -285,7 +285,7 @@ def test_candidates_come_by_one_request_where_the_server_gives_several(protocol:
 
 @pytest.mark.parametrize("refusal", [fail(400, "n must be 1"), fail(422, "extra field n"), answer("one")])
 def test_candidates_come_by_several_requests_where_it_does_not(protocol: Protocol, refusal: Fault):
-    bot, _ = made(protocol)
+    bot, _ = connect(protocol)
     bot.decoding = Decoding(method="sample", candidates=3, seed=5)
     protocol.faults = [refusal]
     assert len(bot.reply("hi").candidates) == 3
@@ -298,7 +298,7 @@ def test_candidates_come_by_several_requests_where_it_does_not(protocol: Protoco
 
 
 def test_a_refusal_that_is_not_about_n_is_told_and_n_is_asked_for_again(protocol: Protocol):
-    bot, _ = made(protocol)
+    bot, _ = connect(protocol)
     protocol.always = fail(400, "too long")
     with pytest.raises(RemoteError, match=r"refused the request .HTTP 400.: too long"):
         bot.candidates((Turn("speaker", "hi"),), 2)
@@ -309,7 +309,7 @@ def test_a_refusal_that_is_not_about_n_is_told_and_n_is_asked_for_again(protocol
 
 
 def test_empty_candidates_are_left_out_and_an_empty_reply_is_an_error(protocol: Protocol):
-    bot, _ = made(protocol)
+    bot, _ = connect(protocol)
     protocol.faults = [answer("one", "", None), answer(None)]
     assert [c.text for c in bot.candidates((Turn("speaker", "hi"),), 3)] == ["one"]
     with pytest.raises(RemoteError, match=r"empty reply; 120 tokens may be too few .*--decoding.max_length"):
@@ -319,7 +319,7 @@ def test_empty_candidates_are_left_out_and_an_empty_reply_is_an_error(protocol: 
 
 
 def test_a_server_that_wants_the_newer_name_of_the_limit_gets_it(protocol: Protocol):
-    bot, _ = made(protocol)
+    bot, _ = connect(protocol)
     protocol.faults = [fail(400, "Unsupported parameter: max_tokens; use max_completion_tokens")]
     assert bot.reply("hi").text == SAID
     bot.reply("hi")
@@ -328,7 +328,7 @@ def test_a_server_that_wants_the_newer_name_of_the_limit_gets_it(protocol: Proto
 
 
 def test_many_replies_come_in_order_a_few_at_once(protocol: Protocol):
-    bot, _ = made(protocol, at_once=3)
+    bot, _ = connect(protocol, at_once=3)
     meeting, under_way, most = threading.Barrier(3), [0], [0]
 
     def echo(handler: Handler, body: dict) -> None:
@@ -351,16 +351,16 @@ def test_many_replies_come_in_order_a_few_at_once(protocol: Protocol):
 def test_one_failure_ends_the_batch(protocol: Protocol):
     protocol.always = fail(403)
     with pytest.raises(RemoteError, match="may not use this model"):
-        made(protocol, at_once=2)[0].replies(["hi"] * 50)
+        connect(protocol, at_once=2)[0].replies(["hi"] * 50)
     assert len(protocol.bodies) < 10
 
 
 def test_no_likelihoods_are_to_be_had(protocol: Protocol):
-    assert made(protocol)[0].likelihoods([Example("a", (Turn("speaker", "hi"),))]) is None
+    assert connect(protocol)[0].likelihoods([Example("a", (Turn("speaker", "hi"),))]) is None
 
 
 def test_what_may_pass_is_tried_again_after_growing_pauses(protocol: Protocol):
-    bot, watch = made(protocol, tries=5)
+    bot, watch = connect(protocol, tries=5)
     protocol.faults = [fail(500), fail(503), hangs_up]
     assert bot.reply("hi").text == SAID
     assert watch.pauses == [0.5, 1.0, 2.0]
@@ -368,31 +368,31 @@ def test_what_may_pass_is_tried_again_after_growing_pauses(protocol: Protocol):
 
 
 def test_pauses_are_cut_at_random_by_no_more_than_half(protocol: Protocol):
-    bot, watch = made(protocol)
+    bot, watch = connect(protocol)
     watch.draw = lambda: 0.0  # type: ignore[method-assign]
     protocol.faults = [fail(500), fail(500)]
     bot.reply("hi")
     assert watch.pauses == [0.25, 0.5]
 
 
-@pytest.mark.parametrize("told", ["7", "Wed, 01 May 2024 12:00:07 GMT", " 7.0 "])
-def test_a_server_that_asks_for_time_gets_it(protocol: Protocol, told: str):
-    bot, watch = made(protocol)
-    protocol.faults = [fail(429, Retry_After=told)]
+@pytest.mark.parametrize("retry_after", ["7", "Wed, 01 May 2024 12:00:07 GMT", " 7.0 "])
+def test_a_server_that_asks_for_time_gets_it(protocol: Protocol, retry_after: str):
+    bot, watch = connect(protocol)
+    protocol.faults = [fail(429, Retry_After=retry_after)]
     assert bot.reply("hi").text == SAID
     assert watch.pauses == [7.5]  # what it asked for, and what is random on top
 
 
-@pytest.mark.parametrize("told", ["soon", "nan", "-3", "Wed, 01 May 2024 11:00:00 GMT"])
-def test_a_retry_after_that_says_nothing_useful_does_no_harm(protocol: Protocol, told: str):
-    bot, watch = made(protocol)
-    protocol.faults = [fail(429, Retry_After=told)]
+@pytest.mark.parametrize("retry_after", ["soon", "nan", "-3", "Wed, 01 May 2024 11:00:00 GMT"])
+def test_a_retry_after_that_says_nothing_useful_does_no_harm(protocol: Protocol, retry_after: str):
+    bot, watch = connect(protocol)
+    protocol.faults = [fail(429, Retry_After=retry_after)]
     assert bot.reply("hi").text == SAID
     assert watch.pauses == [0.5]
 
 
 def test_a_server_that_asks_for_too_much_time_is_not_waited_for(protocol: Protocol):
-    bot, watch = made(protocol, total=60)
+    bot, watch = connect(protocol, total=60)
     protocol.faults = [fail(429, "quota", Retry_After="3600")]
     with pytest.raises(RemoteError, match=r"is rate-limited .HTTP 429.: quota .*beyond the 60 s that a reply may take"):
         bot.reply("hi")
@@ -401,19 +401,19 @@ def test_a_server_that_asks_for_too_much_time_is_not_waited_for(protocol: Protoc
 
 def test_tries_end_by_their_number_and_by_the_time_for_all(protocol: Protocol):
     protocol.always = fail(500, "overloaded")
-    bot, watch = made(protocol, tries=3)
+    bot, watch = connect(protocol, tries=3)
     with pytest.raises(RemoteError, match=r"in trouble .HTTP 500.: overloaded .tried 3 times") as caught:
         bot.reply("hi")
     assert caught.value.status == 500
     assert len(protocol.bodies) == 3
-    bot, watch = made(protocol, tries=100, total=10, longest_pause=4)
+    bot, watch = connect(protocol, tries=100, total=10, longest_pause=4)
     with pytest.raises(RemoteError, match="beyond the 10 s"):
         bot.reply("hi")
     assert watch.pauses == [0.5, 1.0, 2.0, 4.0]
 
 
 def test_a_server_without_a_word_is_given_up_and_asked_again(protocol: Protocol):
-    bot, watch = made(protocol, silence=0.2)
+    bot, watch = connect(protocol, silence=0.2)
     protocol.faults = [silent]
     assert bot.reply("hi").text == SAID
     assert len(watch.pauses) == 1
@@ -421,11 +421,11 @@ def test_a_server_without_a_word_is_given_up_and_asked_again(protocol: Protocol)
     assert [*bot.stream("hi")][-1] == SAID
     protocol.always = silent
     with pytest.raises(RemoteError, match=r"no answer in time .tried 2 times"):
-        made(protocol, silence=0.1, tries=2)[0].reply("hi")
+        connect(protocol, silence=0.1, tries=2)[0].reply("hi")
 
 
 def test_an_answer_that_drips_ends_with_the_time_for_all(protocol: Protocol):
-    bot, watch = made(protocol, total=5)
+    bot, watch = connect(protocol, total=5)
 
     def drip(handler: Handler, body: dict) -> None:
         handler.send(200, b'{"choices":', length=1000)
@@ -448,7 +448,7 @@ def test_an_answer_that_drips_ends_with_the_time_for_all(protocol: Protocol):
     ],
 )
 def test_a_broken_answer_is_asked_for_again(protocol: Protocol, broken: Fault):
-    bot, watch = made(protocol)
+    bot, watch = connect(protocol)
     protocol.faults = [broken]
     assert bot.reply("hi").text == SAID
     assert len(watch.pauses) == 1
@@ -458,7 +458,7 @@ def test_a_broken_answer_is_asked_for_again(protocol: Protocol, broken: Fault):
     ("status", "key", "expected"),
     [
         (401, KEY, "refused the key; is LISTENWELL_API_KEY"),
-        (401, None, "wants a key; put it in LISTENWELL_API_KEY"),
+        (401, None, "requires a key; put it in LISTENWELL_API_KEY"),
         (403, KEY, "may not use this model"),
         (404, KEY, "check the name after openai: and --base-url"),
         (400, KEY, "refused the request"),
@@ -467,7 +467,7 @@ def test_a_broken_answer_is_asked_for_again(protocol: Protocol, broken: Fault):
 )
 def test_what_will_not_pass_is_told_at_once_with_the_way_out(protocol: Protocol, status, key, expected):
     protocol.always = fail(status, "the server's own words")
-    bot, watch = made(protocol, key)
+    bot, watch = connect(protocol, key)
     for ask in (bot.reply, lambda talk: [*bot.stream(talk)]):
         protocol.bodies.clear()
         with pytest.raises(RemoteError, match=expected) as caught:
@@ -481,10 +481,10 @@ def test_what_will_not_pass_is_told_at_once_with_the_way_out(protocol: Protocol,
 def test_a_page_instead_of_an_answer_points_to_the_base_url(protocol: Protocol):
     protocol.always = raw(b"<html>Log in</html>", "text/html")
     with pytest.raises(RemoteError, match="answered text/html, not JSON; is the base URL right"):
-        made(protocol)[0].reply("hi")
+        connect(protocol)[0].reply("hi")
     protocol.always = raw(b'{"object": "list"}')
     with pytest.raises(RemoteError, match="answered without choices"):
-        made(protocol)[0].reply("hi")
+        connect(protocol)[0].reply("hi")
     assert len(protocol.bodies) == 2
 
 
@@ -492,14 +492,14 @@ def test_neither_key_nor_words_follow_a_redirection(protocol: Protocol):
     with Protocol() as other:
         protocol.always = fail(307, Location=f"{other.url}/chat/completions")
         with pytest.raises(RemoteError, match=f"has moved to {other.url}.*--base-url"):
-            made(protocol)[0].reply("hi")
+            connect(protocol)[0].reply("hi")
         assert other.bodies == []
 
 
 def test_nobody_there_is_told(protocol: Protocol):
     with Protocol() as gone:
-        bot, watch = made(gone, tries=2)
-    with pytest.raises(RemoteError, match="nobody listens there; is the server running"):
+        bot, watch = connect(gone, tries=2)
+    with pytest.raises(RemoteError, match="connection refused; is the server running"):
         bot.reply("hi")
     assert len(watch.pauses) == 1
 
@@ -527,7 +527,7 @@ def test_nothing_goes_in_the_clear_to_a_server_that_should_have_a_certificate(pr
 
 
 def test_a_stream_grows_and_ends_with_its_reply(protocol: Protocol):
-    bot, _ = made(protocol)
+    bot, _ = connect(protocol)
     growing, shown = bot.stream(["hi"], Controls(label="wishing")), []
     try:
         while True:
@@ -553,12 +553,12 @@ def test_letters_that_are_cut_between_two_chunks_stay_whole(protocol: Protocol):
         handler.close_connection = True
 
     protocol.always = write
-    assert [*made(protocol)[0].stream("hi")] == ["难过 é"]
+    assert [*connect(protocol)[0].stream("hi")] == ["难过 é"]
 
 
 def test_a_server_that_does_not_stream_is_shown_at_once(protocol: Protocol):
     protocol.always = answer(SAID)
-    assert [*made(protocol)[0].stream("hi")] == [SAID]
+    assert [*connect(protocol)[0].stream("hi")] == [SAID]
 
 
 BROKEN_ENDS = {
@@ -572,7 +572,7 @@ BROKEN_ENDS = {
 
 @pytest.mark.parametrize("end", BROKEN_ENDS)
 def test_a_stream_that_breaks_before_its_first_word_is_begun_again(protocol: Protocol, end: str):
-    bot, watch = made(protocol)
+    bot, watch = connect(protocol)
     protocol.faults = [stream(end=BROKEN_ENDS[end][0])]
     assert [*bot.stream("hi")][-1] == SAID
     assert len(watch.pauses) == 1
@@ -580,7 +580,7 @@ def test_a_stream_that_breaks_before_its_first_word_is_begun_again(protocol: Pro
 
 @pytest.mark.parametrize("end", BROKEN_ENDS)
 def test_a_stream_that_breaks_after_its_first_word_is_an_error(protocol: Protocol, end: str):
-    bot, watch = made(protocol)
+    bot, watch = connect(protocol)
     data, expected = BROKEN_ENDS[end]
     protocol.faults = [stream("That ", "sounds ", end=data)]
     shown = []
@@ -598,11 +598,11 @@ def test_a_stream_that_breaks_after_its_first_word_is_an_error(protocol: Protoco
 def test_a_stream_without_a_word_is_an_error(protocol: Protocol):
     protocol.always = stream()
     with pytest.raises(RemoteError, match="empty reply"):
-        [*made(protocol)[0].stream("hi")]
+        [*connect(protocol)[0].stream("hi")]
 
 
 def test_a_stream_that_nobody_wants_any_more_can_be_left(protocol: Protocol):
-    growing = made(protocol)[0].stream("hi")
+    growing = connect(protocol)[0].stream("hi")
     next(growing)
     growing.close()
 
@@ -631,7 +631,7 @@ def test_the_key_never_shows_though_the_server_says_it(protocol: Protocol, fault
         handler.close_connection = True
 
     protocol.always = once
-    bot, _ = made(protocol, tries=2)
+    bot, _ = connect(protocol, tries=2)
     for ask in (bot.reply, lambda talk: [*bot.stream(talk)]):
         with pytest.raises(RemoteError) as caught:
             ask("hi")
@@ -640,7 +640,7 @@ def test_the_key_never_shows_though_the_server_says_it(protocol: Protocol, fault
 
 
 def test_the_key_is_in_no_repr_and_in_no_reply(protocol: Protocol):
-    bot, _ = made(protocol)
+    bot, _ = connect(protocol)
     cared = SafetyWrapper(bot)
     assert KEY not in f"{bot!r} {bot.server!r} {vars(bot)} {vars(bot.server)} {cared!r}"
     protocol.faults = [answer(f"your key is {KEY}."), stream("your key is ", KEY[:9], KEY[9:], ".")]
@@ -652,12 +652,12 @@ def test_the_key_is_in_no_repr_and_in_no_reply(protocol: Protocol):
 
 def test_a_placeholder_for_a_key_is_a_word_like_others(protocol: Protocol):
     protocol.always = answer("none of this is your fault")
-    assert made(protocol, key="none")[0].reply("hi").text == "none of this is your fault"
+    assert connect(protocol, key="none")[0].reply("hi").text == "none of this is your fault"
 
 
 def test_control_characters_do_not_reach_a_terminal(protocol: Protocol):
     protocol.always = answer("I \x1b[31mhear\x07 you\n\ttruly\x9b")
-    assert made(protocol)[0].reply("hi").text == "I [31mhear you\n\ttruly"
+    assert connect(protocol)[0].reply("hi").text == "I [31mhear you\n\ttruly"
 
 
 @pytest.mark.parametrize("key", ["sk-with a space", "sk-with\nbreak", "sk-ünïcode"])
@@ -715,12 +715,12 @@ def test_load_gives_an_endpoint_with_care_before_it(protocol: Protocol):
 def test_an_endpoint_is_measured_like_any_system(protocol: Protocol, capsys):
     words = ["--data", "shipped", "--limit", "6", "--resamples", "20", "--json", "--base-url", protocol.url]
     cli.main(["evaluate", "openai:small", *words])
-    found = json.loads(capsys.readouterr().out)
-    names = {score["name"] for score in found["scores"]}
+    printed = json.loads(capsys.readouterr().out)
+    names = {score["name"] for score in printed["scores"]}
     assert {"bleu-4", "distinct-1", "bland"} <= names
     assert not any("perplexity" in name for name in names)
-    assert found["about"]["server"] == protocol.url
-    assert found["about"]["prompt"] == PROMPT
+    assert printed["about"]["server"] == protocol.url
+    assert printed["about"]["prompt"] == PROMPT
     assert len(protocol.bodies) == 6
 
 

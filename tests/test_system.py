@@ -96,7 +96,7 @@ def test_what_mime_has_in_mind_is_drawn_anew_at_every_turn_too(monkeypatch):
     from listenwell.models import mime
 
     draws, row_noise = [], mime.row_noise
-    monkeypatch.setattr(mime, "row_noise", lambda rows, *told: draws.append(tuple(rows)) or row_noise(rows, *told))
+    monkeypatch.setattr(mime, "row_noise", lambda rows, *rest: draws.append(tuple(rows)) or row_noise(rows, *rest))
     bot = made_bot(name="mime")
     bot.reply("i lost my job")
     [*bot.stream("i lost my job")]
@@ -121,18 +121,18 @@ def test_streaming_ends_with_the_greedy_reply():
 
 
 def test_a_situation_that_is_told_is_the_speaker_s_first_words():
-    told = Controls(situation=" they closed the office ")
-    assert as_context("i lost my job", told) == (Turn("speaker", "they closed the office\ni lost my job"),)
-    longer = as_context(["hello", "oh no", "i lost my job"], told)
+    controls = Controls(situation=" they closed the office ")
+    assert as_context("i lost my job", controls) == (Turn("speaker", "they closed the office\ni lost my job"),)
+    longer = as_context(["hello", "oh no", "i lost my job"], controls)
     assert [turn.text for turn in longer] == ["they closed the office\nhello", "oh no", "i lost my job"]
-    begun = as_context(["what happened ?", "i lost my job"], told)
+    begun = as_context(["what happened ?", "i lost my job"], controls)
     assert [turn.text for turn in begun] == ["what happened ?", "they closed the office\ni lost my job"]
     assert as_context("hello", Controls(situation=" ")) == as_context("hello")
     bot = made_bot(method="sample", max_length=20)
     for answer in (bot.reply, lambda *said: bot.replies([said[0]], *said[1:])[0]):
-        heard, plain = answer("i lost my job", told), answer("i lost my job")
-        assert heard.emotions != plain.emotions
-    assert [*bot.stream("i lost my job", told)][-1] == bot.reply("i lost my job", told).text
+        recognised, plain = answer("i lost my job", controls), answer("i lost my job")
+        assert recognised.emotions != plain.emotions
+    assert [*bot.stream("i lost my job", controls)][-1] == bot.reply("i lost my job", controls).text
     corpus = Dialogue("d", (Turn("speaker", "i lost my job"),), situation="they closed the office")
     assert bot.reply(corpus) == bot.reply("i lost my job")
 
@@ -261,21 +261,21 @@ def test_words_nobody_has_seen_are_replied_to():
 
 
 def test_likelihoods_count_tokens_words_and_unknown_words():
-    found = made_bot().likelihoods([item("that must be hard ."), item("my zebra , my zebra and a gnu", number=1)])
-    assert found is not None
-    assert found.tokens.tolist() == [6, 9]  # the end token counted
-    assert found.words.tolist() == [5, 8]
-    assert found.unknown.tolist() == [0, 5]
-    assert found.unseen_types == 4  # zebra, and, a, gnu
-    assert np.all(found.nll > 0)
+    likelihoods = made_bot().likelihoods([item("that must be hard ."), item("my zebra , my zebra and a gnu", number=1)])
+    assert likelihoods is not None
+    assert likelihoods.tokens.tolist() == [6, 9]  # the end token counted
+    assert likelihoods.words.tolist() == [5, 8]
+    assert likelihoods.unknown.tolist() == [0, 5]
+    assert likelihoods.unseen_types == 4  # zebra, and, a, gnu
+    assert np.all(likelihoods.nll > 0)
 
 
 def test_sub_words_know_every_word():
-    found = made_bot("bpe").likelihoods([item("my zebra")])
-    assert found is not None
-    assert found.unknown.tolist() == [0]
-    assert found.words.tolist() == [2]
-    assert found.tokens[0] > 3
+    likelihoods = made_bot("bpe").likelihoods([item("my zebra")])
+    assert likelihoods is not None
+    assert likelihoods.unknown.tolist() == [0]
+    assert likelihoods.words.tolist() == [2]
+    assert likelihoods.tokens[0] > 3
 
 
 @pytest.mark.parametrize("name", ["multi-trs", "mime", "meed2"])
@@ -284,12 +284,12 @@ def test_in_half_the_bits_likelihoods_are_nearly_the_same_and_words_are_chosen_i
     bot = made_bot(name=name)
     exact = bot.likelihoods(items)
     bot.precision = "bf16"
-    found = bot.likelihoods(items)
-    assert found.nll == pytest.approx(exact.nll, rel=0.01)
-    assert not np.array_equal(found.nll, exact.nll)
+    likelihoods = bot.likelihoods(items)
+    assert likelihoods.nll == pytest.approx(exact.nll, rel=0.01)
+    assert not np.array_equal(likelihoods.nll, exact.nll)
     dtypes = set()
     step = bot.model.step
-    bot.model.step = lambda *given: (dtypes.add((found := step(*given))[0].dtype), found)[1]
+    bot.model.step = lambda *given: (dtypes.add((likelihoods := step(*given))[0].dtype), likelihoods)[1]
     assert isinstance(bot.reply("i lost my job").text, str)
     assert dtypes == {torch.float32}
 
@@ -299,11 +299,11 @@ def test_guidance_is_for_replies_that_were_asked_for_a_label():
     torch.nn.init.normal_(plain.model.input.labels.weight)  # type: ignore[union-attr, arg-type]
     guided.model.load_state_dict(plain.model.state_dict())
     assert guided.reply("i lost my job") == plain.reply("i lost my job")
-    asked = Controls(label="consoling")
-    assert guided.reply("i lost my job", asked).text != plain.reply("i lost my job", asked).text
-    assert guided.reply("i lost my job", asked).label == "consoling"
-    assert guided.reply("i lost my job", asked).reasons == plain.reply("i lost my job", asked).reasons
-    assert [*guided.stream("i lost my job", asked)][-1] == guided.reply("i lost my job", asked).text
+    controls = Controls(label="consoling")
+    assert guided.reply("i lost my job", controls).text != plain.reply("i lost my job", controls).text
+    assert guided.reply("i lost my job", controls).label == "consoling"
+    assert guided.reply("i lost my job", controls).reasons == plain.reply("i lost my job", controls).reasons
+    assert [*guided.stream("i lost my job", controls)][-1] == guided.reply("i lost my job", controls).text
 
 
 def test_likelihoods_do_not_depend_on_the_gold_emotion():

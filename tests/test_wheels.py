@@ -67,15 +67,15 @@ def test_the_core_wheel_has_the_code_and_care_but_no_trained_systems(core: Path)
 def test_the_core_wheel_says_both_licences(core: Path):
     with zipfile.ZipFile(core) as wheel:
         (place,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
-        told = email.message_from_bytes(wheel.read(place))
+        metadata = email.message_from_bytes(wheel.read(place))
         texts = {
             Path(name).name: wheel.read(name).decode() for name in wheel.namelist() if ".dist-info/licenses/" in name
         }
-    assert told["Version"] == listenwell.__version__
-    assert told["License-Expression"] == "MIT AND LicenseRef-listenwell-weights-noncommercial"
+    assert metadata["Version"] == listenwell.__version__
+    assert metadata["License-Expression"] == "MIT AND LicenseRef-listenwell-weights-noncommercial"
     assert set(texts) == {"LICENSE", "LICENSE-weights"}
     assert "EmpatheticDialogues (CC BY-NC 4.0)" in texts["LICENSE-weights"]
-    assert {"chat", "weights", "house", "metrics"} <= set(told.get_all("Provides-Extra"))
+    assert {"chat", "weights", "house", "metrics"} <= set(metadata.get_all("Provides-Extra"))
 
 
 # The weights' distributions
@@ -83,13 +83,13 @@ def test_the_core_wheel_says_both_licences(core: Path):
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_a_weights_distribution_includes_what_the_core_expects_of_it(distribution: str):
-    told = project(folder_of(distribution))
-    (package,) = told["project"]["entry-points"][weights.GROUP].values()
-    included = told["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    project_table = project(folder_of(distribution))
+    (package,) = project_table["project"]["entry-points"][weights.GROUP].values()
+    included = project_table["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     expected = {f"../../src/listenwell/zoo/{name}": f"{package}/{name}" for name in DISTRIBUTIONS[distribution]}
     assert included == expected
     assert (folder_of(distribution) / package / "__init__.py").is_file()
-    assert told["project"]["name"] == distribution
+    assert project_table["project"]["name"] == distribution
 
 
 def test_every_trained_system_is_in_one_distribution():
@@ -126,9 +126,9 @@ def test_the_versions_of_core_and_weights_go_together():
     named = [requirements.Requirement(text) for text in extras["weights"]]
     assert {one.name for one in named} == set(DISTRIBUTIONS)
     for distribution in DISTRIBUTIONS:
-        told = project(folder_of(distribution))
-        named += [requirements.Requirement(text) for text in told["project"]["dependencies"]]
-        assert told["tool"]["hatch"]["version"]["path"] == "../../src/listenwell/__init__.py"
+        project_table = project(folder_of(distribution))
+        named += [requirements.Requirement(text) for text in project_table["project"]["dependencies"]]
+        assert project_table["tool"]["hatch"]["version"]["path"] == "../../src/listenwell/__init__.py"
     for one in named:
         assert one.specifier.contains(listenwell.__version__), str(one)
 
@@ -158,11 +158,11 @@ def install(monkeypatch, tmp_path: Path):
     monkeypatch.syspath_prepend(tmp_path / "site")
 
     def make(name: str) -> Path:
-        told = tmp_path / "site" / f"listenwell_weights_{name}-{listenwell.__version__}.dist-info"
-        told.mkdir(parents=True)
+        info = tmp_path / "site" / f"listenwell_weights_{name}-{listenwell.__version__}.dist-info"
+        info.mkdir(parents=True)
         about = f"Metadata-Version: 2.1\nName: listenwell-weights-{name}\nVersion: {listenwell.__version__}\n"
-        (told / "METADATA").write_text(about)
-        (told / "entry_points.txt").write_text(f"[{weights.GROUP}]\n{name} = listenwell_weights_{name}\n")
+        (info / "METADATA").write_text(about)
+        (info / "entry_points.txt").write_text(f"[{weights.GROUP}]\n{name} = listenwell_weights_{name}\n")
         package = tmp_path / "site" / f"listenwell_weights_{name}"
         package.mkdir()
         (package / "__init__.py").write_text("raise ImportError('found, never imported')")

@@ -68,9 +68,9 @@ def test_bert_joint_hears_what_is_felt():
 
 def test_the_listener_hears_what_is_felt_and_what_people_would_reply_with():
     pytest.importorskip("transformers")
-    (heard,) = ListenerClassifier.load("house-listener").predict([Dialogue.from_texts(TALK).turns])
-    assert polarity(heard.emotion) == "negative"
-    assert len(heard.labels) == 41
+    (predictions,) = ListenerClassifier.load("house-listener").predict([Dialogue.from_texts(TALK).turns])
+    assert polarity(predictions.emotion) == "negative"
+    assert len(predictions.labels) == 41
 
 
 def test_epitome_hears_sorrow_understanding_and_questions():
@@ -101,9 +101,9 @@ def test_the_house_system_listens_plans_and_says_the_best_of_several():
     assert len(reply.candidates) > 1
     assert reply.text == reply.candidates[0].text
     assert set(reply.candidates[0].terms) == {"likelihood", "plan", "consensus", "positivity", "fresh", "new"}
-    asked = house.reply(TALK, Controls(label="questioning"))
-    assert asked.label == "questioning"
-    assert any("?" in candidate.text for candidate in asked.candidates)
+    requested = house.reply(TALK, Controls(label="questioning"))
+    assert requested.label == "questioning"
+    assert any("?" in candidate.text for candidate in requested.candidates)
     grown = list(house.stream(TALK))
     assert len(grown) > 1
     assert all(later.startswith(earlier[:1]) for earlier, later in pairwise(grown))

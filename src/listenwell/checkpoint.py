@@ -246,8 +246,8 @@ def _decoding(model: str, options: Mapping[str, Any]) -> Decoding:
     """The options in config.json as the class that the model's system writes by."""
     cls = decoding_class(model)
     known = {f.name for f in fields(cls)}
-    kept = {key: value for key, value in options.items() if key in known or key not in HOUSE_OPTIONS}
-    return instantiate(cls, kept, "decoding")
+    own_options = {key: value for key, value in options.items() if key in known or key not in HOUSE_OPTIONS}
+    return instantiate(cls, own_options, "decoding")
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -47,7 +47,7 @@ usage: listenwell COMMAND [OPTIONS]        listenwell COMMAND --help
   listenwell evaluate runs/multi-trs       its scores on the test split
   echo "I got the job!" | listenwell chat  one reply per line
 
-Corpora are looked for in the folder that LISTENWELL_DATA names.
+Corpora are looked for in the folder that LISTENWELL_DATA names, by default ~/.local/share/listenwell.
 """
 
 

@@ -275,7 +275,7 @@ class Model(nn.Module):
     """Whether `Controls.label` says how it replies."""
 
     renewable: ClassVar[tuple[str, ...]] = ()
-    """Patterns of weights that need not fit where a run starts from another: these begin anew there."""
+    """Patterns of weights that need not fit where a run starts from another: these are initialised again there."""
 
     same_text: ClassVar[tuple[str, ...]] = ()
     """The parts that must have the model's own tokenizer, since it hands them its tokens."""

@@ -241,7 +241,7 @@ def systems() -> Iterator[Finding]:
             package = distribution_of(name)
             remedy = _reinstall(package) if package else ""
             yield Finding("systems", name, "broken", f"{place / 'model.safetensors'} is missing or cut short", remedy)
-    yield Finding("systems", "trained, at hand", "ok" if known else "missing", ", ".join(known) or "none")
+    yield Finding("systems", "trained, available", "ok" if known else "missing", ", ".join(known) or "none")
 
 
 def _for_house(name: str) -> str:
@@ -263,8 +263,15 @@ def _for_chat(package: str) -> str:
 
 
 def folders() -> Iterator[Finding]:
-    from listenwell.data.sources import DATA_VARIABLE, data_roots
-    from listenwell.paths import CACHE_VARIABLE, cache_folder, can_be_written, state_folder, temporary_folder
+    from listenwell.data.sources import data_roots
+    from listenwell.paths import (
+        CACHE_VARIABLE,
+        DATA_VARIABLE,
+        cache_folder,
+        can_be_written,
+        state_folder,
+        temporary_folder,
+    )
     from listenwell.weights import zoo_folder
 
     for name, folder, variable in (

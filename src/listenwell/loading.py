@@ -29,7 +29,7 @@ Mode = Literal["rerank", "stream"]
 
 
 def talking() -> dict[str, str]:
-    """The systems at hand that reply, each with a line on what it is; the others are classifiers."""
+    """The available systems that reply, each with a line on what it is; the others are classifiers."""
     return {name: about for name, place in shipped().items() if (about := _what_replies(place)) is not None}
 
 
@@ -48,9 +48,9 @@ def _what_replies(place: Path) -> str | None:
 
 
 def default_system(language: str | None = None) -> str:
-    """The system that people talk to who name none: the house system, where it is at hand and can be run.
+    """The system that people talk to who name none: the house system, where it is available and can be run.
 
-    In another language than it speaks, the first system at hand that speaks it.
+    In another language than it speaks, the first available system that speaks it.
     """
     usual = FALLBACK if missing_for_house() else HOUSE
     if language is None or language in languages(find(usual)):

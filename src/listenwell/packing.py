@@ -246,7 +246,7 @@ def _spoken(meta: dict[str, Any]) -> str:
 
 
 def _knows(whole: checkpoint.Checkpoint) -> str:
-    """What it tells apart, where that is not what most systems do."""
+    """Its labels, where they are not those of most systems."""
     own = {one.name: one for one in (whole.model.label_set, whole.model.emotions)}
     others = [one for name, one in own.items() if name not in ("emotion", "emotion-intent", "polarity", "empathy")]
     return "".join(f"\n- **Labels:** {one.name}: {', '.join(one)}." for one in others)

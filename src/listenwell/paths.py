@@ -1,4 +1,4 @@
-"""The folders of the user that listenwell reads and writes: the cache, and what was typed in earlier conversations.
+"""The folders of the user that listenwell reads and writes: corpora, the cache, the history of conversations.
 
 Where a folder cannot be written to (a read-only or missing home), writers use a temporary one and warn once.
 """
@@ -15,6 +15,13 @@ from pathlib import Path
 from listenwell.notices import CacheWarning, warn_once
 
 CACHE_VARIABLE = "LISTENWELL_CACHE"
+DATA_VARIABLE = "LISTENWELL_DATA"
+
+
+def data_folder() -> Path:
+    """Where corpora are looked for: LISTENWELL_DATA, else listenwell in the user's data folder."""
+    named = os.environ.get(DATA_VARIABLE)
+    return expand(named) if named else expand(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "listenwell"
 
 
 def cache_folder() -> Path:

@@ -1,7 +1,8 @@
 """What other installed packages add: models, sources and metrics, announced by entry points.
 
-A package names what it adds in its pyproject.toml, in the groups `listenwell.models` (NAME = "package.module:Class")
-and `listenwell.sources` (NAME = "package.module"). Nothing of it is imported until its name is used.
+A package names what it adds in its pyproject.toml, in the groups `listenwell.models` (NAME = "package.module:Class"),
+`listenwell.sources` and `listenwell.metrics` (NAME = "package.module"). A model or a source is imported when its name
+is used, metrics when the first one is looked up.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def _folders() -> Iterator[tuple[str, Path]]:
 
 
 def shipped() -> dict[str, Path]:
-    """The trained systems at hand by name: the user's own first, then those of a checkout, then the installed ones."""
+    """The available trained systems by name: the user's own first, then a checkout's, then the installed ones."""
     folders: dict[str, Path] = {}
     for root in (cache_folder(), zoo_folder(), *installed_folders().values()):
         for place in _systems(root):

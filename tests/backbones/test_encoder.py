@@ -19,9 +19,9 @@ MASK = TOKENS != 0
 
 @pytest.fixture
 def encoder(tiny_backbone):
-    made = PretrainedEncoder(read_architecture(str(tiny_backbone)))
-    made.load_pretrained(str(tiny_backbone))
-    return made.eval()
+    pretrained = PretrainedEncoder(read_architecture(str(tiny_backbone)))
+    pretrained.load_pretrained(str(tiny_backbone))
+    return pretrained.eval()
 
 
 @pytest.fixture

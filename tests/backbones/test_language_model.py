@@ -88,8 +88,8 @@ def as_q4_1(values):
     scale = ((blocks.max(axis=1, keepdims=True) - least) / 15).astype(np.float16)
     whole = np.clip(np.round((blocks - least) / scale), 0, 15).astype(np.uint8)
     content = np.concatenate([scale.view(np.uint8), least.view(np.uint8), whole[:, :16] | whole[:, 16:] << 4], axis=1)
-    told = whole.astype(np.float32) * scale.astype(np.float32) + least.astype(np.float32)
-    return content.tobytes(), told.reshape(values.shape)
+    rounded = whole.astype(np.float32) * scale.astype(np.float32) + least.astype(np.float32)
+    return content.tobytes(), rounded.reshape(values.shape)
 
 
 def as_q8_0(values):
@@ -142,13 +142,13 @@ def packed(tiny_llama, said, tmp_path_factory):
         if turned:  # a head's halves become neighbours
             values = values.reshape(-1, 2, 4, 32).transpose(0, 2, 1, 3).reshape(values.shape)
         if values.ndim == 1:
-            packing, content, told = 0, values.tobytes(), values
+            packing, content, stored = 0, values.tobytes(), values
         elif theirs == "token_embd.weight":
-            packing, (content, told) = 8, as_q8_0(values)
+            packing, (content, stored) = 8, as_q8_0(values)
         else:
-            packing, (content, told) = 3, as_q4_1(values)
+            packing, (content, stored) = 3, as_q4_1(values)
         tensors[theirs] = (values.shape, packing, content)
-        back = told.reshape(-1, 4, 2, 32).transpose(0, 2, 1, 3).reshape(told.shape) if turned else told
+        back = stored.reshape(-1, 4, 2, 32).transpose(0, 2, 1, 3).reshape(stored.shape) if turned else stored
         expected[name] = torch.tensor(back)
     path = tmp_path_factory.mktemp("packed") / "tiny.gguf"
     write_gguf(path, said, tensors)

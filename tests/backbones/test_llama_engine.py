@@ -22,8 +22,8 @@ def tiny(**choices):
     torch.manual_seed(4)
     sizes = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 3, "max_position_embeddings": 40}
     heads = {"num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 8}
-    told = {**sizes, **heads, "tie_word_embeddings": True, **choices}
-    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=WORDS, initializer_range=0.3, **told))
+    options = {**sizes, **heads, "tie_word_embeddings": True, **choices}
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=WORDS, initializer_range=0.3, **options))
     for name, parameter in model.named_parameters():
         if "norm" in name:
             parameter.data += 0.3 * torch.randn_like(parameter)
@@ -74,10 +74,10 @@ def test_it_agrees_with_transformers_step_by_step(choices, padding):
 
 @pytest.mark.parametrize("padding", MASKS)
 def test_it_gives_out_what_it_makes_of_each_token_and_reads_on_from_there(model, engine, padding):
-    cache, found = engine.understand(PROMPTS, MASKS[padding], room=5)
+    cache, state = engine.understand(PROMPTS, MASKS[padding], room=5)
     with torch.inference_mode():
         expected = [model.model(torch.tensor([row])).last_hidden_state[0] for row in real(MASKS[padding])]
-    torch.testing.assert_close(found[MASKS[padding]], torch.cat(expected), **CLOSE)
+    torch.testing.assert_close(state[MASKS[padding]], torch.cat(expected), **CLOSE)
     more = torch.tensor([[3, 4], [5, 6], [7, 8]])
     engine.go_on(more, torch.ones_like(more, dtype=torch.bool), cache)
     logits = engine.step(torch.tensor([9, 10, 11]), cache)
@@ -152,8 +152,8 @@ def test_rows_of_a_prefix_go_on_as_asked_and_what_is_only_read_does_not_count(mo
     before = real(MASKS["right"])
     expected = []
     for row, continued, counted in zip(rows.tolist(), CONTINUED, COUNTED, strict=True):
-        told = continued[counted].tolist()
-        expected.append(surprise(model, [*before[row], *told[:only_read]], told[only_read:]))
+        continuation = continued[counted].tolist()
+        expected.append(surprise(model, [*before[row], *continuation[:only_read]], continuation[only_read:]))
     torch.testing.assert_close(scores, torch.tensor(expected), rtol=0, atol=1e-3)
 
 

@@ -50,11 +50,11 @@ def test_the_temperature_is_that_of_a_slow_search(overconfident):
 
     grid = np.linspace(1, 6, 2001)
     slow = grid[np.argmin([nll(temperature) for temperature in grid])]
-    found = fit_temperature(logits, gold)
-    assert found == pytest.approx(slow, abs=0.005)
-    assert found == pytest.approx(3, rel=0.2)
+    calibration = fit_temperature(logits, gold)
+    assert calibration == pytest.approx(slow, abs=0.005)
+    assert calibration == pytest.approx(3, rel=0.2)
     # Log-probabilities are logits: a constant in a row changes no softmax.
-    assert fit_temperature(tempered(logits, 1.0), gold) == pytest.approx(found, abs=1e-5)
+    assert fit_temperature(tempered(logits, 1.0), gold) == pytest.approx(calibration, abs=1e-5)
 
 
 def golden_section(logits, gold):
@@ -102,25 +102,27 @@ def test_without_a_mistake_the_least_temperature_is_taken():
 def turns(small_corpus):
     """Listener turns labelled at random: a classifier must not be sure of anything there."""
     random = np.random.default_rng(1)
-    found = (turn for dialogue in jsonl.read(small_corpus) for turn in dialogue.turns)
-    return [Turn("listener", turn.text, Label(str(random.choice(INTENTS)))) for turn in found]
+    read_back = (turn for dialogue in jsonl.read(small_corpus) for turn in dialogue.turns)
+    return [Turn("listener", turn.text, Label(str(random.choice(INTENTS)))) for turn in read_back]
 
 
 def test_a_classifier_is_calibrated_and_labels_as_before(tiny_classifier, turns):
-    made = tiny_classifier()
+    classifier = tiny_classifier()
     texts = [turn.text for turn in turns]
-    before = Labeller(made).label(texts)
-    found = calibrate(made, [*turns, Turn("listener", "a label of another set", Label("happiness"))])
-    assert found.items == len(turns)
-    assert found.temperature > 1
-    assert float(made.model.temperature) == pytest.approx(found.temperature)
-    assert found.nll_after < found.nll_before
-    assert found.ece_after < found.ece_before
-    assert made.meta["calibration"]["temperature"] == found.temperature
-    after = Labeller(made).label(texts)
+    before = Labeller(classifier).label(texts)
+    calibration = calibrate(classifier, [*turns, Turn("listener", "a label of another set", Label("happiness"))])
+    assert calibration.items == len(turns)
+    assert calibration.temperature > 1
+    assert float(classifier.model.temperature) == pytest.approx(calibration.temperature)
+    assert calibration.nll_after < calibration.nll_before
+    assert calibration.ece_after < calibration.ece_before
+    assert classifier.meta["calibration"]["temperature"] == calibration.temperature
+    after = Labeller(classifier).label(texts)
     assert [label.name for label in after] == [label.name for label in before]
     assert sum(a.confidence for a in after) < sum(b.confidence for b in before)
-    assert calibrate(made, turns).temperature == pytest.approx(found.temperature), "an earlier one is forgotten"
+    assert calibrate(classifier, turns).temperature == pytest.approx(calibration.temperature), (
+        "an earlier one is forgotten"
+    )
 
 
 def test_no_label_to_calibrate_by_is_told(tiny_classifier):
@@ -131,16 +133,16 @@ def test_no_label_to_calibrate_by_is_told(tiny_classifier):
 def test_a_run_is_calibrated_from_the_command_line(tiny_classifier, turns, tmp_path, capsys):
     data = tmp_path / "valid.jsonl"
     jsonl.write([Dialogue(f"d{i}", (turn,)) for i, turn in enumerate(turns)], data)
-    made = tiny_classifier()
-    made.meta["data"] = {"source": str(data)}
-    checkpoint.save(made, tmp_path / "run" / "best")
+    classifier = tiny_classifier()
+    classifier.meta["data"] = {"source": str(data)}
+    checkpoint.save(classifier, tmp_path / "run" / "best")
     main(["calibrate", str(tmp_path / "run"), "--json"])
-    told = json.loads(capsys.readouterr().out)
+    printed = json.loads(capsys.readouterr().out)
     again = checkpoint.load(tmp_path / "run" / "best")
-    assert float(again.model.temperature) == pytest.approx(told["temperature"])
-    assert again.meta["calibration"] == {**told, "data": str(data), "split": "valid"}
+    assert float(again.model.temperature) == pytest.approx(printed["temperature"])
+    assert again.meta["calibration"] == {**printed, "data": str(data), "split": "valid"}
     main(["calibrate", str(tmp_path / "run"), "--data", str(data)])
-    assert f"{told['temperature']:.3f}" in capsys.readouterr().out
+    assert f"{printed['temperature']:.3f}" in capsys.readouterr().out
 
 
 def test_what_cannot_be_calibrated_is_told(tiny_classifier, tmp_path):
@@ -166,9 +168,9 @@ def chooser(tiny_model, tokenizer, tiny_classifier, monkeypatch, tmp_path):
         model.predictor.out.weight *= 8
         model.predictor.out.bias.fill_(-20)
         model.predictor.out.bias[32:40] = 0.7 * torch.arange(8)
-    made = Checkpoint("meed2", model, tokenizer, EncodingConfig(separators=True), Decoding(max_length=3))
-    made.parts = {"labeller": tiny_classifier()}
-    return made
+    ckpt = Checkpoint("meed2", model, tokenizer, EncodingConfig(separators=True), Decoding(max_length=3))
+    ckpt.parts = {"labeller": tiny_classifier()}
+    return ckpt
 
 
 @pytest.fixture
@@ -220,31 +222,31 @@ def test_the_more_there_are_the_nearer_comes_what_is_expected():
 def test_the_choice_is_held_against_the_replies(chooser, items, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(type(chooser.model), "step", None)  # no reply is written
-        found = calibrate_choice(chooser, items)
-    assert (found.items, found.labels) == (len(items), "the corpus")
+        calibration = calibrate_choice(chooser, items)
+    assert (calibration.items, calibration.labels) == (len(items), "the corpus")
     gold = [item.reply.label.name for item in items]
     talks = [Dialogue("d", item.context) for item in items]
-    assert found.temperature == pytest.approx(float(chooser.model.predictor.temperature))
-    assert found.nll_after < found.nll_before
+    assert calibration.temperature == pytest.approx(float(chooser.model.predictor.temperature))
+    assert calibration.nll_after < calibration.nll_before
     ways = {"after": (chooser.model.label_scale.clone(), chooser.model.label_offset.clone()), "before": (1.0, 0.0)}
     for when, (scale, offset) in ways.items():  # as it talks
         chooser.model.label_scale[:], chooser.model.label_offset[:] = scale, offset
         chosen = [reply.label for reply in Bot(chooser).replies(talks)]
-        assert getattr(found, f"f1_{when}") == pytest.approx(slow_f1(chosen, gold))
+        assert getattr(calibration, f"f1_{when}") == pytest.approx(slow_f1(chosen, gold))
         right = sum(mine == label for mine, label in zip(chosen, gold, strict=True))
-        assert getattr(found, f"accuracy_{when}") == pytest.approx(100 * right / len(gold))
+        assert getattr(calibration, f"accuracy_{when}") == pytest.approx(100 * right / len(gold))
     calibrate_choice(chooser, items)
     assert torch.equal(chooser.model.label_scale, ways["after"][0]), "an earlier way is forgotten"
 
 
 def test_where_the_corpus_has_other_labels_the_choice_is_held_against_the_labeller_s(chooser, items):
     bare = [replace(item, reply=Turn("listener", item.reply.text, Label("joy"))) for item in items]
-    found = calibrate_choice(chooser, bare)
-    assert found.labels == "the labeller"
+    calibration = calibrate_choice(chooser, bare)
+    assert calibration.labels == "the labeller"
     given = Labeller(chooser.parts["labeller"]).label([item.reply.text for item in items])
-    told = [replace(i, reply=replace(i.reply, label=label)) for i, label in zip(items, given, strict=True)]
-    again = calibrate_choice(chooser, told)
-    assert again == replace(found, labels="the corpus")
+    labelled = [replace(i, reply=replace(i.reply, label=label)) for i, label in zip(items, given, strict=True)]
+    again = calibrate_choice(chooser, labelled)
+    assert again == replace(calibration, labels="the corpus")
     chooser.parts = {}
     assert calibrate_choice(chooser, items).labels == "the corpus"
     with pytest.raises(ValueError, match="nothing to calibrate by: no reply has one of the 41 labels"):
@@ -255,20 +257,20 @@ def test_a_run_of_meed2_is_calibrated_from_the_command_line(chooser, small_corpu
     chooser.meta["data"] = {"source": str(small_corpus)}
     checkpoint.save(chooser, tmp_path / "run" / "best")
     main(["calibrate", str(tmp_path / "run"), "--json"])
-    told = json.loads(capsys.readouterr().out)
+    printed = json.loads(capsys.readouterr().out)
     again = checkpoint.load(tmp_path / "run" / "best")
-    assert again.meta["calibration"] == {**told, "data": str(small_corpus), "split": "valid"}
+    assert again.meta["calibration"] == {**printed, "data": str(small_corpus), "split": "valid"}
     assert set(again.parts) == {"labeller"}
     assert not torch.equal(again.model.label_scale, chooser.model.label_scale)
     main(["calibrate", str(tmp_path / "run")])
     shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "against the labels of the corpus the likeliest chosen" in shown
-    assert f"temperature of the predictor 1 {told['temperature']:.3f}" in shown
-    assert f"weighted F1 {told['f1_before']:.2f} % {told['f1_after']:.2f} %" in shown
-    assert f"accuracy {told['accuracy_before']:.2f} % {told['accuracy_after']:.2f} %" in shown
+    assert f"temperature of the predictor 1 {printed['temperature']:.3f}" in shown
+    assert f"weighted F1 {printed['f1_before']:.2f} % {printed['f1_after']:.2f} %" in shown
+    assert f"accuracy {printed['accuracy_before']:.2f} % {printed['accuracy_after']:.2f} %" in shown
 
 
 def test_the_plain_transformer_chooses_nothing(tiny_model, tokenizer, small_corpus, tmp_path):
     checkpoint.save(Checkpoint("meed2-plain", tiny_model("meed2-plain"), tokenizer), tmp_path / "plain")
-    with pytest.raises(SystemExit, match="this model knows no labels, so that it has no predictor"):
+    with pytest.raises(SystemExit, match="this model was built without labels, so it has no predictor"):
         main(["calibrate", str(tmp_path / "plain"), "--data", str(small_corpus)])

@@ -25,13 +25,13 @@ def saved(tiny_classifier, tmp_path):
 
 def test_labels_and_emotionality_are_those_of_the_labeller(tiny_classifier):
     labeller = Labeller(tiny_classifier())
-    found = label_texts(labeller, DIALOGUES)
-    for one, texts in zip(found, DIALOGUES, strict=True):
+    labelled = label_texts(labeller, DIALOGUES)
+    for one, texts in zip(labelled, DIALOGUES, strict=True):
         labels = labeller.label(texts)
         assert one.labels == tuple(label.name for label in labels)
         assert one.confidences == pytest.approx([label.confidence for label in labels], abs=2e-4)
     expected = emotionality([Dialogue.from_texts(texts) for texts in DIALOGUES], labeller)
-    assert [one.emotionality for one in found] == pytest.approx(expected.tolist(), abs=1e-5)
+    assert [one.emotionality for one in labelled] == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 def test_other_weights_than_at_the_beginning_are_refused(saved):

@@ -18,13 +18,13 @@ class Known:
     """Says of each text what stands above."""
 
     def distribution(self, texts, done=None):
-        found = np.zeros((len(texts), len(LABELS)))
+        probabilities = np.zeros((len(texts), len(LABELS)))
         for row, text in enumerate(texts):
             for name, chance in SAID[text].items():
-                found[row, LABEL_ID[name]] = chance
+                probabilities[row, LABEL_ID[name]] = chance
         if done is not None:
             done(len(texts))
-        return found
+        return probabilities
 
 
 def talk(*texts):
@@ -36,8 +36,8 @@ CORPUS = [talk("It is five"), talk("I am so sad", "Why?"), talk("I am so sad"), 
 
 def test_emotionality_is_the_mean_over_turns_of_the_emotions_mass():
     seen = []
-    found = emotionality(CORPUS, Known(), seen.append)
-    assert found == pytest.approx([0.0, (0.75 + 0.1) / 2, 0.75, 0.375])
+    actual = emotionality(CORPUS, Known(), seen.append)
+    assert actual == pytest.approx([0.0, (0.75 + 0.1) / 2, 0.75, 0.375])
     assert sum(seen) == 6
 
 

@@ -53,19 +53,19 @@ def names(turns):
 
 def test_every_turn_of_a_context_is_labelled_anew_and_each_text_once():
     labeller = Counting()
-    found = label_contexts([item("a", "bb", reply="c", label="sad"), item("a")], labeller)
+    labelled = label_contexts([item("a", "bb", reply="c", label="sad"), item("a")], labeller)
     assert labeller.given == ["a", "bb"]
-    assert names(found[0].context) == [LABELS[1], LABELS[2]]
-    assert found[0].context[0].label == Label(LABELS[1], "machine", 0.75)
-    assert found[0].reply.label == Label("sad")
-    assert names(found[1].context) == [LABELS[1]]
+    assert names(labelled[0].context) == [LABELS[1], LABELS[2]]
+    assert labelled[0].context[0].label == Label(LABELS[1], "machine", 0.75)
+    assert labelled[0].reply.label == Label("sad")
+    assert names(labelled[1].context) == [LABELS[1]]
     assert label_contexts([], labeller) == []
 
 
 def test_for_learning_a_reply_keeps_the_label_of_its_corpus_and_gets_one_where_it_has_none():
-    found = label_all([item("a", reply="bb", label="consoling"), item("a", reply="ccc")], Counting())
-    assert [one.reply.label.name for one in found] == ["consoling", LABELS[3]]
-    assert names(found[0].context) == [LABELS[1]]
+    labelled = label_all([item("a", reply="bb", label="consoling"), item("a", reply="ccc")], Counting())
+    assert [one.reply.label.name for one in labelled] == ["consoling", LABELS[3]]
+    assert names(labelled[0].context) == [LABELS[1]]
     assert label_all([item("a")], Counting())[0].reply is None
 
 
@@ -84,22 +84,22 @@ def test_the_neutral_of_another_label_set_is_not_taken_for_ours():
 
 def test_what_was_labelled_once_is_never_labelled_again(tmp_path, monkeypatch):
     monkeypatch.setattr(label_cache, "CHUNK", 2)
-    told = []
+    progress = []
 
     def begin(name, total):
-        told.append(total)
-        return told.append
+        progress.append(total)
+        return progress.append
 
     path = tmp_path / "labels" / "x.jsonl"
     first = CachedLabeller(Counting(), path, begin)
     labels = first.label(["a", "bb", "a", "ccc"])
     assert [label.name for label in labels] == [LABELS[1], LABELS[2], LABELS[1], LABELS[3]]
     assert first.labeller.given == ["a", "bb", "ccc"]
-    assert told == [3, 2, 1]
+    assert progress == [3, 2, 1]
     again = CachedLabeller(Counting(), path, begin)
     assert again.label(["ccc", "a"]) == [labels[3], labels[0]]
     assert again.labeller.given == []
-    assert told == [3, 2, 1]
+    assert progress == [3, 2, 1]
 
 
 def test_a_line_cut_in_two_is_labelled_again(tmp_path):
@@ -138,29 +138,29 @@ def test_other_weights_have_another_memory(tiny_model, tokenizer):
 
 
 @pytest.fixture
-def made(tiny_model, tokenizer, faked):
+def meed2(tiny_model, tokenizer, faked):
     labeller = Checkpoint("trs", tiny_model("trs"), tokenizer)
     model = tiny_model("meed2", predictor_layers=1)
     return Checkpoint("meed2", model, tokenizer, EncodingConfig(separators=True), parts={LABELLER: labeller})
 
 
-def test_a_bot_hears_each_turn_and_tells_what_it_heard_and_does(made):
-    bot = Bot(made)
+def test_a_bot_hears_each_turn_and_tells_what_it_heard_and_does(meed2):
+    bot = Bot(meed2)
     talk = ["I lost my keys", "Oh no?", "Yes, at home"]
     reply = bot.reply(talk)
     assert bot.labeller.labeller.given == talk
-    heard = [LABELS[len(text)] for text in talk]
-    assert reply.reasons["heard"] == heard
-    assert reply.emotion == heard[-1]
+    labels = [LABELS[len(text)] for text in talk]
+    assert reply.reasons["heard"] == labels
+    assert reply.emotion == labels[-1]
     assert reply.label == reply.reasons["does"]
     assert not reply.emotions  # it names the emotion of a turn, and knows no chances of all 32
-    asked = bot.reply(talk, Controls(label="consoling"))
-    assert asked.label == asked.reasons["does"] == "consoling"
+    requested = bot.reply(talk, Controls(label="consoling"))
+    assert requested.label == requested.reasons["does"] == "consoling"
     assert bot.with_decoding(max_length=3).labeller is bot.labeller
 
 
-def test_a_bot_labels_no_turn_twice_whatever_it_is_asked_for(made):
-    bot = Bot(made)
+def test_a_bot_labels_no_turn_twice_whatever_it_is_asked_for(meed2):
+    bot = Bot(meed2)
     context = (Turn("speaker", "I lost my keys"), Turn("listener", "Oh no?"), Turn("speaker", "Yes"))
     items = [Example("d#1", context, Turn("listener", "Where?", Label("questioning")))]
     bot.replies([Dialogue("d", context)])
@@ -170,24 +170,24 @@ def test_a_bot_labels_no_turn_twice_whatever_it_is_asked_for(made):
     assert bot.labeller.labeller.given == [turn.text for turn in context]
 
 
-def test_an_intent_that_is_heard_is_no_emotion(made):
-    reply = Bot(made).reply("x" * 35)
+def test_an_intent_that_is_heard_is_no_emotion(meed2):
+    reply = Bot(meed2).reply("x" * 35)
     assert reply.reasons["heard"] == [LABELS[35]]
     assert reply.emotion is None
 
 
-def test_a_corpus_s_own_labels_of_a_context_are_never_heard(made):
-    bot = Bot(made)
+def test_a_corpus_s_own_labels_of_a_context_are_never_heard(meed2):
+    bot = Bot(meed2)
     bare = Dialogue("d", (Turn("speaker", "I lost my keys"),))
-    told = Dialogue("d", (Turn("speaker", "I lost my keys", Label("joyful")),))
-    assert bot.reply(bare) == bot.reply(told)
-    items = [Example("d#1", dialogue.turns, Turn("listener", "Oh no")) for dialogue in (bare, told)]
+    gold = Dialogue("d", (Turn("speaker", "I lost my keys", Label("joyful")),))
+    assert bot.reply(bare) == bot.reply(gold)
+    items = [Example("d#1", dialogue.turns, Turn("listener", "Oh no")) for dialogue in (bare, gold)]
     one, other = bot.likelihoods(items).nll
     assert one == other
 
 
-def test_the_oracle_is_told_the_reply_s_label_and_nobody_else(made, tiny_model, tokenizer):
-    bot = Bot(made)
+def test_the_oracle_is_told_the_reply_s_label_and_nobody_else(meed2, tiny_model, tokenizer):
+    bot = Bot(meed2)
     context = (Turn("speaker", "I lost my keys"),)
     items = [Example("d#1", context, Turn("listener", "Oh no", Label(name))) for name in ("sad", "wishing")]
     one, other = bot.oracle_likelihoods(items).nll
@@ -197,22 +197,22 @@ def test_the_oracle_is_told_the_reply_s_label_and_nobody_else(made, tiny_model, 
     assert Bot(Checkpoint("meed2-plain", tiny_model("meed2-plain"), tokenizer)).oracle_likelihoods(items) is None
 
 
-def test_the_labeller_travels_with_the_system(made, tmp_path):
-    checkpoint.save(made, tmp_path / "bot")
+def test_the_labeller_travels_with_the_system(meed2, tmp_path):
+    checkpoint.save(meed2, tmp_path / "bot")
     again = checkpoint.load(tmp_path / "bot")
-    assert fingerprint(again.parts[LABELLER]) == fingerprint(made.parts[LABELLER])
+    assert fingerprint(again.parts[LABELLER]) == fingerprint(meed2.parts[LABELLER])
     talk = ["I lost my keys", "Oh no?", "Yes, at home"]
-    assert Bot(again).reply(talk) == Bot(made).reply(talk)
+    assert Bot(again).reply(talk) == Bot(meed2).reply(talk)
 
 
-def test_the_real_classifier_is_a_labeller(made, tiny_classifier, tmp_path, monkeypatch):
+def test_the_real_classifier_is_a_labeller(meed2, tiny_classifier, tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path))
     part = tiny_classifier()
     labels = cached_labeller(part).label(["I lost my keys", "Oh no?"])
     assert all(label.name in LABELS and label.by == "machine" for label in labels)
     assert cached_labeller(part).label(["Oh no?"]) == labels[1:]
-    made.parts = {LABELLER: part}
-    checkpoint.save(made, tmp_path / "bot", eight_bit=True)
+    meed2.parts = {LABELLER: part}
+    checkpoint.save(meed2, tmp_path / "bot", eight_bit=True)
     reply = Bot(checkpoint.load(tmp_path / "bot")).reply(["I lost my keys", "Oh no?", "Yes, at home"])
     assert len(reply.reasons["heard"]) == 3

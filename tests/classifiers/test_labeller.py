@@ -60,9 +60,9 @@ def test_a_label_is_the_likeliest_with_its_chance(labeller):
 
 
 def test_progress_counts_every_text(labeller):
-    told = []
-    labeller.label(TEXTS, told.append)
-    assert sum(told) == len(TEXTS)
+    progress = []
+    labeller.label(TEXTS, progress.append)
+    assert sum(progress) == len(TEXTS)
 
 
 def test_one_text_is_no_list_of_texts(labeller):
@@ -94,8 +94,8 @@ def test_a_corpus_is_labelled_from_the_command_line(saved, tmp_path, capsys):
     jsonl.write(DIALOGUES, tmp_path / "mine.jsonl")
     out = tmp_path / "labelled.jsonl"
     main(["data", "label", str(tmp_path / "mine.jsonl"), "--out", str(out), "--using", str(saved)])
-    told = " ".join(capsys.readouterr().out.split())
-    assert "2 turns labelled by emotion-intent, 2 kept the label of a person" in told
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "2 turns labelled by emotion-intent, 2 kept the label of a person" in printed
     assert list(jsonl.read(out)) == list(label_dialogues(DIALOGUES, Labeller.load(saved)))
     again = tmp_path / "again.jsonl"
     main(["data", "label", str(out), "--out", str(again), "--using", str(saved), "--overwrite"])
@@ -120,10 +120,10 @@ def test_the_command_selects_the_most_emotional_dialogues(saved, tmp_path, capsy
     out = tmp_path / "emotional.jsonl"
     main(["data", "select", "shipped", "--most_emotional", "5", "--out", str(out), "--using", str(saved)])
     assert "5 of " in capsys.readouterr().out
-    found = list(jsonl.read(out))
-    assert len(found) == 5
+    read_back = list(jsonl.read(out))
+    assert len(read_back) == 5
     for split in ("train", "valid", "test"):
-        assert list(jsonl.read(out, split)) == [dialogue for dialogue in found if dialogue.split == split]
+        assert list(jsonl.read(out, split)) == [dialogue for dialogue in read_back if dialogue.split == split]
     with pytest.raises(SystemExit, match="data select needs --most_emotional N and --out"):
         main(["data", "select", "shipped", "--out", str(out)])
 
@@ -133,7 +133,7 @@ def test_what_has_no_reply_in_it_is_not_selected_but_counted(saved, tmp_path, ca
     mine, out = tmp_path / "mine.jsonl", tmp_path / "emotional.jsonl"
     jsonl.write(DIALOGUES, mine)
     main(["data", "select", str(mine), "--most-emotional", "2", "--out", str(out), "--using", str(saved)])
-    told = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    printed = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     for line in ("kept dialogues 1", "kept turns 3", "dropped no reply in it (a single turn) 1"):
-        assert line in told
+        assert line in printed
     assert [dialogue.id for dialogue in jsonl.read(out)] == ["d1"]

@@ -16,9 +16,9 @@ def encoder(tiny_backbone):
 
 
 def test_a_sentence_is_the_mean_of_its_positions_of_length_one(encoder):
-    found = encoder.embed(TEXTS)
-    assert found.shape == (5, encoder.width)
-    for vector, text in zip(found, TEXTS, strict=True):
+    vectors = encoder.embed(TEXTS)
+    assert vectors.shape == (5, encoder.width)
+    for vector, text in zip(vectors, TEXTS, strict=True):
         ids = [encoder.tokenizer.start, *encoder.tokenizer.encode(text), encoder.tokenizer.end]
         with torch.inference_mode():
             mean = encoder.encoder.model(input_ids=torch.tensor([ids])).last_hidden_state[0].mean(dim=0)
@@ -26,14 +26,14 @@ def test_a_sentence_is_the_mean_of_its_positions_of_length_one(encoder):
 
 
 def test_equal_sentences_are_read_once_and_all_are_told_of(encoder, monkeypatch):
-    read, told = [], []
+    read, progress = [], []
     forward = encoder.encoder.forward
     monkeypatch.setattr(
         encoder.encoder, "forward", lambda tokens, mask: (read.append(len(tokens)), forward(tokens, mask))[1]
     )
-    found = encoder.embed(TEXTS, told.append)
-    assert (sum(read), sum(told)) == (4, 5)
-    assert np.array_equal(found[1], found[4])
+    vectors = encoder.embed(TEXTS, progress.append)
+    assert (sum(read), sum(progress)) == (4, 5)
+    assert np.array_equal(vectors[1], vectors[4])
 
 
 def test_a_long_sentence_is_cut(encoder):
@@ -59,7 +59,7 @@ def test_the_packaged_encoder_knows_what_is_near():
         find_backbone("minilm")
     except OSError:
         pytest.skip("the packaged MiniLM is not installed")
-    made = sentence_encoder()
-    job, fired, cat = made.embed(["I lost my job today.", "They fired me this morning.", "The cat is on the roof."])
-    assert made.name == "sentence-transformers/all-MiniLM-L6-v2"
+    encoder = sentence_encoder()
+    job, fired, cat = encoder.embed(["I lost my job today.", "They fired me this morning.", "The cat is on the roof."])
+    assert encoder.name == "sentence-transformers/all-MiniLM-L6-v2"
     assert job @ fired > 0.4 > 0.2 > job @ cat

@@ -19,14 +19,14 @@ class Fixed:
     """A labeller that is as sure of "sad" as the last word of a text says, in percent; neutral takes half."""
 
     def distribution(self, texts, done=None):
-        found = np.zeros((len(texts), len(LABELS)))
+        probabilities = np.zeros((len(texts), len(LABELS)))
         for row, text in enumerate(texts):
             sure = float(text.split()[-1]) / 100
-            found[row, LABEL_ID["neutral"]] = 0.5
-            found[row, LABEL_ID["sad"]] = 0.5 * sure
+            probabilities[row, LABEL_ID["neutral"]] = 0.5
+            probabilities[row, LABEL_ID["sad"]] = 0.5 * sure
             others = [LABEL_ID[name] for name in EMOTIONS if name != "sad"]
-            found[row, others] = 0.5 * (1 - sure) / len(others)
-        return found
+            probabilities[row, others] = 0.5 * (1 - sure) / len(others)
+        return probabilities
 
 
 def talk(number, *texts):

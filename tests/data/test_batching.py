@@ -129,8 +129,8 @@ def test_a_side_that_no_row_has_is_none(letters):
     assert batch.following is None
     assert len(batch) == 1
     assert data.lengths().tolist() == [[0, 3]]
-    _, asked = encode_one(letters, Example("x", (Turn("speaker", "a"),)))
-    assert asked.reply is None
+    _, without_reply = encode_one(letters, Example("x", (Turn("speaker", "a"),)))
+    assert without_reply.reply is None
 
 
 def test_a_side_that_some_rows_lack_is_masked_there(letters):

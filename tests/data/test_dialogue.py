@@ -140,9 +140,9 @@ def test_a_side_that_is_not_asked_for_need_not_be_there():
 def test_a_situation_is_an_example_of_its_own_with_nothing_to_answer():
     joy = Label("joyful")
     dialogue = Dialogue("d", (Turn("speaker", "Guess what!"), Turn("listener", "What?")), joy, "I got a puppy.")
-    told = (Turn("speaker", "I got a puppy."),)
+    turns = (Turn("speaker", "I got a puppy."),)
     assert list(examples(dialogue, sides=["situation"])) == [
-        Example("d#situation", told, None, None, joy, "I got a puppy.")
+        Example("d#situation", turns, None, None, joy, "I got a puppy.")
     ]
     assert list(examples(Dialogue("d", dialogue.turns, joy), sides=["situation"])) == []
 
@@ -158,9 +158,9 @@ def test_an_opening_is_what_the_speaker_says_first_in_the_place_of_a_reply():
 @settings(max_examples=60, deadline=None)
 @given(dialogues)
 def test_examples_are_as_many_as_listener_turns_with_a_context(dialogue):
-    found = list(examples(dialogue))
-    assert len(found) == sum(turn.speaker == "listener" for turn in dialogue.turns[1:])
-    for item in found:
+    items = list(examples(dialogue))
+    assert len(items) == sum(turn.speaker == "listener" for turn in dialogue.turns[1:])
+    for item in items:
         following = () if item.following is None else (item.following,)
         whole = (*item.context, item.reply, *following)
         assert whole == dialogue.turns[: len(whole)]

@@ -26,8 +26,8 @@ def beam(model, contexts, **options):
 def test_with_enough_beams_it_finds_what_trying_everything_finds(seed, length, penalty, block, least):
     model, contexts = Recurrent(seed), [0, 1]
     options = {"max_length": length, "length_penalty": penalty, "block_ngrams": block, "min_length": min(least, length)}
-    found = beam(model, contexts, beams=ALL, candidates=4, **options)
-    for context, row in zip(contexts, found, strict=True):
+    hypotheses = beam(model, contexts, beams=ALL, candidates=4, **options)
+    for context, row in zip(contexts, hypotheses, strict=True):
         expected = everything(model, context, Decoding(**options))[:4]
         assert len(row) == len(expected)
         for reply, (score, logprob, tokens, finished) in zip(row, expected, strict=True):
@@ -40,11 +40,11 @@ def test_with_enough_beams_it_finds_what_trying_everything_finds(seed, length, p
 def test_with_4_grams_blocked_it_finds_what_trying_everything_finds(seed):
     # Two words, and room for a run of four to come twice.
     model, options = Recurrent(seed, vocabulary=4), {"max_length": 6, "min_length": 6, "block_ngrams": 4}
-    [found] = beam(model, [seed], beams=200, candidates=60, **options)
+    [hypotheses] = beam(model, [seed], beams=200, candidates=60, **options)
     expected = everything(model, seed, Decoding(**options))
     assert len(expected) < 2**6
-    assert [tuple(reply.tokens) for reply in found] == [tokens for _, _, tokens, _ in expected]
-    assert [reply.score for reply in found] == pytest.approx([score for score, *_ in expected], abs=1e-4)
+    assert [tuple(reply.tokens) for reply in hypotheses] == [tokens for _, _, tokens, _ in expected]
+    assert [reply.score for reply in hypotheses] == pytest.approx([score for score, *_ in expected], abs=1e-4)
 
 
 @given(

@@ -63,8 +63,8 @@ def test_the_options_are_flags():
         return decoding
 
     flags = ["--decoding.method=beam", "--decoding.beams=3", "--decoding.length_penalty=0.5"]
-    found = jsonargparse.auto_cli(talk, args=flags)
-    assert found == Decoding(method="beam", beams=3, length_penalty=0.5)
+    options = jsonargparse.auto_cli(talk, args=flags)
+    assert options == Decoding(method="beam", beams=3, length_penalty=0.5)
 
 
 def test_changes_leave_all_else_as_it_was():

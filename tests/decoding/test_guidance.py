@@ -9,8 +9,8 @@ from listenwell.decoding import Decoding, Guided, decode, paired
 ASKED, OTHERWISE = [3, 8, 8], [5, 1, 8]
 
 
-def guided_logprobs(model, asked, otherwise, tokens, strength):
-    likely = logprobs_after(model, asked, tokens)
+def guided_logprobs(model, requested, otherwise, tokens, strength):
+    likely = logprobs_after(model, requested, tokens)
     return ((1 + strength) * likely - strength * logprobs_after(model, otherwise, tokens)).log_softmax(dim=0)
 
 
@@ -25,8 +25,8 @@ def test_a_step_goes_away_from_what_the_reply_would_otherwise_be(strength):
     for tokens in ((), (2,), (2, 4), (2, 4, 3)):
         fed = (START, *tokens)[-1]
         logits, state = guided.step(torch.full((3,), fed), state)
-        for row, (asked, otherwise) in enumerate(zip(ASKED, OTHERWISE, strict=True)):
-            expected = guided_logprobs(model, asked, otherwise, tokens, strength)
+        for row, (requested, otherwise) in enumerate(zip(ASKED, OTHERWISE, strict=True)):
+            expected = guided_logprobs(model, requested, otherwise, tokens, strength)
             torch.testing.assert_close(logits[row].log_softmax(dim=0), expected)
 
 
@@ -55,8 +55,8 @@ def test_a_wide_beam_finds_the_best_guided_reply_of_all(seed):
 
     model = Recurrent(seed, vocabulary=4)
     options = Decoding(method="beam", beams=40, max_length=4)
-    found = decode(Guided(model, 1.5), begun(model), options, start=START, end=END, banned=[START])
-    for row, [best, *_] in enumerate(found):
+    hypotheses = decode(Guided(model, 1.5), begun(model), options, start=START, end=END, banned=[START])
+    for row, [best, *_] in enumerate(hypotheses):
         assert tuple(best.tokens) == everything(FromTheBeginning(), row, options)[0][2]
 
 

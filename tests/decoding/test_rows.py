@@ -46,8 +46,8 @@ def test_candidates_of_one_item_are_those_of_decode():
     state = model.understand([6]).repeat(3)
     for _ in write_rows(model, state, rows, RULES, START):
         pass
-    found = sorted((row.hypothesis() for row in rows), key=lambda one: one.score, reverse=True)
-    assert [one.tokens for one in found] == [one.tokens for one in alone(model, 6, options, 4)]
+    actual = sorted((row.hypothesis() for row in rows), key=lambda one: one.score, reverse=True)
+    assert [one.tokens for one in actual] == [one.tokens for one in alone(model, 6, options, 4)]
 
 
 def test_a_dropped_row_costs_no_further_step_and_changes_no_other():
@@ -74,8 +74,8 @@ def test_a_dropped_row_leaves_a_beam_search():
         model, model.understand([0, 1]), options, rules, start=START, count=2, device=torch.device("cpu"),
         dropped=dropped.__contains__,
     )  # fmt: skip
-    for number, found in enumerate(steps):
-        decided |= found
+    for number, actual in enumerate(steps):
+        decided |= actual
         if number == 1:
             dropped.add(0)
     assert model.rows_seen == [2, 4, 4, 2, 2, 2]

@@ -61,11 +61,11 @@ def by_hand(probabilities: list[float], temperature=1.0, top_k=0, top_p=1.0) -> 
 )
 def test_samples_follow_the_distribution_computed_by_hand(options):
     probabilities = [0.05, 0.2, 0.08, 0.4, 0.17, 0.1]
-    expected, found = by_hand(probabilities, **options), first_tokens(probabilities, **options)
-    assert set(found) == set(expected)
+    expected, actual = by_hand(probabilities, **options), first_tokens(probabilities, **options)
+    assert set(actual) == set(expected)
     for token, share in expected.items():
         # Four standard deviations; the seed is fixed, so this cannot fail by chance later.
-        assert found[token] == pytest.approx(share, abs=4 * (0.25 / MANY) ** 0.5)
+        assert actual[token] == pytest.approx(share, abs=4 * (0.25 / MANY) ** 0.5)
 
 
 def test_each_step_is_drawn_anew():
@@ -88,14 +88,14 @@ def test_each_step_is_drawn_anew():
 def test_the_filters_keep_what_their_definitions_keep_with_equal_tokens_too(weights, top_k, top_p, temperature):
     probabilities = [weight / sum(weights) for weight in weights]
     options = Decoding(method="sample", top_k=top_k, top_p=top_p, temperature=temperature)
-    found = distribution(torch.tensor([probabilities], dtype=torch.float64).log(), options)[0]
+    actual = distribution(torch.tensor([probabilities], dtype=torch.float64).log(), options)[0]
     expected = by_hand(probabilities, temperature, top_k, top_p)
-    found = (found / found.sum()).tolist()
-    kept = [token for token, p in enumerate(found) if p > 0]
+    actual = (actual / actual.sum()).tolist()
+    kept = [token for token, p in enumerate(actual) if p > 0]
     # Where the mass falls on the limit but for rounding, one token more or less is right.
     assert abs(len(kept) - len(expected)) <= 1
     if len(kept) == len(expected):
-        assert {token: pytest.approx(found[token], abs=1e-6) for token in kept} == expected
+        assert {token: pytest.approx(actual[token], abs=1e-6) for token in kept} == expected
 
 
 def test_top_p_looks_beyond_the_head_of_a_large_flat_vocabulary():
@@ -212,8 +212,8 @@ def test_of_many_words_the_few_that_are_possible_are_drawn_as_from_all(options, 
     noise = torch.Generator().manual_seed(3)
     logprobs = (4 * torch.randn(50, 10 * HEAD, generator=noise)).log_softmax(dim=1)
     logprobs[7, 5:] = -torch.inf
-    ids, chances, told = front(logprobs, settings)
-    assert told.all()
+    ids, chances, remainder = front(logprobs, settings)
+    assert remainder.all()
     whole = distribution(logprobs, settings)
     assert [sorted(row.nonzero().squeeze(1).tolist()) for row in whole] == [
         row[chance > 0].tolist() for row, chance in zip(ids, chances, strict=True)

@@ -96,7 +96,7 @@ def repeats(tokens: tuple[int, ...], size: int) -> bool:
 def everything(model: Recurrent, context: int, options) -> list[tuple[float, float, tuple[int, ...], bool]]:
     """(score, logprob, tokens, finished) of every reply that the options allow, best first. START is banned."""
     words = [token for token in range(model.vocabulary) if token not in (START, END)]
-    found = []
+    hypotheses = []
     for length in range(options.max_length + 1):
         for tokens in product(words, repeat=length):
             if repeats(tokens, options.block_ngrams):
@@ -109,5 +109,5 @@ def everything(model: Recurrent, context: int, options) -> list[tuple[float, flo
                 if length < options.min_length and not stuck:
                     continue
                 logprob += float(logprobs_after(model, context, tokens)[END])
-            found.append((logprob / (length + finished) ** options.length_penalty, logprob, tokens, finished))
-    return sorted(found, reverse=True)
+            hypotheses.append((logprob / (length + finished) ** options.length_penalty, logprob, tokens, finished))
+    return sorted(hypotheses, reverse=True)

@@ -24,5 +24,5 @@ def runs(tmp_path: Path) -> list[str]:
 
 
 @pytest.fixture
-def found(runs: list[str]) -> Comparison:
+def comparison(runs: list[str]) -> Comparison:
     return compare(read_all(runs), papers=["mime/2", "dual-emp/1"], resamples=50)

@@ -33,9 +33,9 @@ def corpus(tmp_path):
 
 @pytest.fixture
 def run(tiny_classifier, corpus, tmp_path):
-    made = tiny_classifier()
-    made.meta |= {"data": {"source": str(corpus)}, "seed": 1}
-    checkpoint.save(made, tmp_path / "run" / "best")
+    classifier = tiny_classifier()
+    classifier.meta |= {"data": {"source": str(corpus)}, "seed": 1}
+    checkpoint.save(classifier, tmp_path / "run" / "best")
     return tmp_path / "run"
 
 
@@ -47,15 +47,15 @@ def test_labelled_turns_are_scored_and_others_counted(tiny_classifier, corpus):
     labeller = Labeller(tiny_classifier())
     items = labelled_turns(jsonl.read(corpus))
     assert [item.reply.text for item in items] == [*TEXTS, "hey"]
-    found = evaluate_labels(labeller, items, {"data": "mine"}, silent, resamples=10)
+    evaluation = evaluate_labels(labeller, items, {"data": "mine"}, silent, resamples=10)
     given = labeller.label(TEXTS)
-    scores = {score.name: score.value for score in found.scores}
+    scores = {score.name: score.value for score in evaluation.scores}
     right = sum(label.name == name for label, name in zip(given, NAMES, strict=True))
     assert scores["accuracy@1"] == scores["weighted-recall"] == pytest.approx(100 * right / 6)
-    assert [record["label"] for record in found.records] == [label.name for label in given]
-    assert [record["gold"] for record in found.records] == list(NAMES)
-    assert found.about == {"data": "mine", "items": 6, "left out": 1, "labels by": {"gold": 6}}
-    assert found.confusion.sum() == 6
+    assert [record["label"] for record in evaluation.records] == [label.name for label in given]
+    assert [record["gold"] for record in evaluation.records] == list(NAMES)
+    assert evaluation.about == {"data": "mine", "items": 6, "left out": 1, "labels by": {"gold": 6}}
+    assert evaluation.confusion.sum() == 6
     assert {"macro-precision", "macro-recall", "macro-f1", "weighted-precision", "weighted-f1", "ece"} <= set(scores)
 
 
@@ -73,13 +73,13 @@ def test_where_the_data_has_few_labels_accuracy_among_them_is_told():
 def test_the_table_of_classes_is_scikit_learns():
     random = np.random.default_rng(3)
     scores, gold = random.normal(size=(300, 41)), random.choice([0, 3, 8, 33, 40], size=300)
-    found = class_scores(confusion(scores, gold))
-    ids = [LABEL_ID[one.label] for one in found]
+    actual = class_scores(confusion(scores, gold))
+    ids = [LABEL_ID[one.label] for one in actual]
     expected = precision_recall_fscore_support(gold, scores.argmax(axis=1), labels=ids, zero_division=0)
     for column, name in enumerate(("precision", "recall", "f1")):
-        np.testing.assert_allclose([getattr(one, name) for one in found], 100 * expected[column])
-    assert [one.gold for one in found] == list(expected[3])
-    assert sum(one.given for one in found) == 300
+        np.testing.assert_allclose([getattr(one, name) for one in actual], 100 * expected[column])
+    assert [one.gold for one in actual] == list(expected[3])
+    assert sum(one.given for one in actual) == 300
 
 
 def test_labels_of_another_set_are_refused(tiny_classifier):
@@ -89,23 +89,25 @@ def test_labels_of_another_set_are_refused(tiny_classifier):
 
 
 def test_an_evaluation_is_written_whole(tiny_classifier, corpus, tmp_path):
-    found = evaluate_labels(Labeller(tiny_classifier()), labelled_turns(jsonl.read(corpus)), {}, silent, resamples=0)
-    write(found, tmp_path / "out")
+    evaluation = evaluate_labels(
+        Labeller(tiny_classifier()), labelled_turns(jsonl.read(corpus)), {}, silent, resamples=0
+    )
+    write(evaluation, tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "confusion.png",
         "labels.jsonl",
         "scores.json",
     ]
     summary = json.loads((tmp_path / "out" / "scores.json").read_text())
-    assert {score["name"] for score in summary["scores"]} == {score.name for score in found.scores}
+    assert {score["name"] for score in summary["scores"]} == {score.name for score in evaluation.scores}
     assert {one["label"] for one in summary["classes"]} <= set(LABELS)
 
 
 def test_evaluate_scores_a_classifier_as_such(run, corpus, capsys):
     main(["evaluate", str(run), "--resamples", "0", "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert told["about"]["items"] == 6
-    assert told["about"]["data"] == str(corpus), "what it was trained on"
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["about"]["items"] == 6
+    assert printed["about"]["data"] == str(corpus), "what it was trained on"
     assert (run / "evaluation" / "test" / "scores.json").is_file()
     main(["evaluate", str(run), "--data", "shipped", "--split", "all", "--limit", "9", "--resamples", "0"])
     assert (run / "evaluation" / "shipped-all-first9" / "confusion.png").is_file()

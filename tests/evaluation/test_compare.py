@@ -20,38 +20,38 @@ from listenwell.evaluation.store import read, read_all
 from listenwell.metrics import paired_bootstrap, paired_t_test
 
 
-def column(found: Comparison, name: str):
-    return next(column for column in found.columns if column.name == name)
+def column(comparison: Comparison, name: str):
+    return next(column for column in comparison.columns if column.name == name)
 
 
-def cells(found: Comparison, name: str):
-    return [found.cell(one, column(found, name)) for one in found.systems]
+def cells(comparison: Comparison, name: str):
+    return [comparison.cell(one, column(comparison, name)) for one in comparison.systems]
 
 
 # The table
 
 
-def test_columns_are_the_union_each_in_its_place(found: Comparison):
-    names = [column.name for column in found.columns]
+def test_columns_are_the_union_each_in_its_place(comparison: Comparison):
+    names = [column.name for column in comparison.columns]
     assert names[:3] == ["perplexity-word", "perplexity", "accuracy@1"]
     assert names.index("macro-f1") < names.index("weighted-f1") < names.index("bleu-4") < names.index("length")
     assert len(set(names)) == len(names)
 
 
-def test_what_a_system_lacks_is_absent_and_not_zero(found: Comparison):
-    assert cells(found, "accuracy@1")[0] is None
-    assert cells(found, "perplexity-word")[2] is None
-    plain, _, endpoint = found.to_json()["systems"]
+def test_what_a_system_lacks_is_absent_and_not_zero(comparison: Comparison):
+    assert cells(comparison, "accuracy@1")[0] is None
+    assert cells(comparison, "perplexity-word")[2] is None
+    plain, _, endpoint = comparison.to_json()["systems"]
     assert "accuracy@1" not in plain["scores"]
     assert "perplexity-word" not in endpoint["scores"]
-    line = next(line for line in markdown(found).splitlines() if line.startswith("| plain |"))
+    line = next(line for line in markdown(comparison).splitlines() if line.startswith("| plain |"))
     assert line.split("|")[4].strip() == "–"
 
 
-def test_the_best_is_the_lowest_where_lower_is_better(found: Comparison):
-    assert [cell and cell.best for cell in cells(found, "perplexity-word")] == [False, True, None]
-    assert [cell and cell.best for cell in cells(found, "accuracy@1")] == [None, False, True]
-    assert [cell.best for cell in cells(found, "sorry-to-hear")] == [False, False, True]
+def test_the_best_is_the_lowest_where_lower_is_better(comparison: Comparison):
+    assert [cell and cell.best for cell in cells(comparison, "perplexity-word")] == [False, True, None]
+    assert [cell and cell.best for cell in cells(comparison, "accuracy@1")] == [None, False, True]
+    assert [cell.best for cell in cells(comparison, "sorry-to-hear")] == [False, False, True]
 
 
 def test_nothing_is_best_where_all_are_equal_or_where_more_is_not_better(runs: list[str]):
@@ -70,12 +70,12 @@ def test_chosen_scores_stand_in_the_order_asked_for(runs: list[str]):
 def test_values_computed_in_different_ways_are_told_and_not_judged(runs: list[str]):
     file = Path(runs[1]) / "evaluation" / "test" / "items.json"
     file.write_text(file.read_text(encoding="utf-8").replace("case:lc|tok:word", "case:lc|tok:13a"), encoding="utf-8")
-    found = compare(read_all(runs))
-    (remark,) = (one for one in found.remarks if one.startswith("bleu-4 was computed in different ways"))
+    comparison = compare(read_all(runs))
+    (remark,) = (one for one in comparison.remarks if one.startswith("bleu-4 was computed in different ways"))
     assert "tok:13a" in remark
-    assert not any(cell.best or cell.verdict for cell in cells(found, "bleu-4"))
-    assert ("hears", "bleu-4") not in found.tests
-    assert ("hears", "bland") in found.tests
+    assert not any(cell.best or cell.verdict for cell in cells(comparison, "bleu-4"))
+    assert ("hears", "bleu-4") not in comparison.tests
+    assert ("hears", "bland") in comparison.tests
 
 
 def test_systems_that_compute_in_different_precisions_compare_and_it_is_told(runs: list[str]):
@@ -85,10 +85,10 @@ def test_systems_that_compute_in_different_precisions_compare_and_it_is_told(run
     scores = json.loads((place / "scores.json").read_text(encoding="utf-8"))
     scores["about"]["precision"] = "bf16"
     (place / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
-    found = compare(read_all(runs))
-    assert not any("not computed alike" in remark for remark in found.remarks)
-    assert ("hears", "bleu-4") in found.tests
-    heads, rows = found.facts()
+    comparison = compare(read_all(runs))
+    assert not any("not computed alike" in remark for remark in comparison.remarks)
+    assert ("hears", "bleu-4") in comparison.tests
+    heads, rows = comparison.facts()
     assert [row[heads.index("precision")] for row in rows] == ["–", "bf16", "–"]
 
 
@@ -97,22 +97,22 @@ def test_systems_that_compute_in_different_precisions_compare_and_it_is_told(run
 
 def test_every_system_is_tested_against_the_baseline_as_the_metrics_do(runs: list[str]):
     systems = read_all(runs)
-    found = compare(systems)
-    assert found.baseline == "plain"
+    comparison = compare(systems)
+    assert comparison.baseline == "plain"
     for name in ("bleu-4", "bland", "length"):
         first, second = systems[1].scores[name], systems[0].scores[name]
-        assert found.tests["hears", name].bootstrap == paired_bootstrap(first, second)
-        assert found.tests["hears", name].t == paired_t_test(first, second)
+        assert comparison.tests["hears", name].bootstrap == paired_bootstrap(first, second)
+        assert comparison.tests["hears", name].t == paired_t_test(first, second)
 
 
-def test_scores_without_items_have_no_test(found: Comparison):
-    assert not any(name.startswith(("distinct", "unique")) for _, name in found.tests)
-    assert not any(name == "accuracy@1" for _, name in found.tests), "the baseline hears no emotion"
+def test_scores_without_items_have_no_test(comparison: Comparison):
+    assert not any(name.startswith(("distinct", "unique")) for _, name in comparison.tests)
+    assert not any(name == "accuracy@1" for _, name in comparison.tests), "the baseline hears no emotion"
 
 
-def test_holm_is_over_the_systems_of_a_column(found: Comparison):
-    raw = [found.tests[name, "bland"].bootstrap.p for name in ("hears", "endpoint")]
-    assert [found.tests[name, "bland"].bootstrap_holm for name in ("hears", "endpoint")] == holm(raw)
+def test_holm_is_over_the_systems_of_a_column(comparison: Comparison):
+    raw = [comparison.tests[name, "bland"].bootstrap.p for name in ("hears", "endpoint")]
+    assert [comparison.tests[name, "bland"].bootstrap_holm for name in ("hears", "endpoint")] == holm(raw)
 
 
 def test_holm_multiplies_the_smallest_most_and_never_turns_the_order():
@@ -126,8 +126,8 @@ def test_the_mark_says_better_where_lower_is_better_and_lower(tmp_path: Path):
     items = [Example(f"{item.id}-{n}", item.context, item.reply) for n in range(8) for item in made_items()]
     one = written(tmp_path, FakeSystem("high", STOCK * 8, cost=3.0), items)
     other = written(tmp_path, FakeSystem("low", STOCK * 8, cost=2.0), items)
-    found = compare(read_all([str(one), str(other)]))
-    assert [cell.verdict for cell in cells(found, "perplexity-word")] == [None, "better"]
+    comparison = compare(read_all([str(one), str(other)]))
+    assert [cell.verdict for cell in cells(comparison, "perplexity-word")] == [None, "better"]
     back = compare(read_all([str(one), str(other)]), baseline="low")
     assert [cell.verdict for cell in cells(back, "perplexity-word")] == ["worse", None]
 
@@ -209,12 +209,12 @@ def card(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
 
 
 def test_a_shipped_system_has_the_scores_of_its_card_and_no_tests(runs: list[str], card: str):
-    found = compare(read_all([card, *runs]))
-    assert found.baseline == "plain", "a card has no items to test on"
-    assert cells(found, "accuracy@1")[0].value == "100.0"
-    assert not any(name == "trained" for name, _ in found.tests)
-    assert any("on the card" in remark and "trained" in remark for remark in found.remarks)
-    assert pages.sample_data(found, 10)["systems"] == ["plain", "hears", "endpoint"]
+    comparison = compare(read_all([card, *runs]))
+    assert comparison.baseline == "plain", "a card has no items to test on"
+    assert cells(comparison, "accuracy@1")[0].value == "100.0"
+    assert not any(name == "trained" for name, _ in comparison.tests)
+    assert any("on the card" in remark and "trained" in remark for remark in comparison.remarks)
+    assert pages.sample_data(comparison, 10)["systems"] == ["plain", "hears", "endpoint"]
     with pytest.raises(ValueError, match="the baseline trained has no per-item values"):
         compare(read_all([card, *runs]), baseline="trained")
 
@@ -233,42 +233,42 @@ def test_a_shipped_system_without_scores_says_what_to_run(card: str):
 
 
 def test_cards_alone_make_a_table(card: str):
-    found = compare(read_all([card]))
-    assert found.baseline is None
-    assert "<table" in pages.page(found)
+    comparison = compare(read_all([card]))
+    assert comparison.baseline is None
+    assert "<table" in pages.page(comparison)
 
 
 # Published numbers
 
 
-def test_published_rows_fill_only_the_columns_they_have(found: Comparison):
-    mime, dual = (next(row for row in found.published if row.paper == paper) for paper in ("mime", "dual-emp"))
-    assert found.published_cell(mime, column(found, "bleu-4")).value == "2.92"
-    assert found.published_cell(mime, column(found, "perplexity-word")) is None
-    shown = found.published_cell(dual, column(found, "perplexity-word"))
-    assert found.footnotes[shown.note - 1] == "perplexity"
+def test_published_rows_fill_only_the_columns_they_have(comparison: Comparison):
+    mime, dual = (next(row for row in comparison.published if row.paper == paper) for paper in ("mime", "dual-emp"))
+    assert comparison.published_cell(mime, column(comparison, "bleu-4")).value == "2.92"
+    assert comparison.published_cell(mime, column(comparison, "perplexity-word")) is None
+    shown = comparison.published_cell(dual, column(comparison, "perplexity-word"))
+    assert comparison.footnotes[shown.note - 1] == "perplexity"
     assert not shown.best
 
 
-def test_what_a_paper_has_and_we_do_not_is_named_and_so_is_other_data(found: Comparison):
-    assert any("mime/2" in remark and "human_empathy" in remark for remark in found.remarks)
-    assert found.remarks[0] == "Published on ed, measured on made: these cannot be compared."
+def test_what_a_paper_has_and_we_do_not_is_named_and_so_is_other_data(comparison: Comparison):
+    assert any("mime/2" in remark and "human_empathy" in remark for remark in comparison.remarks)
+    assert comparison.remarks[0] == "Published on ed, measured on made: these cannot be compared."
 
 
 def test_a_table_without_any_of_our_scores_says_so(runs: list[str]):
-    found = compare(read_all(runs), papers=["mime/3"])
-    assert not found.published
-    assert any("no row of it stands here" in remark for remark in found.remarks)
+    comparison = compare(read_all(runs), papers=["mime/3"])
+    assert not comparison.published
+    assert any("no row of it stands here" in remark for remark in comparison.remarks)
 
 
 # Markdown
 
 
-def test_markdown_is_a_table_with_as_many_cells_in_every_row(found: Comparison):
-    table = markdown(found).split("\n\n")[1].splitlines()
-    assert {line.replace("\\|", "").count("|") for line in table} == {len(found.columns) + 2}
-    assert "*MIME (mime, table 2, ed)*" in markdown(found)
-    assert "2.98<sup>" in markdown(found)
+def test_markdown_is_a_table_with_as_many_cells_in_every_row(comparison: Comparison):
+    table = markdown(comparison).split("\n\n")[1].splitlines()
+    assert {line.replace("\\|", "").count("|") for line in table} == {len(comparison.columns) + 2}
+    assert "*MIME (mime, table 2, ed)*" in markdown(comparison)
+    assert "2.98<sup>" in markdown(comparison)
 
 
 def test_a_name_cannot_break_the_markdown(tmp_path: Path):

@@ -29,11 +29,11 @@ class Obedient:
     name, takes_label = "obedient", True
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.given: list = []
 
     def replies(self, talks, controls=None, done=None) -> list[Reply]:
-        self.asked.append(controls.label)
+        self.requested.append(controls.label)
         self.given += talks
         return [Reply(self._say(controls.label, index)) for index in range(len(talks))]
 
@@ -57,11 +57,11 @@ class Word:
 
 def test_each_context_is_answered_once_for_each_intent_and_the_shares_are_told():
     system = Obedient()
-    found = control(system, made_items(), Word(), quiet, resamples=20)
-    assert system.asked == list(INTENTS)
+    result = control(system, made_items(), Word(), quiet, resamples=20)
+    assert system.requested == list(INTENTS)
     assert all(turn.label is None for dialogue in system.given for turn in dialogue.turns)
-    scores = {score.name: score for score in found.scores}
-    assert [score.name for score in found.scores][:2] == ["control-mean", "control-least"]
+    scores = {score.name: score for score in result.scores}
+    assert [score.name for score in result.scores][:2] == ["control-mean", "control-least"]
     assert scores["control-agreeing"].value == pytest.approx(50)
     assert scores["control-questioning"].value == pytest.approx(100)
     assert scores["control-wishing"].value == scores["control-least"].value == 0
@@ -69,8 +69,8 @@ def test_each_context_is_answered_once_for_each_intent_and_the_shares_are_told()
     assert scores["control-mean"].low <= scores["control-mean"].value <= scores["control-mean"].high
     assert scores["control-least"].low is None
     assert scores["control-mean"].signature["items"] == "6"
-    assert len(found.records) == 48
-    assert found.records[1] == {"id": "d1#1", "asked": "agreeing", "reply": "neutral", "recognised": "neutral"}
+    assert len(result.records) == 48
+    assert result.records[1] == {"id": "d1#1", "asked": "agreeing", "reply": "neutral", "recognised": "neutral"}
 
 
 def test_the_signature_says_by_whom_and_what_the_system_itself_chose_by():
@@ -88,8 +88,8 @@ def test_the_signature_says_by_whom_and_what_the_system_itself_chose_by():
 
 
 def test_the_numbers_and_every_reply_are_kept(tmp_path):
-    found = control(Obedient(), made_items(2), Word(), quiet, ["sad", "wishing"], resamples=0)
-    write(found, tmp_path / "control", CONTROL)
+    result = control(Obedient(), made_items(2), Word(), quiet, ["sad", "wishing"], resamples=0)
+    write(result, tmp_path / "control", CONTROL)
     scores = json.loads((tmp_path / "control" / "scores.json").read_text())["scores"]
     assert [score["name"] for score in scores] == ["control-mean", "control-least", "control-sad", "control-wishing"]
     assert len((tmp_path / "control" / "replies.jsonl").read_text().splitlines()) == 4
@@ -107,20 +107,20 @@ def test_what_cannot_be_measured_is_told():
 @pytest.fixture
 def run(tiny_model, tokenizer, tiny_classifier, tmp_path):
     """A run with a tiny MEED2 that hears with a tiny classifier."""
-    made = checkpoint.Checkpoint("meed2", tiny_model("meed2", predictor_layers=1), tokenizer)
-    made.encoding, made.decoding = EncodingConfig(separators=True), Decoding(max_length=4)
-    made.parts = {"labeller": tiny_classifier()}
-    checkpoint.save(made, tmp_path / "run" / "best")
+    ckpt = checkpoint.Checkpoint("meed2", tiny_model("meed2", predictor_layers=1), tokenizer)
+    ckpt.encoding, ckpt.decoding = EncodingConfig(separators=True), Decoding(max_length=4)
+    ckpt.parts = {"labeller": tiny_classifier()}
+    checkpoint.save(ckpt, tmp_path / "run" / "best")
     return tmp_path / "run"
 
 
 def test_the_command_measures_with_the_system_s_own_classifier_or_another(run, tiny_classifier, small_corpus, capsys):
     words = ["control", str(run), "--data", str(small_corpus), "--split", "valid", "--limit", "2", "--resamples", "0"]
     main([*words, "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert told["about"]["items"] == 2
-    assert told["about"]["decoding"] == "greedy+max4"
-    scores = {score["name"]: score for score in told["scores"]}
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["about"]["items"] == 2
+    assert printed["about"]["decoding"] == "greedy+max4"
+    scores = {score["name"]: score for score in printed["scores"]}
     assert set(scores) == {"control-mean", "control-least", *(f"control-{intent}" for intent in INTENTS)}
     own = f"by:emotion-intent|weights:{fingerprint(tiny_classifier())[:8]}|reranked:no"
     assert own in scores["control-mean"]["signature"]

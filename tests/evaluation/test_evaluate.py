@@ -50,9 +50,9 @@ class FakeSystem:
     """Says what it is told to say, and remembers what it was given."""
 
     def __init__(
-        self, name: str, texts: Sequence[str], heard: Sequence[str] | None = None, cost: float | None = None
+        self, name: str, texts: Sequence[str], recognised: Sequence[str] | None = None, cost: float | None = None
     ) -> None:
-        self.name, self.texts, self.heard, self.cost = name, texts, heard, cost
+        self.name, self.texts, self.recognised, self.cost = name, texts, recognised, cost
         self.given: list[Dialogue] = []
         self.scored: list[Example] = []
 
@@ -64,10 +64,10 @@ class FakeSystem:
         return [self._reply(index) for index in range(len(talks))]
 
     def _reply(self, index: int) -> Reply:
-        if self.heard is None:
+        if self.recognised is None:
             return Reply(self.texts[index])
-        emotions = {name: 0.9 if name == self.heard[index] else 0.1 / 31 for name in EMOTIONS}
-        return Reply(self.texts[index], self.heard[index], emotions)
+        emotions = {name: 0.9 if name == self.recognised[index] else 0.1 / 31 for name in EMOTIONS}
+        return Reply(self.texts[index], self.recognised[index], emotions)
 
     def likelihoods(self, items, done=None) -> Likelihoods | None:
         self.scored = list(items)
@@ -117,24 +117,24 @@ def test_the_gold_emotion_label_and_situation_never_reach_the_system():
 
 
 def test_a_right_system_scores_full_marks():
-    found = measured(parrot(cost=2.0))
-    assert found["accuracy@1"].value == found["bleu-4"].value == pytest.approx(100)
-    assert found["perplexity-word"].value > np.exp(2)
-    assert found.about["items"] == len(SAID)
+    scores = measured(parrot(cost=2.0))
+    assert scores["accuracy@1"].value == scores["bleu-4"].value == pytest.approx(100)
+    assert scores["perplexity-word"].value > np.exp(2)
+    assert scores.about["items"] == len(SAID)
 
 
 def test_the_emotion_has_a_mean_f1_of_classes_and_one_weighed_by_how_frequent_they_are():
     said, reply, _ = SAID[1]
     items = [*made_items(), Example("d6#1", (Turn("speaker", said),), Turn("listener", reply), emotion=Label("sad"))]
     gold = [item.emotion.name for item in items]
-    heard = ["joyful", *gold[1:]]
-    found = measured(FakeSystem("hears", [item.reply.text for item in items], heard), items)
+    recognised = ["joyful", *gold[1:]]
+    scores = measured(FakeSystem("hears", [item.reply.text for item in items], recognised), items)
     # Annoyed is never heard, joyful once too often, the four others always right; sad is there twice.
-    assert found["macro-f1"].value == pytest.approx(100 * (0 + 2 / 3 + 4) / 6)
-    assert found["weighted-f1"].value == pytest.approx(100 * (0 + 2 / 3 + 3 + 2) / 7)
+    assert scores["macro-f1"].value == pytest.approx(100 * (0 + 2 / 3 + 4) / 6)
+    assert scores["weighted-f1"].value == pytest.approx(100 * (0 + 2 / 3 + 3 + 2) / 7)
     for name in ("macro-f1", "weighted-f1"):
-        assert found[name].low <= found[name].value <= found[name].high
-        assert found[name].signature["average"] == name.removesuffix("-f1")
+        assert scores[name].low <= scores[name].value <= scores[name].high
+        assert scores[name].signature["average"] == name.removesuffix("-f1")
 
 
 def test_a_system_without_likelihoods_has_no_perplexity():
@@ -144,12 +144,12 @@ def test_a_system_without_likelihoods_has_no_perplexity():
 
 
 def test_a_system_that_names_no_emotion_has_no_accuracy():
-    found = measured(FakeSystem("mute", [reply for _, reply, _ in SAID], cost=1.0))
-    names = {score.name for score in found.scores}
+    scores = measured(FakeSystem("mute", [reply for _, reply, _ in SAID], cost=1.0))
+    names = {score.name for score in scores.scores}
     assert not any("accuracy" in name or "f1" in name for name in names)
     assert "perplexity-word" in names
     with pytest.raises(KeyError, match="no score 'accuracy@1', there are perplexity-word"):
-        found["accuracy@1"]
+        scores["accuracy@1"]
 
 
 def test_data_without_emotions_gives_no_accuracy():
@@ -163,18 +163,18 @@ def test_nothing_to_evaluate_is_said():
 
 
 def test_what_is_written_reads_back_the_same(tmp_path: Path):
-    found = measured(parrot(cost=2.0), commit="abc")
-    write(found, tmp_path / "test")
+    scores = measured(parrot(cost=2.0), commit="abc")
+    write(scores, tmp_path / "test")
     again = read_folder(tmp_path / "test", "")
-    assert list(again.scores.values()) == found.scores
-    for score in found.scores:
+    assert list(again.scores.values()) == scores.scores
+    for score in scores.scores:
         other = again.scores[score.name]
         assert (score.items is None) == (other.items is None)
         if score.items is not None:
             np.testing.assert_allclose(other.items, score.items)
         if score.statistics is not None:
             assert other.statistics.value() == pytest.approx(score.value)
-    assert again.about == found.about
+    assert again.about == scores.about
     assert [record["reply"] for record in again.records] == [reply for _, reply, _ in SAID]
     first = again.records[0]
     assert (first["id"], first["context"], first["gold emotion"]) == ("d0#1", ["I lost my keys again"], "annoyed")
@@ -189,37 +189,37 @@ class Chooser(FakeSystem):
     def __init__(self, chosen: Sequence[str]) -> None:
         super().__init__("chooser", [reply for _, reply, _ in SAID], cost=2.0)
         self.chosen = chosen
-        self.told: list[Example] = []
+        self.scored_with_labels: list[Example] = []
 
     def _reply(self, index: int) -> Reply:
         return Reply(self.texts[index], label=self.chosen[index])
 
     def oracle_likelihoods(self, items, done=None) -> Likelihoods:
-        self.told = list(items)
+        self.scored_with_labels = list(items)
         words = np.array([len(item.reply.text.split()) for item in items])
         return Likelihoods((words + 1) * 1.0, words + 1, words, np.zeros(len(items)), 0)
 
 
 def test_the_label_chosen_is_held_against_that_of_the_reply_and_a_guess():
-    found = measured(Chooser(["consoling"] * 4 + ["wishing"] * 2))
-    assert found["label-recall"].value == pytest.approx(100 * 4 / 6)
-    assert found["label-precision"].value == pytest.approx(100)
-    assert found["label-f1"].value == pytest.approx(80)
-    assert found["random-label-f1"].value < found["label-f1"].value
-    assert found["random-label-f1"].signature["chosen"] == "uniform"
+    scores = measured(Chooser(["consoling"] * 4 + ["wishing"] * 2))
+    assert scores["label-recall"].value == pytest.approx(100 * 4 / 6)
+    assert scores["label-precision"].value == pytest.approx(100)
+    assert scores["label-f1"].value == pytest.approx(80)
+    assert scores["random-label-f1"].value < scores["label-f1"].value
+    assert scores["random-label-f1"].signature["chosen"] == "uniform"
     names = {score.name for score in measured(parrot()).scores}
     assert not any("label" in name for name in names)
 
 
 def test_with_the_true_label_told_perplexity_is_marked_and_nothing_else_is_told():
     system = Chooser(["consoling"] * 6)
-    found = measured(system)
-    assert found["perplexity-word-oracle"].value == pytest.approx(np.e)
-    assert found["perplexity-oracle"].signature["label"] == "true"
-    assert found["perplexity"].value > found["perplexity-oracle"].value
-    assert [item.reply.label for item in system.told] == [Label("consoling")] * 6
-    assert all(turn.label is None for item in system.told for turn in item.context)
-    assert "GOLD" not in repr(system.told)
+    scores = measured(system)
+    assert scores["perplexity-word-oracle"].value == pytest.approx(np.e)
+    assert scores["perplexity-oracle"].signature["label"] == "true"
+    assert scores["perplexity"].value > scores["perplexity-oracle"].value
+    assert [item.reply.label for item in system.scored_with_labels] == [Label("consoling")] * 6
+    assert all(turn.label is None for item in system.scored_with_labels for turn in item.context)
+    assert "GOLD" not in repr(system.scored_with_labels)
 
 
 def test_where_some_replies_have_no_label_the_oracle_stands_beside_the_perplexity_of_those_that_have():
@@ -227,15 +227,15 @@ def test_where_some_replies_have_no_label_the_oracle_stands_beside_the_perplexit
     items = made_items()
     items[1] = replace(items[1], reply=replace(items[1].reply, label=None))
     items[4] = replace(items[4], reply=replace(items[4].reply, label=Label("joy")))
-    found = measured(Chooser(["consoling"] * 6), items)
+    scores = measured(Chooser(["consoling"] * 6), items)
     rows = [0, 2, 3, 5]
     words = [len(items[row].reply.text.split()) + 1 for row in rows]
     costs = [2.0 * count + row % 3 for row, count in zip(rows, words, strict=True)]
-    assert found["perplexity-word-labelled"].value == pytest.approx(np.exp(sum(costs) / sum(words)))
+    assert scores["perplexity-word-labelled"].value == pytest.approx(np.exp(sum(costs) / sum(words)))
     for name in ("perplexity-labelled", "perplexity-oracle"):
-        assert found[name].signature["items"] == "4"
-    assert found["perplexity-labelled"].signature["only"] == "labelled"
-    assert found["perplexity"].signature["items"] == "6"
+        assert scores[name].signature["items"] == "4"
+    assert scores["perplexity-labelled"].signature["only"] == "labelled"
+    assert scores["perplexity"].signature["items"] == "6"
 
 
 def test_where_the_data_has_other_labels_nothing_is_held_against_them():

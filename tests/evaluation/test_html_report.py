@@ -55,8 +55,8 @@ def parsed(text: str) -> Reader:
     return reader
 
 
-def test_the_page_is_whole_and_asks_for_nothing_from_outside(found: Comparison):
-    text = pages.page(found)
+def test_the_page_is_whole_and_asks_for_nothing_from_outside(comparison: Comparison):
+    text = pages.page(comparison)
     reader = parsed(text)
     assert not any("src" in attributes for _, attributes in reader.tags)
     assert all(link["href"].startswith("#note-") for link in reader.named("a"))
@@ -68,8 +68,8 @@ def test_the_page_is_whole_and_asks_for_nothing_from_outside(found: Comparison):
     assert {link["href"][1:] for link in reader.named("a")} <= set(ids)
 
 
-def test_every_table_of_the_page_has_a_caption_and_scoped_heads(found: Comparison):
-    reader = parsed(pages.page(found))
+def test_every_table_of_the_page_has_a_caption_and_scoped_heads(comparison: Comparison):
+    reader = parsed(pages.page(comparison))
     tables = reader.named("table")
     assert len(tables) == len(reader.named("caption")) == 3
     assert all(head.get("scope") in ("col", "row", "rowgroup") for head in reader.named("th"))
@@ -81,8 +81,8 @@ def test_text_from_outside_cannot_become_markup_or_script(tmp_path: Path):
     clean = parsed(pages.page(compare(read_all([str(written(tmp_path, parrot("clean")))]))))
     evil = FakeSystem("<img src=x onerror=alert(1)>&", [EVIL] * len(SAID), [EVIL] * len(SAID))
     place = written(tmp_path, evil)
-    found = compare(read_all([str(place)]), papers=[])
-    text = pages.page(found)
+    comparison = compare(read_all([str(place)]), papers=[])
+    text = pages.page(comparison)
     reader = parsed(text)
     assert [tag for tag, _ in reader.tags].count("img") == 0
     assert len(reader.scripts) == len(clean.scripts) == 2
@@ -94,8 +94,8 @@ def test_text_from_outside_cannot_become_markup_or_script(tmp_path: Path):
     assert "innerHTML" not in text
 
 
-def test_only_the_page_s_own_script_and_style_may_run(found: Comparison):
-    text = pages.page(found)
+def test_only_the_page_s_own_script_and_style_may_run(comparison: Comparison):
+    text = pages.page(comparison)
     (policy,) = [meta["content"] for meta in parsed(text).named("meta") if "http-equiv" in meta]
     for tag in ("script", "style"):
         inside = text.split(f"<{tag}>")[1].split(f"</{tag}>")[0]
@@ -117,8 +117,8 @@ def test_samples_are_drawn_evenly_over_the_emotions_and_always_the_same():
     assert pages.draw(records, 0) == []
 
 
-def test_samples_hold_the_context_the_reference_and_every_system_s_reply(found: Comparison):
-    data = pages.sample_data(found, 3)
+def test_samples_hold_the_context_the_reference_and_every_system_s_reply(comparison: Comparison):
+    data = pages.sample_data(comparison, 3)
     assert len(data["items"]) == 3
     item = data["items"][0]
     index = int(item["id"][1])

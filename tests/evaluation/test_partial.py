@@ -30,10 +30,10 @@ def test_what_is_kept_comes_back_to_the_last_digit(tmp_path):
     assert again.likelihoods() is None
     costs = Likelihoods(np.array([1 / 3, 2.0]), np.array([3.0, 4.0]), np.array([2, 3]), np.array([0, 1]), 1)
     again.save_likelihoods(costs)
-    found = PartialResults(tmp_path / "begun", "this").likelihoods()
-    assert found.unseen_types == 1
+    likelihoods = PartialResults(tmp_path / "begun", "this").likelihoods()
+    assert likelihoods.unseen_types == 1
     for name in ("nll", "tokens", "words", "unknown"):
-        assert np.array_equal(getattr(found, name), getattr(costs, name))
+        assert np.array_equal(getattr(likelihoods, name), getattr(costs, name))
     again.delete()
     assert not (tmp_path / "begun").exists()
 
@@ -65,9 +65,9 @@ def test_a_mark_goes_by_what_is_asked_and_of_whom():
 def test_an_evaluation_cut_off_ends_as_an_unbroken_one(tiny_model, tokenizer, tmp_path, monkeypatch, capsys):
     """With a model that draws: its draws go by an item's place, whatever was written before the cut."""
     monkeypatch.setattr(evaluating, "CHUNK", 4)
-    made = Checkpoint("mime", tiny_model("mime"), tokenizer)
+    ckpt = Checkpoint("mime", tiny_model("mime"), tokenizer)
     run = tmp_path / "run"
-    checkpoint.save(made, run / "best")
+    checkpoint.save(ckpt, run / "best")
     words = ["evaluate", str(run), "--data", "shipped", "--limit", "10", "--resamples", "0"]
     words += ["--decoding.method", "sample", "--decoding.max_length", "5"]
     cli.main([*words, "--out", str(tmp_path / "unbroken")])
@@ -96,10 +96,10 @@ def test_an_evaluation_cut_off_ends_as_an_unbroken_one(tiny_model, tokenizer, tm
 def test_scores_in_half_the_bits_say_so(tiny_model, tokenizer, tmp_path):
     checkpoint.save(Checkpoint("trs", tiny_model("trs"), tokenizer), tmp_path / "run" / "best")
     words = ["evaluate", str(tmp_path / "run"), "--data", "shipped", "--limit", "2", "--resamples", "0"]
-    found = {}
+    scores = {}
     for name, more in {"full": [], "half": ["--precision", "bf16"]}.items():
         cli.main([*words, *more, "--out", str(tmp_path / name)])
-        found[name] = json.loads((tmp_path / name / "scores.json").read_text())
-    assert (found["full"]["about"].get("precision"), found["half"]["about"]["precision"]) == (None, "bf16")
-    assert all("precision:bf16" in score["signature"] for score in found["half"]["scores"])
-    assert not any("precision" in score["signature"] for score in found["full"]["scores"])
+        scores[name] = json.loads((tmp_path / name / "scores.json").read_text())
+    assert (scores["full"]["about"].get("precision"), scores["half"]["about"]["precision"]) == (None, "bf16")
+    assert all("precision:bf16" in score["signature"] for score in scores["half"]["scores"])
+    assert not any("precision" in score["signature"] for score in scores["full"]["scores"])

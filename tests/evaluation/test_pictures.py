@@ -14,15 +14,15 @@ from listenwell.labels.taxonomy import LABELS
 @pytest.fixture
 def drawn(monkeypatch):
     """The axes of every figure that is saved."""
-    found = []
+    actual = []
     save = Figure.savefig
 
     def keep(figure, path, **options):
-        found.append(figure.axes[0])
+        actual.append(figure.axes[0])
         save(figure, path, **options)
 
     monkeypatch.setattr(Figure, "savefig", keep)
-    return found
+    return actual
 
 
 def names(axis):

@@ -24,8 +24,8 @@ NOT_OURS = {
 
 
 def row(paper: str, table: str, dataset: str, system: str) -> published.Row:
-    (found,) = [row for row in rows(paper, table, dataset) if row.system == system]
-    return found
+    (actual,) = [row for row in rows(paper, table, dataset) if row.system == system]
+    return actual
 
 
 def test_every_number_of_the_five_papers_is_there():

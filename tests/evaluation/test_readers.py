@@ -29,9 +29,9 @@ from listenwell.metrics.material import UnavailableError
 
 @pytest.fixture(autouse=True)
 def tiny_encoder(tiny_backbone, monkeypatch):
-    made = SentenceEncoder(str(tiny_backbone))
-    monkeypatch.setattr(module, "sentence_encoder", lambda: made)
-    return made
+    encoder = SentenceEncoder(str(tiny_backbone))
+    monkeypatch.setattr(module, "sentence_encoder", lambda: encoder)
+    return encoder
 
 
 def measured(system, items=None, **readers):
@@ -41,10 +41,10 @@ def measured(system, items=None, **readers):
 
 def test_replies_near_their_references_have_a_high_similarity(tiny_encoder):
     assert measured(parrot())["ses"].value == pytest.approx(1)
-    found = measured(FakeSystem("plain", STOCK))["ses"]
+    scores = measured(FakeSystem("plain", STOCK))["ses"]
     references = tiny_encoder.embed([reply for _, reply, _ in SAID])
-    np.testing.assert_allclose(found.items, references @ tiny_encoder.embed(STOCK[:1])[0], atol=1e-5)
-    assert found.signature["encoder"] == tiny_encoder.name
+    np.testing.assert_allclose(scores.items, references @ tiny_encoder.embed(STOCK[:1])[0], atol=1e-5)
+    assert scores.signature["encoder"] == tiny_encoder.name
 
 
 def test_without_the_encoder_the_similarity_is_absent_and_one_line_says_so(monkeypatch, capsys):
@@ -60,17 +60,17 @@ def test_without_the_encoder_the_similarity_is_absent_and_one_line_says_so(monke
 def test_a_judge_and_vader_say_how_positive_replies_are_and_the_gain(tiny_classifier):
     pytest.importorskip("vaderSentiment")
     judge = Labeller(tiny_classifier(labels="polarity"), "polarity")
-    found = measured(parrot(), judge=judge)
+    scores = measured(parrot(), judge=judge)
     chances = {
         text: dict(zip(judge.names, judge.distribution([text])[0], strict=True)) for pair in SAID for text in pair[:2]
     }
     lean = {text: row["positive"] - row["negative"] for text, row in chances.items()}
-    np.testing.assert_allclose(found["positivity"].items, [lean[reply] for _, reply, _ in SAID], atol=1e-5)
+    np.testing.assert_allclose(scores["positivity"].items, [lean[reply] for _, reply, _ in SAID], atol=1e-5)
     gains = [lean[reply] - lean[said] for said, reply, _ in SAID]
-    np.testing.assert_allclose(found["positivity-gain"].items, gains, atol=1e-5)
-    assert found["positivity"].signature["by"].startswith("emotion-intent ")
-    assert found["vader"].items[2] > 0.5 > 0 > found["vader"].items[1]
-    assert found["vader-gain"].signature["by"] == "vader3.3.2"
+    np.testing.assert_allclose(scores["positivity-gain"].items, gains, atol=1e-5)
+    assert scores["positivity"].signature["by"].startswith("emotion-intent ")
+    assert scores["vader"].items[2] > 0.5 > 0 > scores["vader"].items[1]
+    assert scores["vader-gain"].signature["by"] == "vader3.3.2"
     assert "positivity" not in {score.name for score in measured(parrot()).scores}
 
 
@@ -81,19 +81,19 @@ def test_where_vader_is_not_installed_it_is_absent(monkeypatch):
 
 def test_a_labeller_reads_replies_and_references(tiny_classifier, tmp_path):
     labeller = Labeller(tiny_classifier())
-    found = measured(FakeSystem("plain", STOCK), labeller=labeller)
+    scores = measured(FakeSystem("plain", STOCK), labeller=labeller)
     (stock,) = labeller.label(STOCK[:1])
-    assert found.labels["replies"] == {stock.name: len(SAID)}
-    assert found.labels["references"].total() == len(SAID)
-    assert found["reply-emotion@1"].signature["by"] == "emotion-intent"
-    assert len(found["reply-emotion@1"].signature["weights"]) == 8
-    people, same = found["reference-emotion@1"], measured(parrot(), labeller=labeller)
+    assert scores.labels["replies"] == {stock.name: len(SAID)}
+    assert scores.labels["references"].total() == len(SAID)
+    assert scores["reply-emotion@1"].signature["by"] == "emotion-intent"
+    assert len(scores["reply-emotion@1"].signature["weights"]) == 8
+    people, same = scores["reference-emotion@1"], measured(parrot(), labeller=labeller)
     assert (people.signature["of"], people.signature["by"]) == ("reference", "emotion-intent")
     chances = labeller.distribution([reply for _, reply, _ in SAID])[:, :32]
     right = [EMOTIONS[index] == emotion for index, (_, _, emotion) in zip(chances.argmax(1), SAID, strict=True)]
     assert people.value == pytest.approx(100 * np.mean(right))
     assert same["reply-emotion@1"].value == same["reference-emotion@1"].value == people.value
-    write(found, tmp_path / "test")
+    write(scores, tmp_path / "test")
     assert (tmp_path / "test" / "labels.png").stat().st_size > 1000
     assert json.loads((tmp_path / "test" / "scores.json").read_text())["labels"]["replies"] == {stock.name: 6}
     bare = [Example(item.id, item.context, item.reply) for item in made_items()]
@@ -154,10 +154,10 @@ def test_the_labels_that_a_system_chose_are_counted_beside_those_found(tiny_clas
 
 def test_drawn_items_are_the_same_for_all_in_order_and_not_the_first():
     items = [Example(str(index), (Turn("speaker", "x"),)) for index in range(200)]
-    found = [int(item.id) for item in draw_items(items, 50)]
-    assert found == sorted(set(found)) == [int(item.id) for item in draw_items(items, 50)]
-    assert len(found) == 50
-    assert max(found) > 150
+    drawn = [int(item.id) for item in draw_items(items, 50)]
+    assert drawn == sorted(set(drawn)) == [int(item.id) for item in draw_items(items, 50)]
+    assert len(drawn) == 50
+    assert max(drawn) > 150
     assert draw_items(items[:10], 50) == items[:10]
 
 
@@ -183,9 +183,9 @@ def test_an_evaluation_s_folder_is_named_by_all_that_was_named(given, how, expec
 def runs(tiny_model, tokenizer, tmp_path):
     """Two runs with tiny systems."""
     for name in ("one", "two"):
-        made = checkpoint.Checkpoint("multi-trs", tiny_model(), tokenizer)
-        made.decoding = replace(made.decoding, method="greedy", max_length=4)
-        checkpoint.save(made, tmp_path / name / "best")
+        ckpt = checkpoint.Checkpoint("multi-trs", tiny_model(), tokenizer)
+        ckpt.decoding = replace(ckpt.decoding, method="greedy", max_length=4)
+        checkpoint.save(ckpt, tmp_path / name / "best")
     return [str(tmp_path / name) for name in ("one", "two")]
 
 
@@ -194,13 +194,13 @@ def test_another_domain_has_the_same_drawn_items_and_a_folder_of_its_own(runs, s
     jsonl.write(jsonl.read(small_corpus), data)
     for run in runs:
         main(["evaluate", run, "--data", str(data), "--split", "all", "--items", "7", "--resamples", "10", "--json"])
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])["about"]
-    assert told["items"] == 7
-    assert told["drawn"].startswith("7 of ")
-    assert told["drawn"].endswith(", seed 0")
-    found = read_all(runs, "all", str(data))
-    assert [one.name for one in found] == ["one", "two"]
-    assert [r["id"] for r in found[0].records] == [r["id"] for r in found[1].records]
+    printed = json.loads(capsys.readouterr().out.splitlines()[-1])["about"]
+    assert printed["items"] == 7
+    assert printed["drawn"].startswith("7 of ")
+    assert printed["drawn"].endswith(", seed 0")
+    systems = read_all(runs, "all", str(data))
+    assert [one.name for one in systems] == ["one", "two"]
+    assert [r["id"] for r in systems[0].records] == [r["id"] for r in systems[1].records]
     main(["compare", *runs, "--split", "all", "--data", str(data)])
     assert "7 items" in capsys.readouterr().out
     with pytest.raises(SystemExit, match=r"test/scores\.json is missing; .* there is evaluation/corpus-all-7"):
@@ -247,7 +247,7 @@ def test_the_command_takes_readers_by_folder(runs, small_corpus, tiny_classifier
     assert {"ses", "positivity", "positivity-gain", "reply-emotion@1"} <= set(scores)
     with pytest.raises(SystemExit, match="writes no replies; leave --items, --judge out"):
         main(["evaluate", str(tmp_path / "labeller"), *data, "--items", "3", "--judge", str(tmp_path / "judge")])
-    with pytest.raises(SystemExit, match="labels texts by emotion-intent, where polarity is asked for"):
+    with pytest.raises(SystemExit, match="labels texts by emotion-intent, where polarity is expected"):
         main(["evaluate", runs[0], *data, "--judge", str(tmp_path / "labeller")])
 
 
@@ -292,24 +292,24 @@ def test_where_no_classifier_is_at_hand_the_command_reads_with_the_system_s_own(
 ):
     monkeypatch.setattr("listenwell.weights.shipped", dict)
     part = tiny_classifier()
-    made = checkpoint.Checkpoint("meed2", tiny_model("meed2", predictor_layers=1), tokenizer, parts={"labeller": part})
-    made.decoding = replace(made.decoding, max_length=4)
-    checkpoint.save(made, tmp_path / "run" / "best")
+    ckpt = checkpoint.Checkpoint("meed2", tiny_model("meed2", predictor_layers=1), tokenizer, parts={"labeller": part})
+    ckpt.decoding = replace(ckpt.decoding, max_length=4)
+    checkpoint.save(ckpt, tmp_path / "run" / "best")
     words = ["--data", str(small_corpus), "--split", "valid", "--resamples", "0", "--out", str(tmp_path / "out")]
     main(["evaluate", str(tmp_path / "run"), *words])
     assert "labels.png" in capsys.readouterr().out
-    found = json.loads((tmp_path / "out" / "scores.json").read_text())
-    assert list(found["labels"]) == ["chosen", "replies", "references"]
-    (score,) = [score for score in found["scores"] if score["name"] == "reply-emotion@1"]
+    record = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert list(record["labels"]) == ["chosen", "replies", "references"]
+    (score,) = [score for score in record["scores"] if score["name"] == "reply-emotion@1"]
     assert f"weights:{fingerprint(part)[:8]}" in score["signature"]
 
 
 def test_small_means_are_told_with_three_digits(tmp_path):
     names = [str(written(tmp_path, system)) for system in (FakeSystem("plain", STOCK), parrot("right"))]
-    found = compare(read_all(names), resamples=50)
-    shown = {column.name: found.cell(found.systems[1], column).value for column in found.columns}
+    comparison = compare(read_all(names), resamples=50)
+    shown = {column.name: comparison.cell(comparison.systems[1], column).value for column in comparison.columns}
     assert shown["ses"] == "1.000"
-    assert digits([found.systems[0].scores["ses"]]) == 3
+    assert digits([comparison.systems[0].scores["ses"]]) == 3
     assert shown["length"].count(".") == 1
     assert len(shown["length"].split(".")[1]) == 2
 

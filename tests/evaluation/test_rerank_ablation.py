@@ -93,8 +93,8 @@ def test_without_weights_any_candidate_is_drawn_and_always_the_same():
 
 
 def test_every_term_is_left_out_once_and_stands_alone_once():
-    found = dict(ways(Rerank(likelihood=0.5, plan=2.0), ("likelihood", "plan", "fresh")))
-    assert found == {
+    weights_by_name = dict(ways(Rerank(likelihood=0.5, plan=2.0), ("likelihood", "plan", "fresh")))
+    assert weights_by_name == {
         "all": Rerank(likelihood=0.5, plan=2.0),
         "without likelihood": Rerank(plan=2.0),
         "without plan": Rerank(likelihood=0.5),
@@ -114,12 +114,12 @@ def test_what_would_have_been_said_is_scored(folder):
     evaluated = read(str(folder))
     assert known_terms(stored_candidates(evaluated)) == ("likelihood", "plan", "fresh")
     assert weights_of(evaluated) == Rerank(likelihood=1.0, plan=1.0)
-    found = {one.name: one for one in reranked(evaluated, None, none)}
-    assert found["all"].changed == 0.0
-    assert found["all"].scores["sorry-to-hear"].value == 0.0
-    assert found["likelihood alone"].changed == 100.0
-    assert found["likelihood alone"].scores["sorry-to-hear"].value == 100.0
-    assert found["likelihood alone"].scores["unique-count"].value == 1.0
+    results = {one.name: one for one in reranked(evaluated, None, none)}
+    assert results["all"].changed == 0.0
+    assert results["all"].scores["sorry-to-hear"].value == 0.0
+    assert results["likelihood alone"].changed == 100.0
+    assert results["likelihood alone"].scores["sorry-to-hear"].value == 100.0
+    assert results["likelihood alone"].scores["unique-count"].value == 1.0
     own = {one.name: one for one in reranked(evaluated, Rerank(likelihood=1.0), none)}
     assert own["all"].scores["sorry-to-hear"].value == 100.0
     assert "without likelihood" not in own  # nothing would be left
@@ -133,10 +133,10 @@ def test_an_evaluation_without_candidates_says_which_have_them(tmp_path):
 
 def test_the_command_prints_a_row_for_each_choice(folder, capsys):
     cli.main(["rerank", str(folder), "--ses", "false"])
-    told = capsys.readouterr().out
-    assert "valid, valid: 2 items" in told
+    printed = capsys.readouterr().out
+    assert "valid, valid: 2 items" in printed
     for name in ("all", "without plan", "plan alone", "any candidate", "Distinct-2", "sorry %"):
-        assert name in told
+        assert name in printed
     cli.main(["rerank", str(folder), "--weights.plan", "1", "--ses", "false", "--json", "true"])
     first = json.loads(capsys.readouterr().out)[0]
     assert (first["choice"], first["weights"]["plan"], first["weights"]["likelihood"]) == ("all", 1.0, 0.0)

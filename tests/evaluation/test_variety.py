@@ -30,16 +30,16 @@ class Moody:
 
 def test_each_context_is_answered_once_for_each_draw_and_what_differs_is_counted():
     system = Moody()
-    found = variety(system, made_items(), quiet, draws=4, resamples=20)
+    actual = variety(system, made_items(), quiet, draws=4, resamples=20)
     assert system.decoding.seed == 7, "the system's own way of writing is left as it was"
     assert all(turn.label is None for dialogue in system.given for turn in dialogue.turns)
-    scores = {score.name: score for score in found.scores}
+    scores = {score.name: score for score in actual.scores}
     assert scores["different"].value == pytest.approx((1 + 5 * 2) / 6), "capitals and spaces are no difference"
     assert scores["varied"].value == pytest.approx(100 * 5 / 6)
     assert scores["varied"].low <= scores["varied"].value <= scores["varied"].high
     assert scores["unique"].value == pytest.approx(100 * 3 / 24)
     assert scores["different"].signature["draws"] == "4"
-    assert found.records[0] == {"id": "d0#1", "replies": ["I see"] * 4}
+    assert actual.records[0] == {"id": "d0#1", "replies": ["I see"] * 4}
 
 
 def test_a_system_that_says_the_same_again_has_one_reply_to_each():
@@ -58,8 +58,8 @@ def test_the_command_measures_a_trained_system(tmp_path, capsys):
     out = tmp_path / "variety"
     sampling = Decoding(method="sample", max_length=8)
     command("trs", "shipped", draws=3, limit=4, out=out, decoding=sampling, resamples=0, json=True)
-    told = json.loads(capsys.readouterr().out)
-    assert told["about"]["items"] == 4
-    assert told["scores"][0]["value"] > 1, "sampled replies differ"
-    assert told == json.loads((out / "scores.json").read_text())
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["about"]["items"] == 4
+    assert printed["scores"][0]["value"] > 1, "sampled replies differ"
+    assert printed == json.loads((out / "scores.json").read_text())
     assert len((out / "replies.jsonl").read_text().splitlines()) == 4

@@ -84,10 +84,10 @@ def test_a_dialogue_s_labels_are_mapped_and_who_gave_them_stays():
         Turn("listener", "I see", Label("acknowledging")),
         Turn("speaker", "yes"),
     )
-    found = by_polarity(Dialogue("d", turns, source="edos"))
-    assert [turn.label for turn in found.turns] == [Label("positive", "machine", 0.8), None, None]
-    assert [turn.text for turn in found.turns] == [turn.text for turn in turns]
-    assert by_polarity(found) == found
+    actual = by_polarity(Dialogue("d", turns, source="edos"))
+    assert [turn.label for turn in actual.turns] == [Label("positive", "machine", 0.8), None, None]
+    assert [turn.text for turn in actual.turns] == [turn.text for turn in turns]
+    assert by_polarity(actual) == actual
 
 
 def test_a_classifier_of_polarity_tells_three_labels_apart():

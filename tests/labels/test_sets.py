@@ -27,9 +27,9 @@ def registry(monkeypatch):
     ],
 )
 def test_the_sets_of_the_corpora_are_known(name, size, first):
-    found = label_set(name)
-    assert (len(found), found.labels[0], found.ids[first]) == (size, first, 0)
-    assert is_built_in(found)
+    labelled = label_set(name)
+    assert (len(labelled), labelled.labels[0], labelled.ids[first]) == (size, first, 0)
+    assert is_built_in(labelled)
 
 
 def test_the_taxonomy_s_ids_are_those_of_its_sets():

@@ -50,8 +50,8 @@ def test_a_mistyped_name_is_told_the_near_one():
         polarity("joyfull")
     with pytest.raises(ValueError, match="unknown label 'Sympathising'; did you mean 'sympathizing'\\?"):
         label_id("Sympathising")
-    told = unknown_name("model", "multi_trs2", ["trs", "multi-trs"])
-    assert told.endswith("did you mean 'multi-trs'? (known: trs, multi-trs)")
+    message = unknown_name("model", "multi_trs2", ["trs", "multi-trs"])
+    assert message.endswith("did you mean 'multi-trs'? (known: trs, multi-trs)")
     assert unknown_name("option", "Max-Lenght", ["max_length"]).endswith(
         "did you mean 'max_length'? (known: max_length)"
     )

@@ -46,17 +46,17 @@ def test_attention_is_the_softmax_of_scaled_products_for_each_head(attention):
 def test_what_is_masked_is_not_attended_to(attention):
     x, memory = torch.randn(2, 4, 12), torch.randn(2, 5, 12)
     mask = torch.tensor([[True, True, False, True, False], [True, False, False, False, False]])
-    found = attention(x, attention.project(memory), mask)
-    assert torch.allclose(found, by_hand(attention, x, memory, mask), atol=1e-5)
+    actual = attention(x, attention.project(memory), mask)
+    assert torch.allclose(actual, by_hand(attention, x, memory, mask), atol=1e-5)
     memory[~mask] = 99.0
-    assert torch.equal(attention(x, attention.project(memory), mask), found)
+    assert torch.equal(attention(x, attention.project(memory), mask), actual)
 
 
 @torch.no_grad()
 def test_causal_attention_sees_no_later_position(attention):
     x = torch.randn(2, 6, 12)
-    found = attention(x, attention.project(x), causal=True)
-    assert torch.allclose(found, by_hand(attention, x, x, causal=True), atol=1e-5)
+    actual = attention(x, attention.project(x), causal=True)
+    assert torch.allclose(actual, by_hand(attention, x, x, causal=True), atol=1e-5)
 
 
 @torch.no_grad()
@@ -94,9 +94,9 @@ def test_in_half_precision_plain_products_learn_what_the_fused_ones_do(kind, sha
         slopes = []
         for dtype in (torch.float32, torch.bfloat16):
             parts = [part.to(dtype, copy=True).requires_grad_() for part in whole]
-            found = attend(*parts, mask, causal=kind == "causal")
-            found.float().square().sum().backward()
-            slopes.append([found.detach(), *(part.grad for part in parts)])
+            actual = attend(*parts, mask, causal=kind == "causal")
+            actual.float().square().sum().backward()
+            slopes.append([actual.detach(), *(part.grad for part in parts)])
         for full, half in zip(*slopes, strict=True):
             assert half.dtype == torch.bfloat16
             assert torch.cosine_similarity(full.flatten(), half.float().flatten(), dim=0) > 0.999

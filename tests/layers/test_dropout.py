@@ -8,26 +8,26 @@ from listenwell.layers.dropout import Dropout, dropout
 def test_the_share_dropped_is_the_rate_and_the_mean_stays(rate):
     torch.manual_seed(0)
     x = torch.ones(400, 500)
-    found = dropout(x, rate, training=True)
+    actual = dropout(x, rate, training=True)
     rounded = round(rate * 256) / 256
-    assert (found == 0).double().mean().item() == pytest.approx(rounded, abs=0.005)
-    assert found.double().mean().item() == pytest.approx(1.0, abs=0.02)
+    assert (actual == 0).double().mean().item() == pytest.approx(rounded, abs=0.005)
+    assert actual.double().mean().item() == pytest.approx(1.0, abs=0.02)
     assert abs(rounded - rate) <= 1 / 512
 
 
 def test_what_is_kept_is_scaled_by_exactly_what_is_dropped():
     torch.manual_seed(0)
     x = torch.randn(33, 7)
-    found = dropout(x, 0.25, training=True)
-    kept = found != 0
-    assert torch.equal(found[kept], x[kept] * (256 / 192))
+    actual = dropout(x, 0.25, training=True)
+    kept = actual != 0
+    assert torch.equal(actual[kept], x[kept] * (256 / 192))
 
 
 def test_the_gradient_goes_where_the_value_went():
     x = torch.ones(1000, requires_grad=True)
-    found = dropout(x, 0.5, training=True)
-    found.sum().backward()
-    assert torch.equal(x.grad, found.detach())
+    actual = dropout(x, 0.5, training=True)
+    actual.sum().backward()
+    assert torch.equal(x.grad, actual.detach())
 
 
 def test_every_element_is_drawn_by_itself():
@@ -65,9 +65,9 @@ def test_the_same_seed_drops_the_same():
 
 def test_the_highest_rate_still_keeps_something():
     torch.manual_seed(0)
-    found = dropout(torch.ones(100_000), 0.9999, training=True)
-    assert found.isfinite().all()
-    assert found.mean().item() == pytest.approx(1.0, abs=0.2)
+    actual = dropout(torch.ones(100_000), 0.9999, training=True)
+    assert actual.isfinite().all()
+    assert actual.mean().item() == pytest.approx(1.0, abs=0.2)
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, 2.0])

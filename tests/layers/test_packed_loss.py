@@ -18,13 +18,13 @@ def problem(positions, width=6, vocabulary=11, dtype=torch.float64):
 def test_loss_and_gradients_are_torchs(positions, smoothing):
     hidden, table, bias, targets = problem(positions)
     loss, nll = packed_cross_entropy(hidden, table, bias, targets, smoothing)
-    found = torch.autograd.grad(3 * loss, (hidden, table, bias))
+    actual = torch.autograd.grad(3 * loss, (hidden, table, bias))
     logits = hidden @ table.T + bias
     expected = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing)
     wanted = torch.autograd.grad(3 * expected, (hidden, table, bias))
     assert torch.allclose(loss, expected)
     assert torch.allclose(nll, F.cross_entropy(logits, targets, reduction="none"))
-    for one, other in zip(found, wanted, strict=True):
+    for one, other in zip(actual, wanted, strict=True):
         assert torch.allclose(one, other)
 
 
@@ -33,12 +33,12 @@ def test_weights_count_positions_differently(smoothing):
     hidden, table, bias, targets = problem(CHUNK + 37)
     weights = torch.randn(CHUNK + 37, dtype=torch.float64)
     loss, nll = packed_cross_entropy(hidden, table, bias, targets, smoothing, weights)
-    found = torch.autograd.grad(loss, (hidden, table, bias))
+    actual = torch.autograd.grad(loss, (hidden, table, bias))
     each = F.cross_entropy(hidden @ table.T + bias, targets, reduction="none", label_smoothing=smoothing)
     wanted = torch.autograd.grad((each * weights).sum(), (hidden, table, bias))
     assert torch.allclose(loss, (each * weights).sum())
     assert torch.equal(nll, packed_cross_entropy(hidden, table, bias, targets)[1])
-    for one, other in zip(found, wanted, strict=True):
+    for one, other in zip(actual, wanted, strict=True):
         assert torch.allclose(one, other)
 
 

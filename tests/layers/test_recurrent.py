@@ -74,11 +74,11 @@ def test_what_is_fed_back_has_gone_through_dropout(taught):
     weights = torch.randn_like(said)
     torch.manual_seed(4)
     again = decoder.train()(x, memory, mask, state)
-    (found,) = torch.autograd.grad((again * weights).sum(), [state])
+    (actual,) = torch.autograd.grad((again * weights).sum(), [state])
     shift = 1e-6 * torch.randn_like(state)
     torch.manual_seed(4)
     moved = decoder(x, memory, mask, state + shift)
-    assert ((moved - again) * weights).sum().item() == pytest.approx((found * shift).sum().item(), rel=1e-4)
+    assert ((moved - again) * weights).sum().item() == pytest.approx((actual * shift).sum().item(), rel=1e-4)
 
 
 def test_attention_is_luongs_by_hand():
@@ -86,14 +86,14 @@ def test_attention_is_luongs_by_hand():
     decoder = AttentiveDecoder(6, 8, 10).eval()
     x, memory, state = torch.randn(1, 6), torch.randn(1, 3, 10), torch.randn(1, 8)
     mask = torch.tensor([[True, True, False]])
-    found = decoder.step(x, memory, decoder.attention(memory), mask, decoder.start(state))
+    actual = decoder.step(x, memory, decoder.attention(memory), mask, decoder.start(state))
     hidden = decoder.cell(torch.cat([x, torch.zeros(1, 8)], dim=1), state)
     scores = torch.stack([hidden[0] @ (decoder.attention.weight @ memory[0, t]) for t in range(2)])
     weights = scores.softmax(0)
     context = weights[0] * memory[0, 0] + weights[1] * memory[0, 1]
     expected = torch.tanh(decoder.mix.weight @ torch.cat([context, hidden[0]]))
-    assert torch.allclose(found.fed[0], expected, atol=1e-6)
-    assert torch.allclose(found.hidden, hidden)
+    assert torch.allclose(actual.fed[0], expected, atol=1e-6)
+    assert torch.allclose(actual.hidden, hidden)
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])

@@ -51,8 +51,8 @@ def test_step_by_step_with_a_cache_is_the_whole_sequence_at_once(decoder):
     whole, caches = decoder(x, fixed)
     past = None
     for time in range(9):
-        found, past = decoder(x[:, time : time + 1], fixed, past)
-        assert torch.allclose(found[:, 0], whole[:, time], atol=1e-5)
+        actual, past = decoder(x[:, time : time + 1], fixed, past)
+        assert torch.allclose(actual[:, 0], whole[:, time], atol=1e-5)
     for step, at_once in zip(past, caches, strict=True):
         assert torch.allclose(step.keys, at_once.keys, atol=1e-5)
         assert torch.allclose(step.values, at_once.values, atol=1e-5)

@@ -13,19 +13,19 @@ def test_the_calibration_error_by_hand():
     gold = np.array([0, 1, 1, 1, 0])
     middle = abs((0.5 + 0.55 + 0.6) / 3 - 2 / 3) * 3 / 5
     last = abs((0.9 + 1.0) / 2 - 1.0) * 2 / 5
-    found = metrics.calibration_error(chances, gold, bins=5, resamples=0)
-    assert found.value == pytest.approx(100 * (middle + last))
-    assert (found.name, found.better, found.unit) == ("ece", "lower", "%")
-    assert str(found.signature).startswith("ece|bins:5|width:equal|classes:2|items:5")
+    actual = metrics.calibration_error(chances, gold, bins=5, resamples=0)
+    assert actual.value == pytest.approx(100 * (middle + last))
+    assert (actual.name, actual.better, actual.unit) == ("ece", "lower", "%")
+    assert str(actual.signature).startswith("ece|bins:5|width:equal|classes:2|items:5")
 
 
 def test_who_is_as_sure_as_right_has_no_calibration_error():
     chances = np.tile([0.75, 0.25], (8, 1))
     assert metrics.calibration_error(chances, np.array([0] * 6 + [1] * 2), resamples=0).value == pytest.approx(0)
-    found = metrics.calibration_error(chances, np.array([1] * 8), resamples=50)
-    assert found.value == pytest.approx(75)
-    assert found.low == pytest.approx(75), "each item is equally wrong, so resampling changes nothing"
-    np.testing.assert_allclose(found.items, 75)
+    actual = metrics.calibration_error(chances, np.array([1] * 8), resamples=50)
+    assert actual.value == pytest.approx(75)
+    assert actual.low == pytest.approx(75), "each item is equally wrong, so resampling changes nothing"
+    np.testing.assert_allclose(actual.items, 75)
 
 
 def test_only_probabilities_are_calibrated():
@@ -42,7 +42,7 @@ def test_macro_averages_are_scikit_learns(measure, column):
     scores[:, 7] -= 9  # never predicted
     gold = random.choice([0, 1, 2, 3, 7], size=60)
     expected = precision_recall_fscore_support(gold, scores.argmax(axis=1), average="macro", zero_division=0)[column]
-    found = measure(scores, gold, resamples=20)
-    assert found.value == pytest.approx(100 * expected)
-    assert found.low < found.high
-    assert found.signature["average"] == "macro"
+    actual = measure(scores, gold, resamples=20)
+    assert actual.value == pytest.approx(100 * expected)
+    assert actual.low < actual.high
+    assert actual.signature["average"] == "macro"

@@ -9,8 +9,8 @@ from listenwell.metrics.language import is_language
 
 def test_a_classifier_leans_by_positive_minus_negative():
     chances = [dict(zip(POLARITIES, row, strict=True)) for row in ((0.7, 0.2, 0.1), (0.0, 1.0, 0.0), (0.1, 0.1, 0.8))]
-    found = leaning([list(row.values()) for row in chances])
-    np.testing.assert_allclose(found, [row["positive"] - row["negative"] for row in chances])
+    actual = leaning([list(row.values()) for row in chances])
+    np.testing.assert_allclose(actual, [row["positive"] - row["negative"] for row in chances])
     with pytest.raises(ValueError, match=r"an array \(items, 3\), found shape \(2, 41\)"):
         leaning(np.ones((2, 41)))
 
@@ -32,12 +32,12 @@ def test_positivity_is_the_mean_and_the_gain_that_over_the_turn_before():
 def test_vader_reads_each_text_once_and_tells_of_all():
     analyser = pytest.importorskip("vaderSentiment.vaderSentiment").SentimentIntensityAnalyzer()
     texts = ["That is great news!", "I am sad.", "", "It is on the table.", "I am sad."]
-    told = []
-    found = vader(texts, told.append)
-    assert found.tolist() == [analyser.polarity_scores(text)["compound"] for text in texts]
-    assert found[0] > 0 > found[1]
-    assert found[2] == found[3] == 0
-    assert sum(told) == 5
+    progress = []
+    actual = vader(texts, progress.append)
+    assert actual.tolist() == [analyser.polarity_scores(text)["compound"] for text in texts]
+    assert actual[0] > 0 > actual[1]
+    assert actual[2] == actual[3] == 0
+    assert sum(progress) == 5
     assert vader_version() == "vader3.3.2"
 
 

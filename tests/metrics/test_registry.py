@@ -49,18 +49,18 @@ def test_a_wrong_name_is_answered_with_the_near_one():
 
 
 def test_what_cannot_be_computed_is_left_out_with_the_reason():
-    found = registry.run(registry.chosen(["perplexity", "bleu-1", "sent"]), material())
-    assert [score.name for score in found.scores] == ["bleu-1"]
-    assert set(found.left_out) == {"perplexity", "sent"}
-    assert "likelihoods" in found.left_out["perplexity"]
+    actual = registry.run(registry.chosen(["perplexity", "bleu-1", "sent"]), material())
+    assert [score.name for score in actual.scores] == ["bleu-1"]
+    assert set(actual.left_out) == {"perplexity", "sent"}
+    assert "likelihoods" in actual.left_out["perplexity"]
 
 
 def test_what_is_made_for_english_is_absent_in_chinese():
     chinese = material(["好的", "哈哈，太好了"], ["你在哪里", "我很高兴"], "zh")
-    found = registry.run(registry.chosen(None, chinese.languages), chinese)
-    assert {"sacrebleu", "ses", "vader", "bland", "sorry-to-hear"} <= set(found.left_out)
-    assert "made for English, and the items are in Chinese" in found.left_out["vader"]
-    scores = {score.name: score for score in found.scores}
+    actual = registry.run(registry.chosen(None, chinese.languages), chinese)
+    assert {"sacrebleu", "ses", "vader", "bland", "sorry-to-hear"} <= set(actual.left_out)
+    assert "made for English, and the items are in Chinese" in actual.left_out["vader"]
+    scores = {score.name: score for score in actual.scores}
     assert scores["sacrebleu-zh"].signature["tok"] == "zh"
     assert scores["bleu-4"].signature["tok"] == "zh"
     assert scores["distinct-1"].signature["tok"] == scores["length"].signature["tok"] == "char"
@@ -78,9 +78,9 @@ def test_a_name_is_registered_once():
 @pytest.mark.parametrize("n", [3, 4])
 def test_nist_is_nltk_s(n):
     theirs = pytest.importorskip("nltk.translate.nist_score").corpus_nist
-    found = nist(split(SAID), split(GOLD), n, resamples=20)
-    assert found.value == pytest.approx(theirs([[text] for text in split(GOLD)], split(SAID), n))
-    assert found.low <= found.high
+    actual = nist(split(SAID), split(GOLD), n, resamples=20)
+    assert actual.value == pytest.approx(theirs([[text] for text in split(GOLD)], split(SAID), n))
+    assert actual.low <= actual.high
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -136,8 +136,8 @@ def test_welch_is_scipy_s():
     stats = pytest.importorskip("scipy.stats")
     one, other = np.array([1.0, 2, 4, 3]), np.array([2.0, 5, 6])
     first, second = (Score("a", s.mean(), items=s, signature=Signature.of("a")) for s in (one, other))
-    found, theirs = welch_t_test(first, second), stats.ttest_ind(one, other, equal_var=False)
-    assert (found.p, found.low) == pytest.approx((theirs.pvalue, theirs.confidence_interval().low))
+    actual, theirs = welch_t_test(first, second), stats.ttest_ind(one, other, equal_var=False)
+    assert (actual.p, actual.low) == pytest.approx((theirs.pvalue, theirs.confidence_interval().low))
 
 
 @pytest.mark.parametrize(("text", "bland"), [("哈哈，太好了！", True), ("好的，你在哪里买的？", False), ("", False)])

@@ -25,47 +25,47 @@ TEXTS = ("I am so happy today!", "That is sad.", "Why did you go?")
 LABELS = ("joyful", "sympathizing", "questioning")
 
 
-def batch_of(made, texts=TEXTS, labels=LABELS):
+def batch_of(ckpt, texts=TEXTS, labels=LABELS):
     items = [
         Example(text, reply=Turn("listener", text, Label(label))) for text, label in zip(texts, labels, strict=True)
     ]
-    return collate(encode(items, made.tokenizer, EncodingConfig()), range(len(items)), made.tokenizer.pad)
+    return collate(encode(items, ckpt.tokenizer, EncodingConfig()), range(len(items)), ckpt.tokenizer.pad)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "start"])
 def test_labels_are_a_softmax_over_the_pooled_positions(tiny_classifier, pooling):
-    made = tiny_classifier(pooling=pooling)
-    model, tokenizer = made.model, made.tokenizer
+    classifier = tiny_classifier(pooling=pooling)
+    model, tokenizer = classifier.model, classifier.tokenizer
     model.temperature.fill_(1.7)
     with torch.inference_mode():
-        found = model.label_log_probs(batch_of(made))
+        actual = model.label_log_probs(batch_of(classifier))
         for row, text in enumerate(TEXTS):
             ids = torch.tensor([[tokenizer.start, *tokenizer.encode(text), tokenizer.end]])
             hidden = model.backbone.model(input_ids=ids).last_hidden_state[0]
             vector = hidden.mean(dim=0) if pooling == "mean" else hidden[0]
             expected = F.log_softmax((model.out.weight @ vector + model.out.bias) / 1.7, dim=0)
-            torch.testing.assert_close(found[row], expected)
-    assert found.shape == (3, 41)
+            torch.testing.assert_close(actual[row], expected)
+    assert actual.shape == (3, 41)
 
 
 def test_an_utterance_longer_than_the_encoder_reads_is_cut(tiny_classifier):
-    made = tiny_classifier()
+    classifier = tiny_classifier()
     long = "happy " * 60
     with torch.inference_mode():
-        found = made.model.label_log_probs(batch_of(made, [long], ["joyful"]))
-        kept = made.model.label_log_probs(batch_of(made, ["happy " * 70], ["joyful"]))
-    assert torch.equal(found, kept)
-    assert made.model.backbone.longest == 38
+        actual = classifier.model.label_log_probs(batch_of(classifier, [long], ["joyful"]))
+        kept = classifier.model.label_log_probs(batch_of(classifier, ["happy " * 70], ["joyful"]))
+    assert torch.equal(actual, kept)
+    assert classifier.model.backbone.longest == 38
 
 
 def test_the_loss_is_the_labels_cross_entropy_with_smoothing(tiny_classifier):
-    made = tiny_classifier()
-    batch = batch_of(made)
+    classifier = tiny_classifier()
+    batch = batch_of(classifier)
     batch.label[2] = ABSENT
-    made.model.temperature.fill_(3.0)
+    classifier.model.temperature.fill_(3.0)
     with torch.inference_mode():
-        terms = made.model.objective("classify", batch, Moment(), smoothing=0.1)
-        log_p = made.model.logits(batch).log_softmax(-1)
+        terms = classifier.model.objective("classify", batch, Moment(), smoothing=0.1)
+        log_p = classifier.model.logits(batch).log_softmax(-1)
     nll = [-log_p[row, LABEL_ID[name]] for row, name in enumerate(LABELS[:2])]
     smooth = [0.9 * cost - 0.1 * log_p[row].mean() for row, cost in enumerate(nll)]
     torch.testing.assert_close(terms["label"].total, sum(smooth))
@@ -76,44 +76,46 @@ def test_the_loss_is_the_labels_cross_entropy_with_smoothing(tiny_classifier):
 
 
 def test_an_opening_teaches_which_emotion_it_is_and_nothing_of_the_other_labels(tiny_classifier):
-    made = tiny_classifier()
-    batch = batch_of(made)
+    classifier = tiny_classifier()
+    batch = batch_of(classifier)
     batch.emotion = torch.tensor([EMOTION_ID["joyful"], ABSENT, EMOTION_ID["sad"]])
-    terms = made.model.objective("emotion", batch, Moment(), smoothing=0.1)
+    terms = classifier.model.objective("emotion", batch, Moment(), smoothing=0.1)
     with torch.inference_mode():
-        odds = made.model.logits(batch).exp()[:, :32]
+        odds = classifier.model.logits(batch).exp()[:, :32]
     log_p = (odds / odds.sum(dim=1, keepdim=True)).log()
     costs = [0.9 * -log_p[row, batch.emotion[row]] - 0.1 * log_p[row].mean() for row in (0, 2)]
     torch.testing.assert_close(terms["emotion"].total.detach(), sum(costs))
     assert terms["emotion"].count == 2
     terms["emotion"].total.backward()
-    assert made.model.out.weight.grad[:32].any()
-    assert not made.model.out.weight.grad[32:].any()
+    assert classifier.model.out.weight.grad[:32].any()
+    assert not classifier.model.out.weight.grad[32:].any()
 
 
 def test_polarity_has_nothing_to_learn_from_an_emotion(tiny_classifier):
-    made = tiny_classifier(labels="polarity")
+    classifier = tiny_classifier(labels="polarity")
     with pytest.raises(ValueError, match="tells polarity apart, and an emotion has nothing to teach it"):
-        made.model.objective("emotion", batch_of(made), Moment())
+        classifier.model.objective("emotion", batch_of(classifier), Moment())
 
 
 def test_a_fresh_one_starts_from_the_pretrained_weights(tiny_classifier, tiny_backbone):
     weights = checkpoint.read_tensors(tiny_backbone / "model.safetensors")
-    found = tiny_classifier().model.backbone.model.state_dict()
-    assert {name for name in weights if "pooler" not in name} == set(found)
-    assert all(torch.equal(weight, weights[name]) for name, weight in found.items())
+    classifier = tiny_classifier().model.backbone.model.state_dict()
+    assert {name for name in weights if "pooler" not in name} == set(classifier)
+    assert all(torch.equal(weight, weights[name]) for name, weight in classifier.items())
 
 
 def test_saved_and_loaded_it_says_the_same_bit_for_bit_without_the_backbone(tiny_classifier, tiny_backbone, tmp_path):
     there = shutil.copytree(tiny_backbone, tmp_path / "there")
-    made = tiny_classifier(backbone=str(there))
-    made.model.temperature.fill_(1.3)
-    checkpoint.save(made, tmp_path / "saved")
+    classifier = tiny_classifier(backbone=str(there))
+    classifier.model.temperature.fill_(1.3)
+    checkpoint.save(classifier, tmp_path / "saved")
     shutil.rmtree(there)
     again = checkpoint.load(tmp_path / "saved")
-    assert again.model.config == made.model.config
+    assert again.model.config == classifier.model.config
     with torch.inference_mode():
-        assert torch.equal(again.model.label_log_probs(batch_of(again)), made.model.label_log_probs(batch_of(made)))
+        assert torch.equal(
+            again.model.label_log_probs(batch_of(again)), classifier.model.label_log_probs(batch_of(classifier))
+        )
 
 
 @pytest.fixture(scope="module")
@@ -146,8 +148,8 @@ def trained(small_corpus, tiny_backbone, tiny_recipe, tiny_stage, tmp_path_facto
 def test_it_learns_by_a_recipe_and_does_not_talk(trained, small_corpus):
     labeller = Labeller.load(trained)
     turns = [t for d in jsonl.read(small_corpus, "train") for t in d.turns if t.label and t.label.name in LABEL_ID]
-    found = labeller.label([turn.text for turn in turns])
-    right = sum(label.name == turn.label.name for label, turn in zip(found, turns, strict=True))
+    actual = labeller.label([turn.text for turn in turns])
+    right = sum(label.name == turn.label.name for label, turn in zip(actual, turns, strict=True))
     commonest = max(sum(t.label == turn.label for t in turns) for turn in turns)
     assert right > commonest, "better than always the same"
     with pytest.raises(ValueError, match="emotion-intent reads and does not talk; listenwell evaluate measures it"):
@@ -171,8 +173,8 @@ def test_what_does_not_fit_is_told(tiny_classifier, tiny_backbone):
         build("emotion-intent", choices, Vocabulary(9_000))
     with pytest.raises(ConfigError, match="no encoder can be made of this architecture"):
         build("emotion-intent", {**choices, "architecture": {"model_type": "no-such"}}, Vocabulary(9))
-    made = tiny_classifier()
+    classifier = tiny_classifier()
     with pytest.raises(ValueError, match=r"no utterance to classify: .* its reply \(sides: \[reply\]\)"):
-        made.model.label_log_probs(replace(batch_of(made), reply=None))
+        classifier.model.label_log_probs(replace(batch_of(classifier), reply=None))
     with pytest.raises(TypeError, match="Classifier does not decode"):
-        made.model.step(torch.zeros(1), None)
+        classifier.model.step(torch.zeros(1), None)

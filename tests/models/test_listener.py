@@ -31,17 +31,17 @@ EMOTIONS = ("joyful", "sad", "anxious")
 LABELS = ("encouraging", "sympathizing", "questioning")
 
 
-def batch_of(made, contexts=CONTEXTS, emotions=EMOTIONS, labels=LABELS):
+def batch_of(ckpt, contexts=CONTEXTS, emotions=EMOTIONS, labels=LABELS):
     items = [
         Example(str(row), context, Turn("listener", "Oh.", Label(label)), emotion=Label(emotion))
         for row, (context, emotion, label) in enumerate(zip(contexts, emotions, labels, strict=True))
     ]
-    return collate(encode(items, made.tokenizer, made.encoding), range(len(items)), made.tokenizer.pad)
+    return collate(encode(items, ckpt.tokenizer, ckpt.encoding), range(len(items)), ckpt.tokenizer.pad)
 
 
-def slowly(made, context):
+def slowly(ckpt, context):
     """What both heads say of one dialogue, position by position."""
-    model, tokenizer = made.model, made.tokenizer
+    model, tokenizer = ckpt.model, ckpt.tokenizer
     ids, roles = [], []
     for turn in context:
         piece = [tokenizer.start, *tokenizer.encode(turn.text), tokenizer.end]
@@ -52,46 +52,46 @@ def slowly(made, context):
         encoder.embeddings.word_embeddings.weight[i] + model.speakers.weight[r] for i, r in zip(ids, roles, strict=True)
     ]
     hidden = encoder(inputs_embeds=torch.stack(words)[None]).last_hidden_state[0]
-    found = {}
+    log_probs = {}
     for name, head in model.heads.items():
         scores = torch.stack([head.attention @ h for h in hidden]) / hidden.shape[1] ** 0.5
         pooled = sum(weight * h for weight, h in zip(scores.softmax(0), hidden, strict=True))
-        found[name] = F.log_softmax((head.out.weight @ pooled + head.out.bias) / head.temperature, dim=0)
-    return found
+        log_probs[name] = F.log_softmax((head.out.weight @ pooled + head.out.bias) / head.temperature, dim=0)
+    return log_probs
 
 
 def test_each_head_is_a_softmax_over_its_own_weighted_mean_of_the_positions(tiny_listener):
-    made = tiny_listener()
-    made.model.heads["emotion"].temperature.fill_(1.7)
-    made.model.heads["label"].temperature.fill_(0.6)
+    listener = tiny_listener()
+    listener.model.heads["emotion"].temperature.fill_(1.7)
+    listener.model.heads["label"].temperature.fill_(0.6)
     with torch.inference_mode():
-        found = made.model.predict(batch_of(made))
+        predictions = listener.model.predict(batch_of(listener))
         for row, context in enumerate(CONTEXTS):
-            for name, expected in slowly(made, context).items():
-                torch.testing.assert_close(found[name][row], expected)
-        beliefs = made.model.understand(batch_of(made)).beliefs
-    assert {name: tuple(log_p.shape) for name, log_p in found.items()} == {"emotion": (3, 32), "label": (3, 41)}
-    assert all(torch.equal(beliefs[name], found[name]) for name in found)
+            for name, expected in slowly(listener, context).items():
+                torch.testing.assert_close(predictions[name][row], expected)
+        beliefs = listener.model.understand(batch_of(listener)).beliefs
+    assert {name: tuple(log_p.shape) for name, log_p in predictions.items()} == {"emotion": (3, 32), "label": (3, 41)}
+    assert all(torch.equal(beliefs[name], predictions[name]) for name in predictions)
 
 
 def test_who_speaks_is_heard(tiny_listener):
-    made = tiny_listener()
+    listener = tiny_listener()
     swapped = (*CONTEXTS[:2], (Turn("listener", "My dog is sick."),))
     with torch.inference_mode():
-        before, after = made.model.predict(batch_of(made)), made.model.predict(batch_of(made, swapped))
+        before, after = listener.model.predict(batch_of(listener)), listener.model.predict(batch_of(listener, swapped))
     for name in before:
         torch.testing.assert_close(before[name][:2], after[name][:2])
         assert not torch.allclose(before[name][2], after[name][2])
 
 
 def test_a_fresh_one_reads_as_the_pretrained_encoder_does(tiny_backbone, tiny_listener):
-    made = tiny_listener()
-    fresh = build("house-listener", {"backbone": str(tiny_backbone)}, made.tokenizer.vocabulary).eval()
+    listener = tiny_listener()
+    fresh = build("house-listener", {"backbone": str(tiny_backbone)}, listener.tokenizer.vocabulary).eval()
     fresh.initialise(None)
     weights = checkpoint.read_tensors(tiny_backbone / "model.safetensors")
-    found = fresh.backbone.model.state_dict()
-    assert {name for name in weights if "pooler" not in name} == set(found), "without the pooler"
-    batch = batch_of(made)
+    actual = fresh.backbone.model.state_dict()
+    assert {name for name in weights if "pooler" not in name} == set(actual), "without the pooler"
+    batch = batch_of(listener)
     with torch.inference_mode():
         hidden, mask = fresh.read(batch)
         torch.testing.assert_close(hidden, fresh.backbone(batch.context.tokens, mask))
@@ -100,16 +100,16 @@ def test_a_fresh_one_reads_as_the_pretrained_encoder_does(tiny_backbone, tiny_li
 
 
 def test_of_a_dialogue_longer_than_the_encoder_reads_the_oldest_goes(tiny_listener):
-    made = tiny_listener()
-    made.encoding.max_context = 500
+    listener = tiny_listener()
+    listener.encoding.max_context = 500
     long = (Turn("speaker", "sad " * 30), *CONTEXTS[1], Turn("listener", "happy " * 30), *CONTEXTS[2])
     other = (Turn("speaker", "why " * 30), *long[1:])
     three = (long, other, CONTEXTS[0])
     with torch.inference_mode():
-        found = made.model.predict(batch_of(made, three))["emotion"]
-    assert made.model.backbone.longest == 38
-    torch.testing.assert_close(found[0], found[1])
-    torch.testing.assert_close(found[2], slowly(made, CONTEXTS[0])["emotion"])
+        predictions = listener.model.predict(batch_of(listener, three))["emotion"]
+    assert listener.model.backbone.longest == 38
+    torch.testing.assert_close(predictions[0], predictions[1])
+    torch.testing.assert_close(predictions[2], slowly(listener, CONTEXTS[0])["emotion"])
 
 
 def test_latest_keeps_the_last_real_positions():
@@ -121,9 +121,9 @@ def test_latest_keeps_the_last_real_positions():
 
 
 def test_two_readings_under_two_dropouts_are_drawn_together(tiny_listener):
-    made = tiny_listener(dropout=0.3)
-    batch = batch_of(made)
-    model = made.model.train()
+    listener = tiny_listener(dropout=0.3)
+    batch = batch_of(listener)
+    model = listener.model.train()
     torch.manual_seed(9)
     terms = model.objective("listen", batch, Moment(), smoothing=0.1, apart=0.7)
     torch.manual_seed(9)
@@ -146,14 +146,14 @@ def test_two_readings_under_two_dropouts_are_drawn_together(tiny_listener):
 
 
 def test_the_losses_are_cross_entropies_with_smoothing_of_their_own(tiny_listener):
-    made = tiny_listener()
-    batch = batch_of(made)
+    listener = tiny_listener()
+    batch = batch_of(listener)
     batch.label[1] = ABSENT
-    made.model.heads["emotion"].temperature.fill_(3.0)
+    listener.model.heads["emotion"].temperature.fill_(3.0)
     with torch.inference_mode():
-        terms = made.model.objective("listen", batch, Moment(), smoothing=0.1, label_smoothing=0.2)
-        told = made.model.objective("situation", batch, Moment(), smoothing=0.1)
-        log_p = {name: logits.log_softmax(-1) for name, logits in made.model.logits(batch).items()}
+        terms = listener.model.objective("listen", batch, Moment(), smoothing=0.1, label_smoothing=0.2)
+        given = listener.model.objective("situation", batch, Moment(), smoothing=0.1)
+        log_p = {name: logits.log_softmax(-1) for name, logits in listener.model.logits(batch).items()}
     gold = {
         "emotion": [(row, EMOTION_ID[name]) for row, name in enumerate(EMOTIONS)],
         "label": [(row, LABEL_ID[LABELS[row]]) for row in (0, 2)],
@@ -167,28 +167,28 @@ def test_the_losses_are_cross_entropies_with_smoothing_of_their_own(tiny_listene
         assert terms[head].shown == pytest.approx(float(sum(nll)) / len(nll)), "temperatures take no part in learning"
         right = sum(int(log_p[head][row].argmax()) == label for row, label in gold[head])
         assert (float(terms[f"{head}-accuracy"].total), terms[f"{head}-accuracy"].learned) == (right, False)
-    torch.testing.assert_close(told["situation"].total, terms["emotion"].total)
-    assert set(told) == {"situation", "situation-accuracy"}
+    torch.testing.assert_close(given["situation"].total, terms["emotion"].total)
+    assert set(given) == {"situation", "situation-accuracy"}
 
 
 def test_gold_is_for_losses_alone(tiny_listener):
-    made = tiny_listener()
+    listener = tiny_listener()
     with torch.inference_mode():
-        before = made.model.predict(batch_of(made))
-        after = made.model.predict(batch_of(made, emotions=("afraid",) * 3, labels=("neutral",) * 3))
+        before = listener.model.predict(batch_of(listener))
+        after = listener.model.predict(batch_of(listener, emotions=("afraid",) * 3, labels=("neutral",) * 3))
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
 def test_saved_and_loaded_it_says_the_same_bit_for_bit_without_the_backbone(tiny_listener, tiny_backbone, tmp_path):
     there = shutil.copytree(tiny_backbone, tmp_path / "there")
-    made = tiny_listener(backbone=str(there))
-    made.model.heads["label"].temperature.fill_(1.3)
-    checkpoint.save(made, tmp_path / "saved")
+    listener = tiny_listener(backbone=str(there))
+    listener.model.heads["label"].temperature.fill_(1.3)
+    checkpoint.save(listener, tmp_path / "saved")
     shutil.rmtree(there)
     again = checkpoint.load(tmp_path / "saved")
-    assert again.model.config == made.model.config
+    assert again.model.config == listener.model.config
     with torch.inference_mode():
-        before, after = made.model.predict(batch_of(made)), again.model.predict(batch_of(again))
+        before, after = listener.model.predict(batch_of(listener)), again.model.predict(batch_of(again))
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
@@ -226,16 +226,18 @@ def items_of(corpus):
 
 def test_it_learns_both_by_a_recipe_and_does_not_talk(trained, small_corpus):
     items = items_of(small_corpus)
-    heard = ListenerClassifier.load(trained).predict([item.context for item in items])
-    emotions = [(one.emotion, item.emotion.name) for one, item in zip(heard, items, strict=True)]
+    predictions = ListenerClassifier.load(trained).predict([item.context for item in items])
+    emotions = [(one.emotion, item.emotion.name) for one, item in zip(predictions, items, strict=True)]
     labels = [
         (next(iter(one.labels)), item.reply.label.name)
-        for one, item in zip(heard, items, strict=True)
+        for one, item in zip(predictions, items, strict=True)
         if item.reply.label and item.reply.label.name in LABEL_ID
     ]
     for pairs in (emotions, labels):
         gold = [right for _, right in pairs]
-        assert sum(found == right for found, right in pairs) > max(map(gold.count, gold)), "better than always the same"
+        assert sum(actual == right for actual, right in pairs) > max(map(gold.count, gold)), (
+            "better than always the same"
+        )
     with pytest.raises(ValueError, match=r"house-listener .* does not talk"):
         listenwell.load(trained)
 
@@ -253,8 +255,8 @@ def test_what_does_not_fit_is_told(tiny_listener, tiny_backbone):
     choices = {"backbone": str(tiny_backbone)}
     with pytest.raises(ConfigError, match=r"the text has 9,000 tokens, but the backbone knows \d+; write text: {kind"):
         build("house-listener", choices, Vocabulary(9_000))
-    made = tiny_listener()
+    listener = tiny_listener()
     with pytest.raises(ValueError, match="no dialogue to listen to: an example holds it as its context"):
-        made.model.predict(replace(batch_of(made), context=None))
+        listener.model.predict(replace(batch_of(listener), context=None))
     with pytest.raises(TypeError, match="Listener does not decode"):
-        made.model.step(torch.zeros(1), None)
+        listener.model.step(torch.zeros(1), None)

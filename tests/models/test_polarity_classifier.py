@@ -25,45 +25,47 @@ from listenwell.training import run
 TEXTS = ("I am so happy today!", "That is sad.", "Why did you go?")
 
 
-def batch_of(made, labels=POLARITIES):
+def batch_of(ckpt, labels=POLARITIES):
     items = [Example(text, reply=Turn("speaker", text, Label(name))) for text, name in zip(TEXTS, labels, strict=True)]
-    data = encode(items, made.tokenizer, EncodingConfig(), targets=Targets(label_set("polarity")))
-    return collate(data, range(len(items)), made.tokenizer.pad)
+    data = encode(items, ckpt.tokenizer, EncodingConfig(), targets=Targets(label_set("polarity")))
+    return collate(data, range(len(items)), ckpt.tokenizer.pad)
 
 
 def test_labels_are_ids_of_the_set_that_is_asked_for(tiny_classifier):
-    made = tiny_classifier(labels="polarity")
-    assert batch_of(made).label.tolist() == [0, 1, 2]
-    assert made.model.label_set == label_set("polarity")
+    classifier = tiny_classifier(labels="polarity")
+    assert batch_of(classifier).label.tolist() == [0, 1, 2]
+    assert classifier.model.label_set == label_set("polarity")
     with torch.inference_mode():
-        assert made.model.label_log_probs(batch_of(made)).shape == (3, 3)
-    found = Labeller(made, "polarity").label(TEXTS)
-    assert {label.name for label in found} <= set(POLARITIES)
-    with pytest.raises(ValueError, match="labels texts by polarity, where emotion-intent is asked for"):
-        Labeller(made)
+        assert classifier.model.label_log_probs(batch_of(classifier)).shape == (3, 3)
+    actual = Labeller(classifier, "polarity").label(TEXTS)
+    assert {label.name for label in actual} <= set(POLARITIES)
+    with pytest.raises(ValueError, match="labels texts by polarity, where emotion-intent is expected"):
+        Labeller(classifier)
 
 
 def test_a_config_from_before_there_were_label_sets_is_still_read(tiny_classifier, tmp_path):
-    made = tiny_classifier()
-    checkpoint.save(made, tmp_path / "saved")
+    classifier = tiny_classifier()
+    checkpoint.save(classifier, tmp_path / "saved")
     file = tmp_path / "saved" / "config.json"
     config = json.loads(file.read_text())
     del config["model"]["labels"], config["model"]["upper"]
     file.write_text(json.dumps(config))
-    assert checkpoint.load(tmp_path / "saved").model.config == made.model.config
+    assert checkpoint.load(tmp_path / "saved").model.config == classifier.model.config
 
 
 def test_what_lies_below_the_upper_layers_is_borrowed(tiny_classifier, tiny_backbone, tmp_path):
-    made = tiny_classifier(labels="polarity", upper=1)
-    lower = made.model.borrowed()
+    classifier = tiny_classifier(labels="polarity", upper=1)
+    lower = classifier.model.borrowed()
     assert "backbone.model.embeddings.word_embeddings.weight" in lower
     assert {name.split(".")[4] for name in lower if ".layer." in name} == {"0"}
-    checkpoint.save(made, tmp_path / "saved")
+    checkpoint.save(classifier, tmp_path / "saved")
     kept = set(checkpoint.read_tensors(tmp_path / "saved" / "model.safetensors"))
-    assert kept == set(made.model.state_dict()) - lower
+    assert kept == set(classifier.model.state_dict()) - lower
     again = checkpoint.load(tmp_path / "saved")
     with torch.inference_mode():
-        assert torch.equal(again.model.label_log_probs(batch_of(again)), made.model.label_log_probs(batch_of(made)))
+        assert torch.equal(
+            again.model.label_log_probs(batch_of(again)), classifier.model.label_log_probs(batch_of(classifier))
+        )
     config = json.loads((tmp_path / "saved" / "config.json").read_text())
     config["model"]["backbone"] = str(tmp_path)
     (tmp_path / "saved" / "config.json").write_text(json.dumps(config))
@@ -81,10 +83,10 @@ def test_more_layers_than_there_are_cannot_learn(tiny_backbone, tiny_classifier,
 @pytest.fixture(scope="module")
 def corpus(small_corpus, tmp_path_factory):
     """Listeners' turns as positive where they agree or encourage, negative where they sympathise, some as neutral."""
-    told = {"encouraging": "joyful", "agreeing": "proud", "sympathizing": "sad", "consoling": "angry"}
+    labels = {"encouraging": "joyful", "agreeing": "proud", "sympathizing": "sad", "consoling": "angry"}
     dialogues = []
     for dialogue in jsonl.read(small_corpus):
-        names = [told.get(turn.label.name, turn.label.name) if turn.label else None for turn in dialogue.turns]
+        names = [labels.get(turn.label.name, turn.label.name) if turn.label else None for turn in dialogue.turns]
         turns = (replace(t, label=n and Label(n)) for t, n in zip(dialogue.turns, names, strict=True))
         dialogues.append(replace(dialogue, turns=tuple(turns)))
     path = tmp_path_factory.mktemp("polarity") / "polar.jsonl"
@@ -128,38 +130,40 @@ def trained(recipe, tmp_path_factory):
 
 
 def test_only_the_upper_layers_learn_and_only_labelled_turns_are_read(trained, tiny_classifier, corpus):
-    made = checkpoint.load(trained / "best")
+    ckpt = checkpoint.load(trained / "best")
     fresh = tiny_classifier(labels="polarity", upper=1).model.state_dict()
     # What was learned below would be lost in the checkpoint; "last" is what the run itself went on from.
     for place in ("best", "last"):
-        found = checkpoint.load(trained / place).model
-        lower = found.borrowed()
-        assert all(torch.equal(weight, fresh[name]) for name, weight in found.state_dict().items() if name in lower)
+        actual = checkpoint.load(trained / place).model
+        lower = actual.borrowed()
+        assert all(torch.equal(weight, fresh[name]) for name, weight in actual.state_dict().items() if name in lower)
     upper = "backbone.model.encoder.layer.1.output.dense.weight"
-    assert not torch.equal(made.model.state_dict()[upper], fresh[upper])
+    assert not torch.equal(ckpt.model.state_dict()[upper], fresh[upper])
     dialogues = list(jsonl.read(corpus, "train"))
     labelled = [
         t for d in dialogues for t in d.turns if t.label and t.label.name in ("joyful", "proud", "sad", "angry")
     ]
     neutral = [t for d in dialogues for t in d.turns if t.label and t.label.name in ("questioning", "suggesting")]
-    assert made.meta["data"]["examples"] == len(labelled) + len(neutral)
+    assert ckpt.meta["data"]["examples"] == len(labelled) + len(neutral)
 
 
 def test_gradients_stop_above_what_is_borrowed(recipe, tiny_classifier):
     from listenwell.training.optimizers import OptimizerSet
 
-    made = tiny_classifier(labels="polarity", upper=1)
-    optimizer_set = OptimizerSet(made.model, recipe().stages[0].optimizers)
-    made.model.train()
+    classifier = tiny_classifier(labels="polarity", upper=1)
+    optimizer_set = OptimizerSet(classifier.model, recipe().stages[0].optimizers)
+    classifier.model.train()
     optimizer_set.activate("main")
-    assert not made.model.backbone.model.embeddings.training, "no dropout in what does not learn"
-    assert made.model.backbone.model.encoder.layer[1].training
+    assert not classifier.model.backbone.model.embeddings.training, "no dropout in what does not learn"
+    assert classifier.model.backbone.model.encoder.layer[1].training
     seen = []
-    made.model.backbone.model.encoder.layer[1].register_forward_pre_hook(lambda module, given: seen.append(given[0]))
-    made.model.logits(batch_of(made)).sum().backward()
+    classifier.model.backbone.model.encoder.layer[1].register_forward_pre_hook(
+        lambda module, given: seen.append(given[0])
+    )
+    classifier.model.logits(batch_of(classifier)).sum().backward()
     assert not seen[0].requires_grad, "nothing below is remembered for a backward pass"
-    lower = made.model.borrowed()
-    assert all((p.grad is None) == (name in lower) for name, p in made.model.named_parameters())
+    lower = classifier.model.borrowed()
+    assert all((p.grad is None) == (name in lower) for name, p in classifier.model.named_parameters())
 
 
 def test_data_of_another_label_set_is_refused_before_the_first_stage(recipe, tmp_path):
@@ -173,11 +177,11 @@ def test_it_is_calibrated_and_evaluated_by_the_usual_commands(trained, corpus, c
     main(["calibrate", str(trained), "--json"])
     assert json.loads(capsys.readouterr().out)["items"] > 0
     main(["evaluate", str(trained), "--split", "valid", "--resamples", "0", "--json"])
-    told = json.loads(capsys.readouterr().out)
-    names = {score["name"] for score in told["scores"]}
+    printed = json.loads(capsys.readouterr().out)
+    names = {score["name"] for score in printed["scores"]}
     assert {"accuracy@1", "accuracy@2", "macro-f1"} <= names
     assert "accuracy@5" not in names
-    assert {one["label"] for one in told["classes"]} <= set(POLARITIES)
+    assert {one["label"] for one in printed["classes"]} <= set(POLARITIES)
     assert (trained / "evaluation" / "valid" / "confusion.png").is_file()
     main(["evaluate", str(trained), "--data", str(corpus), "--split", "all", "--resamples", "0", "--json"])
     assert (trained / "evaluation" / "all").is_dir(), "its own data, named"

@@ -13,9 +13,9 @@ def test_what_is_drawn_and_greedy_together_is_what_each_is_alone(tiny_model, enc
     batch = collate(encoded, range(5), tokenizer.pad)
     state = model.understand(batch)
     together = write_drawn_and_greedy(model, state, tokenizer.vocabulary, 1, batch.rows, seed=3, longest=12)
-    for found, way in zip(
+    for actual, way in zip(
         together, (Decoding(method="sample", max_length=12, seed=3), Decoding(max_length=12)), strict=True
     ):
         alone = write(model, state, way, tokenizer.vocabulary, 1, batch.rows)
-        assert torch.equal(found.tokens, alone.tokens)
-        assert torch.equal(found.mask, alone.mask)
+        assert torch.equal(actual.tokens, alone.tokens)
+        assert torch.equal(actual.mask, alone.mask)

@@ -69,11 +69,11 @@ def start(tiny_backbone, small_corpus):
 def test_a_model_starts_at_the_perplexity_of_unigrams(start, name, width, word_width):
     model, counts, batch = start(name, width, word_width)
     with torch.no_grad():
-        found = model.eval().score(batch, torch.Generator().manual_seed(1)).sum() / batch.reply.mask.sum()
+        nll = model.eval().score(batch, torch.Generator().manual_seed(1)).sum() / batch.reply.mask.sum()
     unigrams = ((counts + 0.5) / (counts + 0.5).sum()).log()
     expected = -unigrams[batch.reply.tokens[batch.reply.mask]].mean()
     # Under 1 % at the sizes of the recipes; in so few dimensions chance is louder.
-    assert found.exp().item() == pytest.approx(expected.exp().item(), rel=0.03)
+    assert nll.exp().item() == pytest.approx(expected.exp().item(), rel=0.03)
 
 
 @pytest.mark.parametrize(("width", "word_width"), WIDTHS)

@@ -44,12 +44,12 @@ def step_logprobs(model, batch, row):
         ),
     )
     state = model.understand(lone)
-    found, last = [], model.vocabulary.start
+    log_probs, last = [], model.vocabulary.start
     for token in batch.reply.tokens[row][batch.reply.mask[row]].tolist():
         logits, state = model.step(torch.tensor([last]), state)
-        found.append(logits[0].log_softmax(dim=0))
+        log_probs.append(logits[0].log_softmax(dim=0))
         last = token
-    return torch.stack(found)
+    return torch.stack(log_probs)
 
 
 def golds(batch, row):
@@ -122,9 +122,9 @@ def test_the_emotion_is_believed_from_the_context_alone(tiny_model, batch, encod
     model = tiny_model("multi-trs")
     beliefs = model.understand(batch).beliefs["emotion"]
     scores = model.score(batch)
-    told = replace(batch, emotion=(batch.emotion + 1) % 32, label=torch.zeros(6, dtype=torch.long))
-    assert torch.equal(model.understand(told).beliefs["emotion"], beliefs)
-    assert torch.equal(model.score(told), scores)
+    changed = replace(batch, emotion=(batch.emotion + 1) % 32, label=torch.zeros(6, dtype=torch.long))
+    assert torch.equal(model.understand(changed).beliefs["emotion"], beliefs)
+    assert torch.equal(model.score(changed), scores)
     for change in ({"reply": None}, {"following": None}, {"emotion": None}, {"label": None}):
         assert torch.equal(model.understand(replace(batch, **change)).beliefs["emotion"], beliefs)
     other = collate(encoded, [6, 7, 8, 9, 10, 11], tokenizer.pad)
@@ -135,8 +135,8 @@ def test_the_emotion_is_believed_from_the_context_alone(tiny_model, batch, encod
 @torch.no_grad()
 def test_a_control_that_a_transformer_does_not_know_is_ignored(tiny_model, batch):
     model = tiny_model("multi-trs")
-    plain, asked = model.understand(batch), model.understand(batch, Controls(emotion="joyful", positivity=1.0))
-    assert torch.equal(plain.beliefs["emotion"], asked.beliefs["emotion"])
+    plain, state = model.understand(batch), model.understand(batch, Controls(emotion="joyful", positivity=1.0))
+    assert torch.equal(plain.beliefs["emotion"], state.beliefs["emotion"])
 
 
 @torch.no_grad()

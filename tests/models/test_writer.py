@@ -49,7 +49,7 @@ def pieces(voice: Path) -> Tokenizer:
 def make(voice: Path, pieces: Tokenizer) -> Callable[..., Writer]:
     """Makes a writer whose adapters say something: fresh ones are zero."""
 
-    def made(**choices: Any) -> Writer:
+    def build_model(**choices: Any) -> Writer:
         torch.manual_seed(4)
         model = build("house-writer", {"backbone": str(voice), "rank": 3, **choices}, pieces.vocabulary)
         model.initialise(WordPrior(torch.ones(len(pieces))))
@@ -58,7 +58,7 @@ def make(voice: Path, pieces: Tokenizer) -> Callable[..., Writer]:
                 torch.nn.init.normal_(parameter, std=0.3)
         return model.eval()
 
-    return made
+    return build_model
 
 
 def turns(*texts: str) -> tuple[Turn, ...]:
@@ -144,15 +144,15 @@ def test_the_emotion_is_heard_in_what_is_made_of_the_contexts_positions(make, pi
     torch.nn.init.normal_(head.out.weight)
     torch.nn.init.normal_(head.attention)
     head.temperature.fill_(1.3)
-    plain, heard = plain_model(model), []
+    plain, log_probs = plain_model(model), []
     for item in ITEMS:
         context = raw(pieces, written(item)[0].removesuffix("<|im_start|>assistant\n"))
         with torch.no_grad():
             hidden = plain.model(torch.tensor([context])).last_hidden_state[0]
             weights = (hidden @ head.attention / hidden.shape[1] ** 0.5).softmax(dim=0).tolist()
             weighed = sum(weight * position for weight, position in zip(weights, hidden, strict=True))
-            heard.append(((head.out.weight @ weighed + head.out.bias) / 1.3).log_softmax(dim=0))
-    expected = torch.stack(heard)
+            log_probs.append(((head.out.weight @ weighed + head.out.bias) / 1.3).log_softmax(dim=0))
+    expected = torch.stack(log_probs)
     assert len(set(expected.argmax(dim=1).tolist())) > 1
     with torch.no_grad():
         torch.testing.assert_close(model.feel(batch), expected, rtol=0, atol=1e-3)
@@ -251,9 +251,9 @@ def test_other_families_of_language_models_write_too(family, tmp_path):
         expected.append(-logits.log_softmax(-1)[torch.arange(len(said)), said].sum())
     torch.testing.assert_close(model.score(batch).detach(), torch.stack(expected), rtol=1e-4, atol=1e-3)
     state, ends = model.understand(batch), {"start": pieces.start, "end": pieces.end, "banned": pieces.banned}
-    (found,) = decode(model, state, Decoding(method="greedy", max_length=6), **ends)[0]
+    (hypotheses,) = decode(model, state, Decoding(method="greedy", max_length=6), **ends)[0]
     read = batch.context.tokens[0][batch.context.mask[0]].tolist() + model.config.headers["listener"]
-    for token in found.tokens:
+    for token in hypotheses.tokens:
         with torch.no_grad():
             logits = plain(torch.tensor([read])).logits[0, -1]
         logits[list(pieces.banned)] = -torch.inf
@@ -333,16 +333,16 @@ def test_what_the_likeliest_plans_leave_goes_to_a_reply_without_a_plan(make, bat
 
 def test_the_backward_score_is_of_the_last_turn_behind_the_reply(make, pieces, batch):
     model = make()
-    found = model.backward_scores(batch.reply, model.last_turn(batch.context)).detach()
+    nll = model.backward_scores(batch.reply, model.last_turn(batch.context)).detach()
     expected = []
     for item in ITEMS:
         assert item.reply is not None
         read = f"<|im_start|>assistant\n{item.reply.text}<|im_end|>\n<|im_start|>answers\n"
         expected.append(slow_score(model, pieces, read, f"{item.context[-1].text}<|im_end|>"))
-    torch.testing.assert_close(found, torch.tensor(expected), rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(nll, torch.tensor(expected), rtol=1e-4, atol=1e-3)
     term = model.backward(batch, Moment())["backward"]
     assert term.count == int(model.last_turn(batch.context).mask.sum())
-    torch.testing.assert_close(term.total.detach(), found.sum(), rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(term.total.detach(), nll.sum(), rtol=1e-4, atol=1e-3)
 
 
 def test_the_loss_is_the_score_and_earlier_replies_are_learned_inside(make, pieces, batch):
@@ -363,15 +363,15 @@ def test_the_loss_is_the_score_and_earlier_replies_are_learned_inside(make, piec
 def test_the_last_turn_is_told_from_its_header_whoever_speaks(make, pieces):
     items = [Example("0", turns("Hi!", "Oh, hello there.")), Example("1", turns("Hi!"))]
     context = collate(encode(items, pieces, EncodingConfig(turns="chatml")), [0, 1], pieces.pad).context
-    found = make().last_turn(context)
-    said = [found.tokens[row][found.mask[row]].tolist() for row in range(2)]
+    actual = make().last_turn(context)
+    said = [actual.tokens[row][actual.mask[row]].tolist() for row in range(2)]
     assert said == [raw(pieces, f"{text}<|im_end|>") for text in ("Oh, hello there.", "Hi!")]
 
 
 def test_the_plan_is_told_so_often_and_the_same_way_when_a_run_goes_on(make, batch):
     model = make().train()
-    told = model.objective("likelihood", batch, Moment(3), plan=1.0, inner=False)["reply"].total
-    torch.testing.assert_close(told, model.oracle_score(batch).sum(), rtol=1e-4, atol=1e-3)
+    loss = model.objective("likelihood", batch, Moment(3), plan=1.0, inner=False)["reply"].total
+    torch.testing.assert_close(loss, model.oracle_score(batch).sum(), rtol=1e-4, atol=1e-3)
     untold = model.objective("likelihood", batch, Moment(3), plan=0.0, inner=False)["reply"].total
     torch.testing.assert_close(untold, model.score(batch).sum(), rtol=1e-4, atol=1e-3)
     many = replace(batch.select(torch.tensor([0, 1] * 200)), rows=tuple(range(400)))
@@ -385,8 +385,8 @@ def test_the_plan_is_told_so_often_and_the_same_way_when_a_run_goes_on(make, bat
 
 def test_in_validation_no_label_is_told(make, batch):
     model = make()
-    found = model.objective("likelihood", batch, Moment(), plan=1.0)["reply"].total
-    torch.testing.assert_close(found, model.score(batch).sum(), rtol=1e-4, atol=1e-3)
+    loss = model.objective("likelihood", batch, Moment(), plan=1.0)["reply"].total
+    torch.testing.assert_close(loss, model.score(batch).sum(), rtol=1e-4, atol=1e-3)
 
 
 def test_gradients_are_those_of_the_plain_layers(make, batch):
@@ -410,14 +410,17 @@ def test_gradients_are_those_of_the_plain_layers(make, batch):
 
 def test_in_half_the_bits_it_learns_nearly_the_same(make, batch):
     model = make().train()
-    found = {}
+    actual = {}
     for half in (False, True):
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
             term = model.objective("likelihood", batch, Moment(), plan=1.0)["reply"]
         term.total.backward()
-        found[half] = float(term.total.detach()), {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+        actual[half] = (
+            float(term.total.detach()),
+            {n: p.grad for n, p in model.named_parameters() if p.grad is not None},
+        )
         model.zero_grad()
-    (whole, slopes), (halved, rough) = found[False], found[True]
+    (whole, slopes), (halved, rough) = actual[False], actual[True]
     assert halved == pytest.approx(whole, rel=0.02)
     assert slopes.keys() == rough.keys()
     for name, slope in slopes.items():
@@ -481,8 +484,8 @@ def test_many_plans_go_on_from_one_reading(make, pieces, batch):
 def test_every_way_of_decoding_tells_the_likelihood_of_what_it_wrote(make, pieces, batch, options):
     model = make()
     ends = {"start": pieces.start, "end": pieces.end, "banned": pieces.banned}
-    found = decode(model, model.understand(batch), options, **ends)
-    for item, hypotheses in zip(ITEMS, found, strict=True):
+    results = decode(model, model.understand(batch), options, **ends)
+    for item, hypotheses in zip(ITEMS, results, strict=True):
         assert len(hypotheses) == options.candidates
         for hypothesis in hypotheses:
             said = [*hypothesis.tokens, *([pieces.end] if hypothesis.finished else [])]
@@ -493,8 +496,8 @@ def test_every_way_of_decoding_tells_the_likelihood_of_what_it_wrote(make, piece
 def test_backward_it_writes_the_turn_that_a_reply_answers(make, pieces, batch):
     model = make()
     ends = {"start": pieces.start, "end": pieces.end, "banned": pieces.banned}
-    found = decode(model, model.understand(batch, direction="backward"), Decoding(max_length=5), **ends)
-    for item, (hypothesis,) in zip(ITEMS, found, strict=True):
+    hypotheses = decode(model, model.understand(batch, direction="backward"), Decoding(max_length=5), **ends)
+    for item, (hypothesis,) in zip(ITEMS, hypotheses, strict=True):
         assert item.reply is not None
         read = f"<|im_start|>assistant\n{item.reply.text}<|im_end|>\n<|im_start|>answers\n"
         said = [*hypothesis.tokens, *([pieces.end] if hypothesis.finished else [])]
@@ -583,15 +586,16 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(tiny_recipe, tiny_stage
     monkeypatch.setattr(trainer.Trainer, "_save", stop)
     with pytest.raises(trainer.Interrupted):
         train(recipe, tmp_path / "broken", quiet=True)
-    found = checkpoint.load(train(recipe, tmp_path / "broken", quiet=True, resume=True)).model.state_dict()
-    assert all(torch.equal(weight, found[name]) for name, weight in unbroken.items())
+    resumed = checkpoint.load(train(recipe, tmp_path / "broken", quiet=True, resume=True)).model.state_dict()
+    assert all(torch.equal(weight, resumed[name]) for name, weight in unbroken.items())
 
 
-def test_what_is_felt_can_be_learned_by_the_head_alone(make, batch):
+@pytest.mark.parametrize("objective", ["recognise", "hear"])  # the second is its name in earlier recipes
+def test_what_is_felt_can_be_learned_by_the_head_alone(make, batch, objective):
     model = make(emotion_dropout=0.0)
     torch.nn.init.normal_(model.emotion.out.weight)
     gold = torch.tensor([5, 0, 31])
-    term = model.objective("hear", replace(batch, reply=None, emotion=gold), Moment())["emotion"]
+    term = model.objective(objective, replace(batch, reply=None, emotion=gold), Moment())["emotion"]
     expected = -model.feel(batch)[torch.arange(len(ITEMS)), gold].sum()
     torch.testing.assert_close(term.total, expected, rtol=1e-4, atol=1e-3)
     term.total.backward()
@@ -602,14 +606,14 @@ def test_what_is_felt_can_be_learned_by_the_head_alone(make, batch):
 def test_a_last_stage_moves_the_head_alone(tiny_recipe, tiny_stage, voice, tmp_path):
     """As in the recipe of the house system: contexts without replies, told apart by the loss of the emotion."""
     recipe = recipe_of(tiny_recipe, tiny_stage, voice, examples=24)
-    found = []
+    actual = []
     for name, stages in (("first", []), ("both", [load_recipe("house").stages[1]])):
         hearing = [
             replace(stage, examples=32, streams={"train": Stream(sides=["context"], examples=8)}) for stage in stages
         ]
         run = replace(recipe, stages=[*recipe.stages, *hearing])
-        found.append(checkpoint.load(train(run, tmp_path / name, quiet=True)).model.state_dict())
-    moved = {name for name, weight in found[0].items() if not torch.equal(weight, found[1][name])}
+        actual.append(checkpoint.load(train(run, tmp_path / name, quiet=True)).model.state_dict())
+    moved = {name for name, weight in actual[0].items() if not torch.equal(weight, actual[1][name])}
     assert moved == {"emotion.attention", "emotion.out.weight", "emotion.out.bias"}
 
 

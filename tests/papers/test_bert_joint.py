@@ -73,7 +73,7 @@ def model(request, make):
 
 
 @pytest.fixture
-def told(make):
+def emo_prepend(make):
     """EmoPrepend-1, two layers deep."""
     return make("emo-prepend", heads=2, feed_forward=24, encoder_layers=2)
 
@@ -130,10 +130,10 @@ def row_of(side, row):
     return side.tokens[row][real], side.roles[row][real]
 
 
-def gathered(heard, query, weight):
+def gathered(vectors, query, weight):
     """Eq 1: each vector by its share, the scores one at a time."""
-    scores = torch.stack([h @ weight @ query for h in heard]) / len(query) ** 0.5
-    return sum(share * h for share, h in zip(scores.softmax(0), heard, strict=True))
+    scores = torch.stack([h @ weight @ query for h in vectors]) / len(query) ** 0.5
+    return sum(share * h for share, h in zip(scores.softmax(0), vectors, strict=True))
 
 
 def felt_by_hand(model, batch, row):
@@ -159,7 +159,7 @@ def logprobs_by_hand(model, batch, row):
     hidden, fed = (felt + last) / 2, torch.zeros(model.config.width)
     decoder, targets = model.decoder, row_of(batch.reply, row)[0]
     weights = (decoder.cell.weight_ih, decoder.cell.weight_hh, decoder.cell.bias_ih, decoder.cell.bias_hh)
-    found = []
+    actual = []
     for word in [torch.tensor(model.vocabulary.start), *targets[:-1]]:
         x = embedded(model, word[None], batch.reply.roles[row, :1])[0]
         hidden = gru_step(torch.cat([x, fed]), hidden, weights)
@@ -167,18 +167,18 @@ def logprobs_by_hand(model, batch, row):
         context = sum(share * m for share, m in zip(shares, memory, strict=True))
         fed = torch.tanh(decoder.mix.weight @ torch.cat([context, hidden]))
         logits = model.words.choices @ model.words.query(fed) + model.words.bias
-        found.append(logits.log_softmax(0))
-    return torch.stack(found)
+        actual.append(logits.log_softmax(0))
+    return torch.stack(actual)
 
 
 def step_logprobs(model, state, targets):
     """log p of the targets (rows, time), a step at a time."""
-    found, last = [], torch.full_like(targets[:, 0], model.vocabulary.start)
+    actual, last = [], torch.full_like(targets[:, 0], model.vocabulary.start)
     for token in targets.T:
         logits, state = model.step(last, state)
-        found.append(logits.log_softmax(-1).gather(1, token[:, None])[:, 0])
+        actual.append(logits.log_softmax(-1).gather(1, token[:, None])[:, 0])
         last = token
-    return torch.stack(found, dim=1)
+    return torch.stack(actual, dim=1)
 
 
 # The equations
@@ -314,12 +314,12 @@ def beams_are_scored_as_steps_are(model, batch):
     options = Decoding(method="beam", beams=4, candidates=4, max_length=8)
     state = model.understand(batch)
     replies = decode(model, state, options, start=vocabulary.start, end=vocabulary.end, banned=banned)
-    for row, found in enumerate(replies):
-        for hypothesis in found:
+    for row, actual in enumerate(replies):
+        for hypothesis in actual:
             tokens = torch.tensor([hypothesis.tokens + [vocabulary.end] * hypothesis.finished])
             slow = step_logprobs(model, state.select(torch.tensor([row])), tokens)
             assert hypothesis.logprob == pytest.approx(slow.sum().item(), rel=1e-4)
-    assert len({tuple(h.tokens[:1]) for found in replies for h in found}) > 1
+    assert len({tuple(h.tokens[:1]) for actual in replies for h in actual}) > 1
 
 
 @torch.no_grad()
@@ -351,19 +351,19 @@ def test_who_speaks_is_heard(model, pieces):
 def is_deaf_to_gold(model, batch):
     other = replace(batch, emotion=(batch.emotion + 1) % 32, label=torch.zeros(6, dtype=torch.long))
     for training in (True, False):
-        for told in (other, replace(batch, emotion=None, label=None, following=None)):
-            found = []
-            for given in (batch, told):
+        for changed in (other, replace(batch, emotion=None, label=None, following=None)):
+            actual = []
+            for given in (batch, changed):
                 torch.manual_seed(1)
                 scores = model.train(training).score(given)
-                found.append((scores, model.understand(given).beliefs["emotion"]))
-            assert all(torch.equal(mine, theirs) for mine, theirs in zip(*found, strict=True))
+                actual.append((scores, model.understand(given).beliefs["emotion"]))
+            assert all(torch.equal(mine, theirs) for mine, theirs in zip(*actual, strict=True))
 
 
 @torch.no_grad()
-def test_no_gold_emotion_is_seen(model, told, batch):
+def test_no_gold_emotion_is_seen(model, emo_prepend, batch):
     is_deaf_to_gold(model, batch)
-    is_deaf_to_gold(told, batch)
+    is_deaf_to_gold(emo_prepend, batch)
 
 
 def test_all_that_a_model_has_learns_from_the_loss(model, batch):
@@ -470,8 +470,8 @@ def test_what_is_loaded_with_all_its_layers_scores_bit_for_bit_and_needs_no_back
     assert again.model.config == model.config
     assert bool(model.config.architecture) == (model.backbone is not None)
     assert torch.equal(again.model.score(batch), model.score(batch))
-    heard = again.model.understand(batch).beliefs["emotion"]
-    assert torch.equal(heard, model.understand(batch).beliefs["emotion"])
+    recognised = again.model.understand(batch).beliefs["emotion"]
+    assert torch.equal(recognised, model.understand(batch).beliefs["emotion"])
 
 
 @torch.no_grad()
@@ -562,14 +562,14 @@ def recipes():
 
 
 def test_the_rows_of_the_table_learn_from_as_much_and_speak_alike(recipes):
-    def told(recipe):
+    def budget(recipe):
         stages = [
             (stage.name, stage.examples, sorted((name, stream.examples) for name, stream in stage.streams.items()))
             for stage in recipe.stages
         ]
         return stages, recipe.encoding, recipe.text, recipe.decoding
 
-    first, *others = map(told, recipes.values())
+    first, *others = map(budget, recipes.values())
     assert all(other == first for other in others)
     assert recipes["bert-joint-cpu"].decoding.block_ngrams == 4, "three pieces are a word such as i'm"
 
@@ -604,51 +604,51 @@ def test_a_map_between_widths_learns_in_both_stages(recipes):
 
 
 @torch.no_grad()
-def test_the_likeliest_emotion_stands_in_front_of_the_context(told, batch):
-    state = told.understand(batch)
+def test_the_likeliest_emotion_stands_in_front_of_the_context(emo_prepend, batch):
+    state = emo_prepend.understand(batch)
     believed = state.beliefs["emotion"]
     for row in range(6):
-        felt = felt_by_hand(told, batch, row)
-        logits = told.emotion.choice.weight @ felt + told.emotion.choice.bias
+        felt = felt_by_hand(emo_prepend, batch, row)
+        logits = emo_prepend.emotion.choice.weight @ felt + emo_prepend.emotion.choice.bias
         assert torch.allclose(believed[row], logits.log_softmax(-1), atol=1e-4)
         tokens, roles = row_of(batch.context, row)
-        name = told.names.weight[logits.argmax()] + told.speakers.weight[ROLES.index("speaker")]
-        x = torch.cat([name[None], embedded(told, tokens, roles)]) + sinusoids(1 + len(tokens), 16)
-        hidden = told.encoder(x[None], torch.ones(1, len(x), dtype=torch.bool))
-        slow = told.decoder.remember(hidden, torch.ones(1, len(x), dtype=torch.bool))
+        name = emo_prepend.names.weight[logits.argmax()] + emo_prepend.speakers.weight[ROLES.index("speaker")]
+        x = torch.cat([name[None], embedded(emo_prepend, tokens, roles)]) + sinusoids(1 + len(tokens), 16)
+        hidden = emo_prepend.encoder(x[None], torch.ones(1, len(x), dtype=torch.bool))
+        slow = emo_prepend.decoder.remember(hidden, torch.ones(1, len(x), dtype=torch.bool))
         lone = State(fixed=slow)
         words = row_of(batch.reply, row)[0][None]
-        found = step_logprobs(told, state.select(torch.tensor([row])), words)
-        assert torch.allclose(found, step_logprobs(told, lone, words), atol=1e-4)
+        actual = step_logprobs(emo_prepend, state.select(torch.tensor([row])), words)
+        assert torch.allclose(actual, step_logprobs(emo_prepend, lone, words), atol=1e-4)
 
 
 @torch.no_grad()
-def test_only_the_name_of_the_emotion_heard_matters(told, batch):
-    before = told.score(batch)
-    heard = set(told.understand(batch).beliefs["emotion"].argmax(-1).tolist())
-    others = [emotion for emotion in range(32) if emotion not in heard]
-    told.names.weight[others] += torch.arange(16) / 4
-    assert torch.equal(told.score(batch), before)
-    told.names.weight[list(heard)] += torch.arange(16) / 4
-    assert not torch.allclose(told.score(batch), before, atol=1e-3)
+def test_only_the_name_of_the_emotion_heard_matters(emo_prepend, batch):
+    before = emo_prepend.score(batch)
+    state = set(emo_prepend.understand(batch).beliefs["emotion"].argmax(-1).tolist())
+    others = [emotion for emotion in range(32) if emotion not in state]
+    emo_prepend.names.weight[others] += torch.arange(16) / 4
+    assert torch.equal(emo_prepend.score(batch), before)
+    emo_prepend.names.weight[list(state)] += torch.arange(16) / 4
+    assert not torch.allclose(emo_prepend.score(batch), before, atol=1e-3)
 
 
 @torch.no_grad()
-def test_cached_steps_of_emo_prepend_give_what_teacher_forcing_gives(told, batch):
-    slow = step_logprobs(told, told.understand(batch), batch.reply.tokens)
-    assert torch.allclose(told.score(batch), -(slow * batch.reply.mask).sum(1), rtol=1e-4)
-    beams_are_scored_as_steps_are(told, batch)
+def test_cached_steps_of_emo_prepend_give_what_teacher_forcing_gives(emo_prepend, batch):
+    slow = step_logprobs(emo_prepend, emo_prepend.understand(batch), batch.reply.tokens)
+    assert torch.allclose(emo_prepend.score(batch), -(slow * batch.reply.mask).sum(1), rtol=1e-4)
+    beams_are_scored_as_steps_are(emo_prepend, batch)
 
 
-def test_the_classifier_of_emo_prepend_learns_from_its_own_loss_alone(told, batch):
-    terms = told.likelihood(batch, Moment())
+def test_the_classifier_of_emo_prepend_learns_from_its_own_loss_alone(emo_prepend, batch):
+    terms = emo_prepend.likelihood(batch, Moment())
     terms["reply"].total.backward(retain_graph=True)
-    learned = {name.split(".")[0] for name, parameter in told.named_parameters() if parameter.grad is not None}
+    learned = {name.split(".")[0] for name, parameter in emo_prepend.named_parameters() if parameter.grad is not None}
     assert learned == {"words", "speakers", "names", "encoder", "decoder"}
     terms["emotion"].total.backward()
-    for name, parameter in told.named_parameters():
+    for name, parameter in emo_prepend.named_parameters():
         assert parameter.grad is not None, name
-    alone = told.situation(replace(batch, reply=None), Moment())["situation"]
+    alone = emo_prepend.situation(replace(batch, reply=None), Moment())["situation"]
     assert torch.allclose(alone.total, terms["emotion"].total)
 
 

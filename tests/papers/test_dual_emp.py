@@ -13,9 +13,11 @@ from listenwell.checkpoint import Checkpoint
 from listenwell.contract import Batch, Controls, Moment, Sequence, Vocabulary
 from listenwell.data.batching import EncodingConfig, collate
 from listenwell.decoding import Decoding, decode
+from listenwell.labels.sets import label_set
 from listenwell.labels.taxonomy import EMOTIONS
-from listenwell.models import build
-from listenwell.models.dual_emp import LISTENER, SPEAKER, copied
+from listenwell.models import build, dual_emp_unpaired
+from listenwell.models.dual_emp import LISTENER, SPEAKER
+from listenwell.models.dual_emp_unpaired import copied, write_back, write_missing_side
 
 K = 4
 
@@ -94,7 +96,7 @@ def test_the_decoder_attends_to_the_source_and_to_the_consensus_apart(model, bat
     decoder = model.model("forward").decoder
     embedding = model.consensus.weight[torch.arange(6) % K]
     x = torch.randn(6, 5, 16)
-    found, _ = decoder(x, decoder.remember(hidden, batch.context.mask, embedding))
+    actual, _ = decoder(x, decoder.remember(hidden, batch.context.mask, embedding))
     for row in range(6):
         slow, memory = x[row], hidden[row][batch.context.mask[row]]
         for layer in decoder.layers:
@@ -107,7 +109,7 @@ def test_the_decoder_attends_to_the_source_and_to_the_consensus_apart(model, bat
             felt = layer.consensus_attention.out(found_by_each)
             joined = norm(layer.join_norm, torch.cat([slow, felt], dim=-1))
             slow = slow + layer.join.down(layer.join.up(joined).relu())  # (8)
-        assert torch.allclose(found[row], norm(decoder.norm, slow), atol=1e-5)
+        assert torch.allclose(actual[row], norm(decoder.norm, slow), atol=1e-5)
 
 
 @torch.no_grad()
@@ -119,12 +121,12 @@ def test_a_step_at_a_time_is_the_whole_at_once(model, batch, direction):  # Eq 9
     state = model.understand(batch, direction=direction)
     hidden, tokens = model.teach(target, state.fixed["memory"], direction)
     at_once = F.linear(hidden, model.words.choices, model.words.bias).log_softmax(-1)
-    found, last = [], torch.full_like(target.tokens[:, 0], 99 % len(model.words.table))
+    actual, last = [], torch.full_like(target.tokens[:, 0], 99 % len(model.words.table))
     for position in range(target.tokens.shape[1]):
         logits, state = model.step(last, state)
-        found.append(logits.log_softmax(-1))
+        actual.append(logits.log_softmax(-1))
         last = target.tokens[:, position]
-    slow = torch.stack(found, dim=1)[target.mask]
+    slow = torch.stack(actual, dim=1)[target.mask]
     assert torch.allclose(at_once, slow, atol=1e-4)
     assert torch.equal(tokens, target.tokens[target.mask])
 
@@ -163,11 +165,11 @@ def costs(model, batch, direction):
     """−log p(target | source, z) of each row, for each z: (batch, K)."""
     source = model.source(batch, direction)
     hidden = model.encode(source, direction)
-    found = []
+    actual = []
     for z in range(model.config.consensus_size):
         memory = model.model(direction).decoder.remember(hidden, source.mask, model.consensus.weight[z].expand(6, -1))
-        found.append(model.cost(model.target(batch, direction), memory, direction)[1])
-    return torch.stack(found, dim=1)
+        actual.append(model.cost(model.target(batch, direction), memory, direction)[1])
+    return torch.stack(actual, dim=1)
 
 
 @torch.no_grad()
@@ -263,7 +265,7 @@ def test_the_policy_gradient_is_that_of_the_expected_reward(toy):  # Eqs 15, 16
         logits = F.linear(hidden, toy.words.choices, toy.words.bias)
         log_q.append(logits.log_softmax(-1)[range(len(targets)), targets].sum())
         with torch.no_grad():
-            _, nll = toy._written_back(batch, written, embedding, "backward")
+            _, nll = write_back(toy, batch, written, embedding, "backward")
             rewards.append(float((-nll / 4).exp()))
     weights = [parameter for name, parameter in toy.named_parameters() if name.startswith("forward_model.decoder")]
     log_q = torch.stack(log_q)
@@ -281,12 +283,12 @@ def test_the_policy_term_is_the_advantage_times_the_log_probability(toy, monkeyp
     """What `unpaired_context` returns is this estimate at the reply that was drawn."""
     batch = replace(one_context(), emotion=torch.tensor([2]), rows=(0,))
     toy.eval()
-    drawn, greedy = toy._written(batch, "forward", toy.consensus.weight[:1].detach(), Moment(step=4))
-    monkeypatch.setattr(toy, "_written", lambda *_: (drawn, greedy))
+    drawn, greedy = write_missing_side(toy, batch, "forward", toy.consensus.weight[:1].detach(), Moment(step=4))
+    monkeypatch.setattr(dual_emp_unpaired, "write_missing_side", lambda *_: (drawn, greedy))
     terms = toy.unpaired_context(batch, Moment(step=4))
     embedding = toy.understand(batch).fixed["memory"].embedding
-    _, nll = toy._written_back(batch, drawn, embedding, "backward")
-    _, base = toy._written_back(batch, greedy, embedding, "backward")
+    _, nll = write_back(toy, batch, drawn, embedding, "backward")
+    _, base = write_back(toy, batch, greedy, embedding, "backward")
     length = toy.target(batch, "backward").mask.sum()
     advantage = (-nll / length).exp() - (-base / length).exp()
     _, cost = toy.cost(drawn, toy.understand(batch).fixed["memory"], "forward")
@@ -331,24 +333,32 @@ def test_an_explanation_names_the_consensus_and_what_it_stands_for(model, batch)
 
 
 @torch.no_grad()
+def test_the_consensus_may_stand_for_emotions_of_another_set(make, batch):
+    model = make(emotions="nlpcc")
+    state = model.understand(batch)
+    assert state.beliefs["emotion"].shape == (6, len(label_set("nlpcc")))
+    assert set(model.reasons(state, 2)["stands for"]) < set(label_set("nlpcc").labels)
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_it_is_saved_and_read_back_bit_for_bit(model, batch, tokenizer, tmp_path, direction):
-    made = Checkpoint("dual-emp", model, tokenizer, EncodingConfig(), Decoding(max_length=8))
-    checkpoint.save(made, tmp_path / "made")
+    ckpt = Checkpoint("dual-emp", model, tokenizer, EncodingConfig(), Decoding(max_length=8))
+    checkpoint.save(ckpt, tmp_path / "made")
     again = checkpoint.load(tmp_path / "made").model
     assert torch.equal(model.score(batch), again.score(batch))
     ends = {"start": tokenizer.start, "end": tokenizer.end, "banned": tokenizer.banned}
-    said = [decode(one, one.understand(batch, direction=direction), made.decoding, **ends) for one in (model, again)]
+    said = [decode(one, one.understand(batch, direction=direction), ckpt.decoding, **ends) for one in (model, again)]
     assert said[0] == said[1]
 
 
 def test_a_reply_may_be_written_under_a_consensus_that_is_asked_for(model, batch):
     chosen = model.understand(batch)
     other = (int(chosen.beliefs["consensus"][0].argmax()) + 1) % model.config.consensus_size
-    asked = model.understand(batch, Controls(latent_value=other))
-    assert model.reasons(asked, 0)["consensus"] == other
-    assert torch.equal(asked.beliefs["emotion"], chosen.beliefs["emotion"]), "what is heard stays"
+    state = model.understand(batch, Controls(latent_value=other))
+    assert model.reasons(state, 0)["consensus"] == other
+    assert torch.equal(state.beliefs["emotion"], chosen.beliefs["emotion"]), "what is heard stays"
     start = torch.full((len(batch),), model.vocabulary.start)
-    assert not torch.equal(model.step(start, asked)[0], model.step(start, chosen)[0])
+    assert not torch.equal(model.step(start, state)[0], model.step(start, chosen)[0])
     with pytest.raises(ValueError, match="the consensus has the values 0 to"):
         model.understand(batch, Controls(latent_value=99))

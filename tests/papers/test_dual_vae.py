@@ -64,10 +64,10 @@ def test_the_kl_is_that_of_posterior_and_prior_and_rises(model, batch):
 @torch.no_grad()
 def test_the_likelihood_is_averaged_over_draws_in_probability(model, batch):
     generator = torch.Generator().manual_seed(3)
-    found = model.score(batch, generator)
+    nll = model.score(batch, generator)
     reading, noise = model.read(batch), model._noise(batch, SAMPLES, generator)
     each = [(-model._nll(batch, reading, noise[:, draw]).double()).exp() for draw in range(SAMPLES)]
-    assert torch.allclose(found.double(), -(sum(each) / SAMPLES).log(), rtol=1e-4)
+    assert torch.allclose(nll.double(), -(sum(each) / SAMPLES).log(), rtol=1e-4)
 
 
 @torch.no_grad()
@@ -75,9 +75,9 @@ def test_a_step_at_a_time_is_the_whole_at_once(model, batch):
     state = model.understand(batch, Controls(latent="mean"))
     hidden, _ = model._taught(batch, model.decoder, state.fixed)
     at_once = torch.nn.functional.linear(hidden, model.words.choices, model.words.bias)
-    found, last = [], torch.full_like(batch.reply.tokens[:, 0], model.vocabulary.start)
+    log_probs, last = [], torch.full_like(batch.reply.tokens[:, 0], model.vocabulary.start)
     for position in range(batch.reply.tokens.shape[1]):
         logits, state = model.step(last, state)
-        found.append(logits)
+        log_probs.append(logits)
         last = batch.reply.tokens[:, position]
-    assert torch.allclose(at_once, torch.stack(found, dim=1)[batch.reply.mask], atol=1e-4)
+    assert torch.allclose(at_once, torch.stack(log_probs, dim=1)[batch.reply.mask], atol=1e-4)

@@ -48,7 +48,7 @@ def emotional(tokenizer):
 def make(tokenizer, emotional):
     """Makes a model with random weights, all of them."""
 
-    def made(**choices):
+    def build_model(**choices):
         torch.manual_seed(7)
         model = build("empdg", {**SIZES, **choices}, tokenizer.vocabulary)
         model.initialise(WordPrior(torch.randint(0, 50, (len(tokenizer),)), emotional=emotional))
@@ -56,7 +56,7 @@ def make(tokenizer, emotional):
             parameter.data += 0.1 * torch.randn_like(parameter)
         return model.eval()
 
-    return made
+    return build_model
 
 
 @pytest.fixture
@@ -89,22 +89,22 @@ def alone(side, row):
 
 def slow_words(model, context, row):
     """The emotional words of one row behind CTX, a position at a time: tokens and who said them."""
-    found = [(model.vocabulary.ctx, 0)]
+    token_roles = [(model.vocabulary.ctx, 0)]
     for token, real, role in zip(*(getattr(context, name)[row].tolist() for name in FIELDS), strict=True):
         if real and model.generator.emotional[token]:
-            found.append((token, role))
-    return found
+            token_roles.append((token, role))
+    return token_roles
 
 
 def test_the_emotional_words_are_a_sequence_of_their_own(model, batch):
     words = model.generator.emotional_words(batch.context)
     slow = [slow_words(model, batch.context, row) for row in range(6)]
     assert words.tokens.shape[1] == max(map(len, slow))
-    assert len({len(found) for found in slow}) > 1
-    for row, found in enumerate(slow):
-        assert list(zip(words.tokens[row].tolist(), words.roles[row].tolist(), strict=True))[: len(found)] == found
-        assert words.mask[row].tolist() == [at < len(found) for at in range(words.mask.shape[1])]
-        assert (words.tokens[row, len(found) :] == model.vocabulary.pad).all()
+    assert len({len(actual) for actual in slow}) > 1
+    for row, actual in enumerate(slow):
+        assert list(zip(words.tokens[row].tolist(), words.roles[row].tolist(), strict=True))[: len(actual)] == actual
+        assert words.mask[row].tolist() == [at < len(actual) for at in range(words.mask.shape[1])]
+        assert (words.tokens[row, len(actual) :] == model.vocabulary.pad).all()
 
 
 def test_a_context_without_emotional_words_has_ctx_alone(model, batch, tokenizer):
@@ -166,12 +166,12 @@ def attended(attention, query, memories):
     """One position's attention (width,) to several memories, a head and a position at a time, under one softmax."""
     width, heads = len(query), attention.heads
     size = width // heads
-    asked = attention.query(query)
+    projected = attention.query(query)
     positions = [attention.key_value(position) for memory in memories for position in memory]
     outputs = []
     for head in range(heads):
         part = slice(head * size, (head + 1) * size)
-        scores = torch.stack([asked[part] @ pair[:width][part] / size**0.5 for pair in positions])
+        scores = torch.stack([projected[part] @ pair[:width][part] / size**0.5 for pair in positions])
         weights = scores.exp() / scores.exp().sum()
         outputs.append(sum(weight * pair[width:][part] for weight, pair in zip(weights, positions, strict=True)))
     return attention.out(torch.cat(outputs))
@@ -222,12 +222,12 @@ def test_the_score_of_a_row_is_its_steps_summed_alone(model, batch):
 @torch.no_grad()
 def test_gold_and_what_follows_have_no_influence_in_use(model, batch):
     believed, scores = model.understand(batch).beliefs["emotion"], model.score(batch)
-    told = replace(batch, emotion=(batch.emotion + 1) % 32, label=torch.zeros(6, dtype=torch.long))
-    for change in (told, replace(batch, following=None), replace(batch, emotion=None, label=None, following=None)):
+    changed = replace(batch, emotion=(batch.emotion + 1) % 32, label=torch.zeros(6, dtype=torch.long))
+    for change in (changed, replace(batch, following=None), replace(batch, emotion=None, label=None, following=None)):
         assert torch.equal(model.understand(change).beliefs["emotion"], believed)
         assert torch.equal(model.score(change), scores)
-    asked = model.understand(batch, Controls(emotion="joyful"))
-    assert torch.equal(asked.beliefs["emotion"], believed)
+    state = model.understand(batch, Controls(emotion="joyful"))
+    assert torch.equal(state.beliefs["emotion"], believed)
 
 
 @torch.no_grad()
@@ -344,15 +344,15 @@ def test_judges_hear_the_word_drawn_and_the_gradient_as_if_it_were_soft(model, a
 
 @torch.no_grad()
 def test_the_emotional_judge_hears_emotional_words_alone(model, answered):
-    heard = model.judges.embed(answered.reply)
-    few = model.judges.only(heard, model.generator.emotional)
+    vectors = model.judges.embed(answered.reply)
+    few = model.judges.only(vectors, model.generator.emotional)
     ctx = model.vocabulary.ctx
     table = model.judges.table * 6**0.5
     for row in range(5):
         said = [token for token in answered.reply.tokens[row].tolist() if model.generator.emotional[token]]
         assert few.tokens[row][few.mask[row]].tolist() == [ctx, *said]
         assert torch.allclose(few.vectors[row][few.mask[row]], table[[ctx, *said]])
-    none = model.judges.only(heard, torch.zeros_like(model.generator.emotional))
+    none = model.judges.only(vectors, torch.zeros_like(model.generator.emotional))
     assert none.tokens.tolist() == [[ctx]] * 5
 
 
@@ -365,8 +365,8 @@ def test_a_verdict_is_the_mean_of_both_turns_read_together(model, answered):
     for row in range(5):
         # Read alone, without padding.
         parts = []
-        for side, heard in enumerate((reply, following)):
-            vectors = heard.vectors[row][heard.mask[row]]
+        for side, recognised in enumerate((reply, following)):
+            vectors = recognised.vectors[row][recognised.mask[row]]
             places = [
                 [
                     (torch.cos if dim % 2 else torch.sin)(torch.tensor(at / 10_000 ** (dim // 2 * 2 / 6)))
@@ -383,7 +383,7 @@ def test_a_verdict_is_the_mean_of_both_turns_read_together(model, answered):
 
 def verdicts_by_hand(model, batch, reply):
     """Each judge's logits on replies without their ends, a row at a time."""
-    found = {judge: [] for judge in JUDGES}
+    actual = {judge: [] for judge in JUDGES}
     for row in range(len(batch)):
         tokens = [token for token in reply.tokens[row][reply.mask[row]].tolist() if token != model.vocabulary.end]
         following = alone(batch.following, row).tokens[0].tolist()
@@ -394,14 +394,14 @@ def verdicts_by_hand(model, batch, reply):
                     [model.vocabulary.ctx, *(token for token in side if model.generator.emotional[token])]
                     for side in sides
                 ]
-            heard = [
+            recognised = [
                 EmbeddedText(
                     torch.tensor([side]), torch.ones(1, len(side)) > 0, model.judges.table[side][None] * 6**0.5
                 )
                 for side in sides
             ]
-            found[judge].append(getattr(model.judges, judge)(*heard)[0])
-    return {judge: torch.stack(logits) for judge, logits in found.items()}
+            actual[judge].append(getattr(model.judges, judge)(*recognised)[0])
+    return {judge: torch.stack(logits) for judge, logits in actual.items()}
 
 
 @torch.no_grad()
@@ -457,15 +457,15 @@ def test_a_verdict_does_not_move_what_the_judges_never_hear(model, answered, jud
 
 def test_both_moves_hear_the_generator_as_in_use(model, answered, monkeypatch):
     """The same words at the same moment, although the generator learns in one of them and drops units there."""
-    heard = []
+    recognised = []
     draw = model.generator.draw
-    monkeypatch.setattr(model.generator, "draw", lambda *given: heard.append(draw(*given)) or heard[-1])
+    monkeypatch.setattr(model.generator, "draw", lambda *given: recognised.append(draw(*given)) or recognised[-1])
     for objective, learner in (("discriminate", model.judges), ("adversarial", model.generator)):
         model.eval()
         learner.train()
         model.objective(objective, answered, Moment(step=3))
         assert learner.training
-    assert torch.equal(heard[0].tokens, heard[1].tokens)
+    assert torch.equal(recognised[0].tokens, recognised[1].tokens)
 
 
 def test_steps_along_the_gradient_make_replies_pass_for_real(make, answered):

@@ -47,8 +47,8 @@ def model(request, make):
 
 @pytest.fixture(scope="module")
 def items(small_corpus):
-    found = [item for dialogue in jsonl.read(small_corpus, "valid") for item in examples(dialogue)]
-    return label_contexts(found, FirstLetter())
+    read_back = [item for dialogue in jsonl.read(small_corpus, "valid") for item in examples(dialogue)]
+    return label_contexts(read_back, FirstLetter())
 
 
 @pytest.fixture(scope="module")
@@ -74,14 +74,14 @@ def wave(position, column, width):
 def test_an_embedding_is_the_sum_of_word_position_label_and_speaker(model, batch):
     tokens, roles, labels = batch.context.tokens, batch.context.roles, batch.context.labels
     for part in (model.input, model.predictor.input if model.predictor else model.input):
-        found = part.of(batch.context)
+        actual = part.of(batch.context)
         for row, time in ((0, 0), (2, 3), (5, 1)):
             narrow = part.words.table[tokens[row, time]] * math.sqrt(part.words.table.shape[1])
             slow = part.words.widen(narrow) + part.speakers.weight[roles[row, time]]
             slow = slow + torch.tensor([wave(time, column, 16) for column in range(16)])
             if part.labels is not None:
                 slow = slow + part.labels.weight[labels[row, time]]
-            assert torch.allclose(found[row, time], slow, atol=1e-5)
+            assert torch.allclose(actual[row, time], slow, atol=1e-5)
 
 
 @torch.no_grad()
@@ -119,12 +119,12 @@ def test_the_context_is_pooled_by_attention_to_one_vector(make, batch):
     """Eqs 1 and 2, a position at a time."""
     predictor = make().predictor
     hidden = predictor.encoder(predictor.input.of(batch.context), batch.context.mask)
-    found = predictor.pool(hidden, batch.context.mask)
+    actual = predictor.pool(hidden, batch.context.mask)
     for row in range(6):
         real = hidden[row][batch.context.mask[row]]
         weights = [math.exp(float(predictor.attention @ r)) for r in real]
         slow = sum(weight / sum(weights) * r for weight, r in zip(weights, real, strict=True))
-        assert torch.allclose(found[row], slow, atol=1e-5)
+        assert torch.allclose(actual[row], slow, atol=1e-5)
 
 
 @torch.no_grad()
@@ -189,15 +189,15 @@ def test_the_predictor_s_loss_by_hand(make, batch):
 
 def step_logits(model, state, targets):
     """Logits before each target (rows, time, vocabulary), a step at a time."""
-    found, last = [], torch.full_like(targets[:, 0], model.vocabulary.start)
+    actual, last = [], torch.full_like(targets[:, 0], model.vocabulary.start)
     for token in targets.T:
         logits, state = model.step(last, state)
-        found.append(logits)
+        actual.append(logits)
         last = token
-    return torch.stack(found, dim=1)
+    return torch.stack(actual, dim=1)
 
 
-def told(model, batch, label):
+def nll_given_label(model, batch, label):
     """−log p(reply | context, label) of each row, a step at a time."""
     state = model.understand(batch, Controls(label=label))
     logs = step_logits(model, state, batch.reply.tokens).log_softmax(-1)
@@ -236,10 +236,10 @@ def test_unless_one_is_asked_for_the_likeliest_label_is_taken(make, batch):
     state = model.understand(batch)
     assert state.fixed.label.tolist() == state.fixed.expected.argmax(-1).tolist()
     assert torch.equal(state.beliefs["label"].exp(), F.one_hot(state.fixed.label, 41).float())
-    asked = model.understand(batch, Controls(label="wishing"))
-    assert asked.fixed.label.tolist() == [LABEL_ID["wishing"]] * 6
-    assert asked.beliefs["label"].exp()[:, LABEL_ID["wishing"]].tolist() == [1.0] * 6
-    assert torch.equal(asked.fixed.expected, state.fixed.expected)
+    requested = model.understand(batch, Controls(label="wishing"))
+    assert requested.fixed.label.tolist() == [LABEL_ID["wishing"]] * 6
+    assert requested.beliefs["label"].exp()[:, LABEL_ID["wishing"]].tolist() == [1.0] * 6
+    assert torch.equal(requested.fixed.expected, state.fixed.expected)
     with pytest.raises(ValueError, match="unknown label 'wihsing'; did you mean 'wishing'"):
         model.understand(batch, Controls(label="wihsing"))
 
@@ -249,13 +249,13 @@ def test_the_reasons_say_what_it_does_and_what_it_found_likeliest(make, batch):
     model = make()
     chances = model.understand(batch).fixed.expected[2].exp().tolist()
     best = sorted(range(41), key=lambda index: -chances[index])[:3]
-    found = model.reasons(model.understand(batch), 2)
-    assert found["does"] == LABELS[best[0]]
-    assert list(found["likeliest"]) == [LABELS[index] for index in best]
-    asked = model.reasons(model.understand(batch, Controls(label="wishing")), 2)
-    assert asked["does"] == "wishing"
-    assert asked["probability"] == pytest.approx(chances[LABEL_ID["wishing"]], abs=1e-4)
-    assert asked["likeliest"] == found["likeliest"]
+    reasons = model.reasons(model.understand(batch), 2)
+    assert reasons["does"] == LABELS[best[0]]
+    assert list(reasons["likeliest"]) == [LABELS[index] for index in best]
+    explanation = model.reasons(model.understand(batch, Controls(label="wishing")), 2)
+    assert explanation["does"] == "wishing"
+    assert explanation["probability"] == pytest.approx(chances[LABEL_ID["wishing"]], abs=1e-4)
+    assert explanation["likeliest"] == reasons["likeliest"]
     plain = make("meed2-plain")
     assert plain.reasons(plain.understand(batch), 2) == {}
 
@@ -292,13 +292,13 @@ def test_beams_without_4_grams_that_come_twice_are_scored_as_the_model_scores_th
     options = Decoding(method="beam", beams=4, candidates=4, max_length=14, min_length=10, block_ngrams=4)
     state = model.understand(batch, Controls(label="questioning"))
     replies = decode(model, state, options, start=vocabulary.start, end=vocabulary.end, banned=banned)
-    for row, found in enumerate(replies):
-        for reply in found:
+    for row, actual in enumerate(replies):
+        for reply in actual:
             fours = [tuple(reply.tokens[start : start + 4]) for start in range(len(reply.tokens) - 3)]
             assert len(set(fours)) == len(fours)
-        tokens = torch.tensor([found[0].tokens + [vocabulary.end] * found[0].finished])
+        tokens = torch.tensor([actual[0].tokens + [vocabulary.end] * actual[0].finished])
         logs = step_logits(model, state.select(torch.tensor([row])), tokens).log_softmax(-1)
-        assert found[0].logprob == pytest.approx(logs.gather(2, tokens[..., None]).sum().item(), rel=1e-4)
+        assert actual[0].logprob == pytest.approx(logs.gather(2, tokens[..., None]).sum().item(), rel=1e-4)
 
 
 @torch.no_grad()
@@ -344,7 +344,7 @@ def test_the_score_sums_the_label_out(make, batch, mass, most):
     model = make(score_mass=mass, score_most=most)
     with torch.no_grad():
         model.predictor.out.weight *= 20  # labels that differ in probability
-    costs = torch.stack([told(model, batch, label) for label in LABELS], dim=1)  # (batch, 41)
+    costs = torch.stack([nll_given_label(model, batch, label) for label in LABELS], dim=1)  # (batch, 41)
     believed = model.predict(batch).exp()
     scores = model.score(batch)
     for row in range(6):
@@ -409,13 +409,13 @@ def test_the_oracle_s_score_is_that_of_the_true_label(make, batch):
     model = make()
     gold = batch.label.clone()
     gold[1] = ABSENT
-    found = model.oracle_score(replace(batch, label=gold))
+    nll = model.oracle_score(replace(batch, label=gold))
     for row in range(6):
         label = "neutral" if row == 1 else LABELS[gold[row]]
-        assert found[row].item() == pytest.approx(told(model, batch, label)[row].item(), rel=1e-5)
+        assert nll[row].item() == pytest.approx(nll_given_label(model, batch, label)[row].item(), rel=1e-5)
     terms = model.objective("likelihood", replace(batch, label=gold), Moment())
     assert set(terms) == {"reply"}
-    assert terms["reply"].total.item() == pytest.approx(found.sum().item(), rel=1e-5)
+    assert terms["reply"].total.item() == pytest.approx(nll.sum().item(), rel=1e-5)
     assert terms["reply"].count == int(batch.reply.mask.sum())
 
 
@@ -436,7 +436,7 @@ def test_the_labels_heard_in_the_context_change_what_is_chosen_but_not_for_the_p
     other = replace(batch, context=replace(batch.context, labels=(batch.context.labels + 1) % 41))
     model, plain = make(), make("meed2-plain")
     assert not torch.allclose(model.understand(batch).fixed.expected, model.understand(other).fixed.expected)
-    assert not torch.allclose(told(model, batch, "sad"), told(model, other, "sad"))
+    assert not torch.allclose(nll_given_label(model, batch, "sad"), nll_given_label(model, other, "sad"))
     assert torch.equal(plain.score(batch), plain.score(other))
 
 
@@ -477,14 +477,14 @@ def test_the_plain_transformer_is_meed2_of_labels_that_say_nothing(make, batch):
     model.input.labels.weight.zero_()
     weights = model.state_dict()
     plain.load_state_dict({name: weights[name] for name in plain.state_dict()})
-    assert torch.allclose(plain.score(batch), told(model, batch, "neutral"), rtol=1e-5)
+    assert torch.allclose(plain.score(batch), nll_given_label(model, batch, "neutral"), rtol=1e-5)
     assert plain.understand(batch).beliefs == {}
     assert (model.takes_label, plain.takes_label) == (True, False)
 
 
 def test_the_plain_transformer_has_no_predictor_to_train(make, batch):
     for objective in ("response-label", "joint"):
-        with pytest.raises(ValueError, match="knows no labels"):
+        with pytest.raises(ValueError, match="was built without labels"):
             make("meed2-plain").objective(objective, batch, Moment())
     assert set(make("meed2-plain").objective("likelihood", batch, Moment())) == {"reply"}
 
@@ -525,8 +525,8 @@ def test_choices_that_make_no_sense_are_named(choices, message, tokenizer):
 
 def test_all_eight_intents_can_be_asked_for(make, batch):
     with torch.no_grad():
-        found = {intent: make().understand(batch, Controls(label=intent)).fixed.label[0].item() for intent in INTENTS}
-    assert sorted(found.values()) == list(range(32, 40))
+        actual = {intent: make().understand(batch, Controls(label=intent)).fixed.label[0].item() for intent in INTENTS}
+    assert sorted(actual.values()) == list(range(32, 40))
 
 
 def test_a_checkpoint_with_the_names_of_earlier_versions_loads(make, tokenizer, tmp_path):

@@ -139,8 +139,8 @@ def check_posteriors(model, batch, seen):
     """Holds each posterior against one from c, what is `seen` besides in a row, and the mixture of a draw."""
     context = model.read(batch)
     drawn = [prior.sample() for prior in context.priors]
-    found = model.posteriors(context, drawn, batch.reply)
-    for group, latent, posterior in zip(model.groups.values(), drawn, found, strict=True):
+    actual = model.posteriors(context, drawn, batch.reply)
+    for group, latent, posterior in zip(model.groups.values(), drawn, actual, strict=True):
         _, mixed = group.mixture(latent, model.emotion_embeddings)
         for row in range(6):
             known = torch.cat([context.summary[row], *seen(row), mixed[row]])
@@ -354,25 +354,25 @@ def polar(batch, believed, same):
 def test_the_gold_polarity_counts_while_learning_and_never_else(tiny_model, batch):
     model = tiny_model("mime", dropout=0.0)
     believed = model.understand(batch).beliefs["emotion"]
-    told = [polar(batch, believed, same) for same in (True, False)]
+    given = [polar(batch, believed, same) for same in (True, False)]
 
     def reply(one):
         torch.manual_seed(0)
         return model.likelihood(one, Moment())["reply"].total
 
-    assert torch.equal(reply(told[0]), reply(told[1]))
+    assert torch.equal(reply(given[0]), reply(given[1]))
     model.train()
-    assert not torch.allclose(reply(told[0]), reply(told[1]), rtol=1e-6)
+    assert not torch.allclose(reply(given[0]), reply(given[1]), rtol=1e-6)
     unknown = replace(batch, emotion=torch.full_like(batch.emotion, ABSENT))
-    assert torch.equal(reply(unknown), reply(told[0]))
+    assert torch.equal(reply(unknown), reply(given[0]))
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("name", NAMES)
 def test_no_gold_is_seen_in_use_or_in_scoring(tiny_model, batch, name):
     model = tiny_model(name)
-    told = replace(batch, emotion=(batch.emotion + 11) % 32, label=torch.zeros(6, dtype=torch.long))
-    for other in (told, replace(batch, emotion=None, label=None)):
+    changed = replace(batch, emotion=(batch.emotion + 11) % 32, label=torch.zeros(6, dtype=torch.long))
+    for other in (changed, replace(batch, emotion=None, label=None)):
         assert torch.equal(model.score(batch, seeded()), model.score(other, seeded()))
         one, two = (model.understand(b, generator=seeded()) for b in (batch, other))
         assert all(torch.equal(one.beliefs[key], two.beliefs[key]) for key in one.beliefs)
@@ -454,15 +454,15 @@ def test_reasons_are_the_mean_gate_of_each_side_and_the_first_emotions_of_each_m
     sides = model.sides([emotion for _, emotion in mixed], model.is_positive(context.emotion))
     _, contribution = model.refine(context, sides)
     for row in range(6):
-        found = model.reasons(state, row)
-        assert list(found) == ["mimicry", "contrast", "positive", "negative"]
+        reasons = model.reasons(state, row)
+        assert list(reasons) == ["mimicry", "contrast", "positive", "negative"]
         gates = contribution[row][context.mask[row]]
-        assert found["mimicry"] == pytest.approx(gates[:, :16].mean().item(), abs=1e-4)
-        assert found["contrast"] == pytest.approx(gates[:, 16:].mean().item(), abs=1e-4)
+        assert reasons["mimicry"] == pytest.approx(gates[:, :16].mean().item(), abs=1e-4)
+        assert reasons["contrast"] == pytest.approx(gates[:, 16:].mean().item(), abs=1e-4)
         for (log_weights, _), group in zip(mixed, model.groups.values(), strict=True):
             chances = dict(zip(group.names, log_weights[row].exp().tolist(), strict=True))
             best = sorted(chances, key=lambda name: -chances[name])[:3]
-            shown = found["positive" if set(group.names) == POSITIVE else "negative"]
+            shown = reasons["positive" if set(group.names) == POSITIVE else "negative"]
             assert list(shown) == best
             assert list(shown.values()) == pytest.approx([chances[name] for name in best], abs=1e-4)
 
@@ -508,8 +508,8 @@ def test_without_mimicry_the_speakers_polarity_counts_for_nothing_even_in_traini
     totals = []
     for emotion in ("joyful", "sad"):
         torch.manual_seed(0)
-        told = replace(batch, emotion=torch.full_like(batch.emotion, EMOTION_ID[emotion]))
-        totals.append(model.likelihood(told, Moment())["reply"].total)
+        changed = replace(batch, emotion=torch.full_like(batch.emotion, EMOTION_ID[emotion]))
+        totals.append(model.likelihood(changed, Moment())["reply"].total)
     assert torch.equal(*totals)
 
 
@@ -540,7 +540,7 @@ def test_a_posterior_that_sees_the_reply_reads_the_mean_of_its_words(tiny_model,
 def test_the_reply_is_seen_while_learning_and_never_else(tiny_model, batch):
     model = tiny_model("mime-reply-seen", dropout=0.0)
     shuffled = replace(batch.reply, tokens=batch.reply.tokens.flip(0), mask=batch.reply.mask.flip(0))
-    one, two = (model.understand(told, generator=seeded()) for told in (batch, replace(batch, reply=shuffled)))
+    one, two = (model.understand(given, generator=seeded()) for given in (batch, replace(batch, reply=shuffled)))
     assert torch.equal(one.beliefs["positive"], two.beliefs["positive"])
     with pytest.raises(ValueError, match="to reply, draw from the prior"):
         model.understand(replace(batch, reply=None), Controls(latent="posterior"))

@@ -92,8 +92,8 @@ def test_the_emotion_is_the_context_held_against_the_listeners_keys(model, batch
 def test_the_mixture_is_that_of_each_listener_alone(model, batch):
     hidden, mask = model.encode(batch)
     replies = model.embed(batch.reply.shifted(model.vocabulary.start), batch.reply.roles)
-    heard = model.understand(batch).fixed
-    found, _ = model.decoder(replies, heard)
+    state = model.understand(batch).fixed
+    actual, _ = model.decoder(replies, state)
     for row in range(6):
         reply, context = replies[row], hidden[row][mask[row]]
         shares = shares_by_hand(believed_by_hand(model, hidden, mask, row), model.config.top_k)
@@ -103,7 +103,7 @@ def test_the_mixture_is_that_of_each_listener_alone(model, batch):
         memory = model.decoder.meta.remember(context[None], torch.ones(1, len(context), dtype=torch.bool))
         slow, _ = model.decoder.meta(mixed[None], memory)
         real = batch.reply.mask[row]
-        assert torch.allclose(found[row][real], slow[0][real], atol=1e-4)
+        assert torch.allclose(actual[row][real], slow[0][real], atol=1e-4)
 
 
 @torch.no_grad()
@@ -118,10 +118,10 @@ def test_the_top_k_sum_to_one_and_the_others_have_no_share():
 @torch.no_grad()
 def test_only_listeners_that_speak_to_a_row_of_the_batch_are_computed(make, batch):
     model = make(top_k=2)
-    heard = model.understand(batch).fixed
-    speaking = {1 + index for row in heard.shares for index in row.nonzero()[:, 0].tolist()}
-    assert heard.who[0].tolist() == [SHARED, *sorted(speaking)]
-    assert heard.listeners.keys.shape[1] == len(heard.who[0]) * 2 < 33 * 2
+    state = model.understand(batch).fixed
+    speaking = {1 + index for row in state.shares for index in row.nonzero()[:, 0].tolist()}
+    assert state.who[0].tolist() == [SHARED, *sorted(speaking)]
+    assert state.listeners.keys.shape[1] == len(state.who[0]) * 2 < 33 * 2
     before = model.score(batch)
     for number in set(range(1, 33)) - speaking:
         model.decoder.listeners.down_bias[number] += torch.arange(16)
@@ -137,12 +137,12 @@ def test_a_choice_of_all_32_is_no_choice(make, batch):
 
 def step_logprobs(model, state, targets):
     """log p of the targets (rows, time), a step at a time."""
-    found, last = [], torch.full_like(targets[:, 0], model.vocabulary.start)
+    actual, last = [], torch.full_like(targets[:, 0], model.vocabulary.start)
     for token in targets.T:
         logits, state = model.step(last, state)
-        found.append(logits.log_softmax(-1).gather(1, token[:, None])[:, 0])
+        actual.append(logits.log_softmax(-1).gather(1, token[:, None])[:, 0])
         last = token
-    return torch.stack(found, dim=1)
+    return torch.stack(actual, dim=1)
 
 
 @torch.no_grad()
@@ -179,9 +179,9 @@ def test_beams_are_scored_as_the_model_scores_them(model, batch):
     options = Decoding(method="beam", beams=3, candidates=3, max_length=8)
     state = model.understand(batch)
     replies = decode(model, state, options, start=vocabulary.start, end=vocabulary.end, banned=banned)
-    for row, found in enumerate(replies):
-        assert len(found) == 3
-        best = found[0]
+    for row, actual in enumerate(replies):
+        assert len(actual) == 3
+        best = actual[0]
         tokens = torch.tensor([best.tokens + [vocabulary.end] * best.finished])
         slow = step_logprobs(model, state.select(torch.tensor([row])), tokens)
         assert best.logprob == pytest.approx(slow.sum().item(), rel=1e-4)
@@ -226,24 +226,24 @@ def test_the_share_of_the_gold_emotion_falls_to_none_in_training(make, batch):
         state = model.understand(batch)
         state.fixed.shares = with_gold(believed, batch.emotion, share)
         slow = step_logprobs(model, state, batch.reply.tokens)
-        found = reply_loss(model, batch, progress, gold=0.8, gold_until=0.5)
-        assert found == pytest.approx(-(slow * batch.reply.mask).sum().item(), rel=1e-5)
-        assert (abs(found - plain) > 1e-3) == (share > 0)
+        loss = reply_loss(model, batch, progress, gold=0.8, gold_until=0.5)
+        assert loss == pytest.approx(-(slow * batch.reply.mask).sum().item(), rel=1e-5)
+        assert (abs(loss - plain) > 1e-3) == (share > 0)
     assert reply_loss(model, batch, gold=0.8, gold_until=0.0) == plain
 
 
 @torch.no_grad()
 def test_no_gold_emotion_is_seen_but_in_training(make, batch):
     model = make(dropout=0.0)
-    told = replace(batch, emotion=(batch.emotion + 1) % 32)
+    changed = replace(batch, emotion=(batch.emotion + 1) % 32)
     for training in (True, False):
         model.train(training)
-        assert torch.equal(model.score(batch), model.score(told))
+        assert torch.equal(model.score(batch), model.score(changed))
         assert torch.equal(model.score(batch), model.score(replace(batch, emotion=None)))
-        heard, other = model.understand(batch), model.understand(told)
-        assert torch.equal(heard.fixed.shares, other.fixed.shares)
-        assert torch.equal(heard.fixed.shares, heard.beliefs["emotion"].exp())
-        same = reply_loss(model, batch, gold=1.0) == reply_loss(model, told, gold=1.0)
+        state, other = model.understand(batch), model.understand(changed)
+        assert torch.equal(state.fixed.shares, other.fixed.shares)
+        assert torch.equal(state.fixed.shares, state.beliefs["emotion"].exp())
+        same = reply_loss(model, batch, gold=1.0) == reply_loss(model, changed, gold=1.0)
         assert same == (not training)
 
 
@@ -271,15 +271,15 @@ def test_of_the_top_k_only_those_that_speak_learn(make, batch):
 
 def test_where_the_gold_emotion_decides_alone_only_its_listener_and_the_shared_one_learn(make, batch):
     model = make(dropout=0.0).train()
-    found = model.likelihood(batch, Moment(progress=0.7), gold=1.0, gold_until=None)["reply"].total
-    found.backward()
+    loss = model.likelihood(batch, Moment(progress=0.7), gold=1.0, gold_until=None)["reply"].total
+    loss.backward()
     learned = model.decoder.listeners.up.grad.flatten(1).abs().sum(1) > 0
     assert learned.nonzero()[:, 0].tolist() == sorted({SHARED, *(1 + batch.emotion).tolist()})
     with torch.no_grad():
         state = model.understand(batch)  # everybody is heard in it, most of them with no share
         state.fixed.shares = with_gold(state.fixed.shares, batch.emotion, 1.0)
         slow = step_logprobs(model, state, batch.reply.tokens)
-    assert found.item() == pytest.approx(-(slow * batch.reply.mask).sum().item(), rel=1e-5)
+    assert loss.item() == pytest.approx(-(slow * batch.reply.mask).sum().item(), rel=1e-5)
 
 
 def test_the_reply_teaches_who_should_speak(make, batch):

@@ -18,6 +18,7 @@ from listenwell.layers.clustering import centres
 from listenwell.layers.latent import Gaussian
 from listenwell.layers.slot_memory import MemoryOptions, StrategyMemory, by_memory
 from listenwell.models import build
+from listenwell.models.soft_sentiment import write_softly
 from listenwell.models.strategy_memory import SAMPLES, STRATEGY
 from listenwell.systems.bot import Bot
 from listenwell.text import TextConfig, train_tokenizer
@@ -81,25 +82,25 @@ def memory_of(keys, **options):
 def test_the_hard_read_takes_the_value_of_the_most_similar_key():
     keys = torch.randn(5, 4)
     memory, query = memory_of(keys), torch.randn(3, 4)
-    found = memory.read(query, torch.zeros(3, dtype=torch.long))
+    reading = memory.read(query, torch.zeros(3, dtype=torch.long))
     for row in range(3):
         best = max(range(5), key=lambda slot: float(keys[slot] @ query[row]))
-        assert torch.allclose(found.mean[row], memory.values[0, best])
-        assert found.deviation[row].item() == pytest.approx(F.softplus(memory.deviations[0, best]).item())
-    assert torch.allclose(found.entropy, torch.zeros(3))
+        assert torch.allclose(reading.mean[row], memory.values[0, best])
+        assert reading.deviation[row].item() == pytest.approx(F.softplus(memory.deviations[0, best]).item())
+    assert torch.allclose(reading.entropy, torch.zeros(3))
 
 
 def test_the_soft_read_weighs_the_best_slots_by_the_softmax_of_their_products():
     keys, query = torch.randn(5, 4), torch.randn(1, 4)
     memory = memory_of(keys, read=3)
-    found = memory.read(query, torch.zeros(1, dtype=torch.long))
+    reading = memory.read(query, torch.zeros(1, dtype=torch.long))
     products = sorted(((float(keys[slot] @ query[0]), slot) for slot in range(5)), reverse=True)[:3]
     total = sum(math.exp(product) for product, _ in products)
     mean = sum(math.exp(product) / total * memory.values[0, slot] for product, slot in products)
     spread = sum(math.exp(product) / total * F.softplus(memory.deviations[0, slot]) for product, slot in products)
-    assert torch.allclose(found.mean[0], mean, atol=1e-6)
-    assert found.deviation[0].item() == pytest.approx(spread.item(), rel=1e-5)
-    assert int((found.weights > 0).sum()) == 3
+    assert torch.allclose(reading.mean[0], mean, atol=1e-6)
+    assert reading.deviation[0].item() == pytest.approx(spread.item(), rel=1e-5)
+    assert int((reading.weights > 0).sum()) == 3
 
 
 @pytest.mark.parametrize("count", [0, 5, 500])
@@ -121,8 +122,8 @@ def test_long_keys_win_by_dot_product_and_not_by_cosine():
 
 def test_rows_of_several_memories_come_back_in_their_order():
     home = torch.tensor([2, 0, 2, 1, 0])
-    found = by_memory(home, lambda memory, rows: torch.stack([rows, torch.full_like(rows, memory)], dim=1))
-    assert found.tolist() == [[0, 2], [1, 0], [2, 2], [3, 1], [4, 0]]
+    actual = by_memory(home, lambda memory, rows: torch.stack([rows, torch.full_like(rows, memory)], dim=1))
+    assert actual.tolist() == [[0, 2], [1, 0], [2, 2], [3, 1], [4, 0]]
 
 
 # Writing
@@ -131,9 +132,9 @@ def test_rows_of_several_memories_come_back_in_their_order():
 def test_centres_are_the_means_of_groups_that_lie_apart():
     groups = torch.tensor([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
     points = (groups[:, None] + 0.1 * torch.randn(3, 20, 2)).flatten(0, 1)
-    found = centres(points, 3)
+    clusters = centres(points, 3)
     wanted = points.unflatten(0, (3, 20)).mean(dim=1)
-    assert torch.allclose(found[torch.cdist(wanted, found).argmin(dim=1)], wanted, atol=1e-4)
+    assert torch.allclose(clusters[torch.cdist(wanted, clusters).argmin(dim=1)], wanted, atol=1e-4)
 
 
 def test_equal_vectors_and_fewer_vectors_than_clusters_leave_no_empty_cluster():
@@ -218,7 +219,7 @@ def test_the_true_mixture_has_the_same_mean_and_a_larger_variance(make, batch):
     model = written(make(read=3, mixture=True), batch)
     query = model.read_query(batch)
     reading, prior = model.memory.read(query.vector, query.home), model.prior(query)
-    drawn = torch.stack([model._from_mixture(query, reading, prior)[0] for _ in range(4000)])
+    drawn = torch.stack([model.memory.draw_mixture(reading, query.home, prior)[0] for _ in range(4000)])
     values = model.memory.values[query.home]
     deviations = F.softplus(model.memory.deviations[query.home])[..., None]
     pi = reading.weights[..., None]
@@ -248,12 +249,12 @@ def test_the_bound_of_the_mixtures_kl_is_above_what_sampling_finds(make, batch):
     model = written(make(read=3, mixture=True), batch)
     query = model.read_query(batch)
     reading, prior = model.memory.read(query.vector, query.home), model.prior(query)
-    _, bound = model._from_mixture(query, reading, prior)
+    _, bound = model.memory.draw_mixture(reading, query.home, prior)
     values = model.memory.values[query.home]
     spread = 2 * F.softplus(model.memory.deviations[query.home]).log()[..., None].expand_as(values)
     ratios = []
     for _ in range(600):
-        z, _ = model._from_mixture(query, reading, prior)
+        z, _ = model.memory.draw_mixture(reading, query.home, prior)
         each = log_density(Gaussian(values, spread), z[:, None])
         ratios.append((reading.weights.log() + each).logsumexp(dim=1) - log_density(prior, z))
     sampled = torch.stack(ratios)
@@ -348,13 +349,13 @@ def talkative(model, batch):
 def sentiment_after(model, batch, alpha):
     """P(positive) of the mean words under the prior's mean, before and after a few steps of phase 2."""
     written(talkative(model, batch), batch)
-    found = []
+    actual = []
     for rounds in (0, 40):
         if rounds:
             steps(model, batch, PHASE_2, rounds, alpha, rate=0.02, draw="mean")
         with torch.no_grad():
-            found.append(model.strategy(batch, Moment(), draw="mean")["sentiment"].shown)
-    return found
+            actual.append(model.strategy(batch, Moment(), draw="mean")["sentiment"].shown)
+    return actual
 
 
 @pytest.mark.parametrize("choices", [{}, {"mixer": "mean"}, {"read": 3, "mixture": True}])
@@ -363,14 +364,14 @@ def test_sent_rises_further_with_the_sentiment_loss_than_without(tiny_model, par
     sharp.model.out.weight.data *= 6
     with torch.no_grad():
         sharp.model.out.bias -= sharp.model.logits(batch).mean(dim=0)  # it finds the replies here neither good nor bad
-    found = {}
+    actual = {}
     for alpha in (50.0, 0.0):
         model = tiny_model("strategy-memory", slots=6, queries_per_slot=2, **choices)
         model.attach({**parts, "evaluator": sharp})
-        before, found[alpha] = sentiment_after(model, batch, alpha)
+        before, actual[alpha] = sentiment_after(model, batch, alpha)
     # The likelihood alone moves it a little here too: these replies happen to please this evaluator.
-    assert found[50.0] > before + 0.03
-    assert found[50.0] > found[0.0] + 0.02
+    assert actual[50.0] > before + 0.03
+    assert actual[50.0] > actual[0.0] + 0.02
 
 
 def test_sentiment_may_be_taken_from_the_priors_draw(make, batch):
@@ -397,11 +398,11 @@ def test_steps_that_are_fed_decided_words_are_those_of_the_decoder(make, batch):
     """Cold draws are words: fed one after another they give what decoding greedily gives."""
     model = written(make(), batch)
     query = model.read_query(batch)
-    memory = model.tell(batch, query.vector)
-    soft = model._written_softly(batch.reply, memory, "mean", 1e-4)
-    found = decode(model.conversation, State(fixed=memory), Decoding(max_length=5), start=2, end=3, banned=())
+    memory = model.condition_on(batch, query.vector)
+    soft = write_softly(model, batch.reply, memory, "mean", 1e-4)
+    hypotheses = decode(model.conversation, State(fixed=memory), Decoding(max_length=5), start=2, end=3, banned=())
     for row in range(8):
-        said = found[row][0].tokens
+        said = hypotheses[row][0].tokens
         assert soft[row].argmax(dim=-1).tolist()[: len(said)] == said[: soft.shape[1]]
 
 
@@ -450,11 +451,11 @@ def test_cached_decoding_gives_what_the_whole_sequence_gives(make, batch):
     hidden, _ = model.conversation.teach(batch, State(fixed=state.fixed.memory))
     whole = model.conversation.words.choices @ hidden.T
     whole = (whole + model.conversation.words.bias[:, None]).T
-    tokens, found = batch.reply.shifted(model.vocabulary.start), []
+    tokens, actual = batch.reply.shifted(model.vocabulary.start), []
     for place in range(tokens.shape[1]):
         logits, state = model.step(tokens[:, place], state)
-        found.append(logits)
-    assert torch.allclose(torch.stack(found, dim=1)[batch.reply.mask], whole, atol=1e-4)
+        actual.append(logits)
+    assert torch.allclose(torch.stack(actual, dim=1)[batch.reply.mask], whole, atol=1e-4)
 
 
 @torch.no_grad()
@@ -473,17 +474,17 @@ def test_the_latent_is_drawn_from_the_prior_or_read_or_without_noise(make, batch
     assert torch.allclose(z["prior"], model.prior(query).at(noise))
     assert torch.allclose(z["mean"], model.prior(query).mean)
     assert torch.allclose(z["posterior"], model.memory.read(query.vector, query.home).gaussian.at(noise))
-    told = model.understand(batch, Controls(latent="mean"))
-    assert torch.equal(told.fixed.memory.layers[0].keys, model.tell(batch, z["mean"]).layers[0].keys)
+    state = model.understand(batch, Controls(latent="mean"))
+    assert torch.equal(state.fixed.memory.layers[0].keys, model.condition_on(batch, z["mean"]).layers[0].keys)
 
 
 @torch.no_grad()
 def test_the_likelihood_is_averaged_over_draws_in_probability(make, batch):
     model, generator = written(make(), batch), torch.Generator().manual_seed(3)
-    found = model.score(batch, generator)
+    nll = model.score(batch, generator)
     query, noise = model.read_query(batch), model._noise(batch, SAMPLES, generator)
     each = [(-model._nll(batch, model.prior(query).at(noise[:, draw])).double()).exp() for draw in range(SAMPLES)]
-    assert torch.allclose(found.double(), -(sum(each) / SAMPLES).log(), rtol=1e-4)
+    assert torch.allclose(nll.double(), -(sum(each) / SAMPLES).log(), rtol=1e-4)
 
 
 @torch.no_grad()
@@ -491,22 +492,22 @@ def test_an_explanation_names_the_emotion_and_the_nearest_slots_with_their_words
     model = written(make(), batch)
     state = model.understand(batch)
     for row in range(8):
-        told = model.reasons(state, row)
-        assert told["emotion"] == model.emotions.labels[int(state.beliefs["emotion"][row].argmax())]
-        assert all(name.split()[0] in model.emotions for name in told["nearest slots"])
-        assert sum(told["nearest slots"].values()) <= 1.001
+        reasons = model.reasons(state, row)
+        assert reasons["emotion"] == model.emotions.labels[int(state.beliefs["emotion"][row].argmax())]
+        assert all(name.split()[0] in model.emotions for name in reasons["nearest slots"])
+        assert sum(reasons["nearest slots"].values()) <= 1.001
 
 
 def test_saved_and_loaded_it_says_the_same(make, batch, parts, tokenizer, tmp_path):
     model = written(make(read=3), batch)
-    made = Checkpoint("strategy-memory", model, tokenizer, EncodingConfig(max_turns=1), parts=parts)
-    checkpoint.save(made, tmp_path / "saved")
+    ckpt = Checkpoint("strategy-memory", model, tokenizer, EncodingConfig(max_turns=1), parts=parts)
+    checkpoint.save(ckpt, tmp_path / "saved")
     read = checkpoint.load(tmp_path / "saved")
     assert read.model.part("detector") is read.parts["detector"].model
     with torch.no_grad():
         noise = torch.Generator().manual_seed(1)
         assert torch.equal(read.model.score(batch, noise), model.score(batch, noise))
-    before, after = (Bot(one).reply(["I lost my job", "Oh no.", "And my dog too."]) for one in (made, read))
+    before, after = (Bot(one).reply(["I lost my job", "Oh no.", "And my dog too."]) for one in (ckpt, read))
     assert before == after
     assert before.emotion in read.model.emotions
 
@@ -525,7 +526,7 @@ def test_a_single_turn_system_reads_the_last_turn_alone(make, batch, parts, toke
         ({"slots": 0}, "slots is 0, expected at least 1"),
         ({"queries_per_slot": 0}, "queries_per_slot is 0"),
         ({"read": -1}, r"read is -1, expected 0 \(all slots\) or more"),
-        ({"mixture": True, "mixer": "mean"}, "mixer is to be gaussian, found mean"),
+        ({"mixture": True, "mixer": "mean"}, "mixer must be gaussian, found mean"),
         ({"emotions": "nlpc"}, "did you mean 'nlpcc'"),
     ],
 )
@@ -542,11 +543,11 @@ def test_a_missing_part_is_named_with_the_way_out(tiny_model, batch):
 
 def test_parts_of_the_wrong_kind_are_refused(tiny_model, parts):
     model = tiny_model("strategy-memory", slots=6)
-    with pytest.raises(ValueError, match="its detector hears polarity, where emotions is nlpcc"):
+    with pytest.raises(ValueError, match="its detector predicts polarity, but emotions is nlpcc"):
         model.attach({"detector": parts["evaluator"]})
-    with pytest.raises(ValueError, match="its evaluator tells nlpcc apart, expected polarity"):
+    with pytest.raises(ValueError, match="its evaluator predicts nlpcc, expected polarity"):
         model.attach({"evaluator": parts["detector"]})
-    with pytest.raises(ValueError, match="is to be a text-encoder, found Trs"):
+    with pytest.raises(ValueError, match="must be a text-encoder, found Trs"):
         model.attach({"detector": replace(parts["detector"], model=tiny_model("trs"))})
 
 

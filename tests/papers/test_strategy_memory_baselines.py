@@ -33,7 +33,7 @@ def evaluator(tokenizer):
 
 @pytest.fixture
 def make(tokenizer, evaluator):
-    def made(name, attach=True):
+    def build_model(name, attach=True):
         torch.manual_seed(7)
         model = build(name, SIZES["seq2seq" if "seq2seq" in name else "trs"], tokenizer.vocabulary)
         counts = torch.randint(1, 50, (len(tokenizer),))
@@ -44,7 +44,7 @@ def make(tokenizer, evaluator):
             model.attach({"evaluator": evaluator})
         return model.eval()
 
-    return made
+    return build_model
 
 
 @pytest.fixture
@@ -145,13 +145,13 @@ def test_the_gate_shares_the_probability_between_two_vocabularies(make):
 def test_the_polarity_is_the_evaluators_in_learning_and_positive_in_use(make, batch, name, evaluator):
     model = make(name)
     state = model.understand(batch)
-    asked = state.fixed["polarity"] if name == "trs-dual" else state.fixed.emotion
-    assert asked.tolist() == [POLARITY.ids["positive"]] * len(batch)
+    requested = state.fixed["polarity"] if name == "trs-dual" else state.fixed.emotion
+    assert requested.tolist() == [POLARITY.ids["positive"]] * len(batch)
     judged = model.parts.judge(batch.reply, model.vocabulary).argmax(-1)
     text = batch.reply.as_source(model.vocabulary.ctx, model.vocabulary.end)
     assert torch.equal(judged, evaluator.model.log_probs_of(text).argmax(-1))
     start = torch.full((len(batch),), model.vocabulary.start)
-    other = model.told(batch, torch.zeros_like(asked)) if name == "trs-dual" else None
+    other = model.encode_with_polarity(batch, torch.zeros_like(requested)) if name == "trs-dual" else None
     if other is not None:
         assert not torch.allclose(model.step(start, other)[0], model.step(start, state)[0])
 

@@ -51,14 +51,14 @@ def forward(tiny_model, tokenizer):
 
 
 def test_one_listener_text_is_answered_backwards_however_it_is_given(bot):
-    found = bot.reply(SAID, direction="backward")
-    assert found.text
-    assert found.emotions != bot.reply(SAID).emotions  # who speaks is read too
+    reply = bot.reply(SAID, direction="backward")
+    assert reply.text
+    assert reply.emotions != bot.reply(SAID).emotions  # who speaks is read too
     for talk in ([SAID], [{"role": "assistant", "content": SAID}], Dialogue("d", (Turn("listener", SAID),))):
-        assert bot.reply(talk, direction="backward") == found
-    assert bot.replies([SAID, "why?"], direction="backward")[0].text == found.text
+        assert bot.reply(talk, direction="backward") == reply
+    assert bot.replies([SAID, "why?"], direction="backward")[0].text == reply.text
     *_, last = bot.stream(SAID, direction="backward")
-    assert last == found.text
+    assert last == reply.text
 
 
 def test_more_than_one_turn_is_refused_with_a_reason(bot):
@@ -81,9 +81,9 @@ def test_care_hears_what_is_read_backwards_too(bot):
     cared = SafetyWrapper(bot)
     assert cared.reply(SAID, direction="backward") == bot.reply(SAID, direction="backward")
     assert "care" in cared.reply("I want to die", direction="backward").reasons
-    found = cared.replies(["I want to die", SAID], direction="backward")
-    assert "care" in found[0].reasons
-    assert "care" not in found[1].reasons
+    replies = cared.replies(["I want to die", SAID], direction="backward")
+    assert "care" in replies[0].reasons
+    assert "care" not in replies[1].reasons
     *_, last = cared.stream(SAID, direction="backward")
     assert last == bot.reply(SAID, direction="backward").text
 

@@ -25,8 +25,8 @@ def bpe():
 def test_the_special_tokens_come_first_in_every_kind(kind):
     tokenizer = train_tokenizer(TEXTS, TextConfig(kind=kind, size=300))
     assert [tokenizer.token(index) for index in range(5)] == list(SPECIALS)
-    found = (tokenizer.pad, tokenizer.unk, tokenizer.start, tokenizer.end, tokenizer.ctx)
-    assert found == (0, 1, 2, 3, 4)
+    actual = (tokenizer.pad, tokenizer.unk, tokenizer.start, tokenizer.end, tokenizer.ctx)
+    assert actual == (0, 1, 2, 3, 4)
     assert tokenizer.banned == (0, 1, 2, 4)
     vocabulary = tokenizer.vocabulary
     assert (vocabulary.size, vocabulary.pad, vocabulary.end) == (len(tokenizer), 0, 3)

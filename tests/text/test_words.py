@@ -12,7 +12,7 @@ def seen_by_the_tokenizer(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("Don't!", ["do", "n't", "!"]),
         ("I can’t", ["i", "ca", "n't"]),
@@ -40,9 +40,9 @@ def seen_by_the_tokenizer(text):
         ("", []),
     ],
 )
-def test_a_text_is_cut_into_words(text, found):
-    assert words(text) == found
-    assert seen_by_the_tokenizer(text) == found
+def test_a_text_is_cut_into_words(text, expected):
+    assert words(text) == expected
+    assert seen_by_the_tokenizer(text) == expected
 
 
 clitics = st.sampled_from(["n't", "'s", "n’t", "'ll", "'", "´", "…", "..", " ", "a", "I", "don", "\ufe0f", "</s>"])
@@ -58,9 +58,9 @@ def test_a_word_is_what_the_tokenizer_sees(text):
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.characters(max_codepoint=0x24F, exclude_categories=["Cc"])))
 def test_words_leave_nothing_out_but_blanks(text):
-    found = words(text)
-    assert all(word and not any(map(str.isspace, word)) for word in found)
-    assert len("".join(found)) >= len("".join(text.split()))  # NFKC may write one sign as several
+    tokens = words(text)
+    assert all(word and not any(map(str.isspace, word)) for word in tokens)
+    assert len("".join(tokens)) >= len("".join(text.split()))  # NFKC may write one sign as several
 
 
 @pytest.mark.parametrize(

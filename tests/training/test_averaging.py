@@ -55,13 +55,13 @@ def watched(monkeypatch, number=None):
 
 def test_a_stage_hands_on_the_mean_of_what_it_had_at_its_end(recipe, tmp_path, monkeypatch):
     noted = watched(monkeypatch)
-    found = weights(run.train(recipe(second=False), tmp_path / "run", quiet=True))
+    trained = weights(run.train(recipe(second=False), tmp_path / "run", quiet=True))
     averaged = [now for seen, now in noted if seen > 0.6 * 96]
     assert 1 < len(averaged) < len(noted)
     for name, last in noted[-1][1].items():
         mean = torch.stack([now[name].double() for now in averaged]).mean(dim=0)
-        torch.testing.assert_close(found[name].double(), mean, atol=1e-7, rtol=1e-5)
-        assert torch.equal(found[name], last) != name.startswith("decoder")
+        torch.testing.assert_close(trained[name].double(), mean, atol=1e-7, rtol=1e-5)
+        assert torch.equal(trained[name], last) != name.startswith("decoder")
 
 
 def test_what_is_validated_last_is_the_mean(recipe, tmp_path, monkeypatch):

@@ -93,10 +93,10 @@ def test_a_talking_model_knows_the_emotions_of_the_recipe_wherever_it_is_loaded(
 
 def test_it_is_evaluated_by_these_emotions(talker, corpus):
     items = [item for dialogue in jsonl.read(corpus, "test") for item in examples(dialogue)]
-    found = evaluate(Bot(checkpoint.load(talker)), items, {}, quietly, resamples=0)
-    assert found["accuracy@1"].value > 80
-    assert "accuracy@5" not in [score.name for score in found.scores]
-    assert found.about["language"] == "en"
+    evaluation = evaluate(Bot(checkpoint.load(talker)), items, {}, quietly, resamples=0)
+    assert evaluation["accuracy@1"].value > 80
+    assert "accuracy@5" not in [score.name for score in evaluation.scores]
+    assert evaluation.about["language"] == "en"
 
 
 def test_a_classifier_of_one_s_own_labels_is_trained_evaluated_and_calibrated(tiny_backbone, corpus, tmp_path):
@@ -118,15 +118,15 @@ def test_a_classifier_of_one_s_own_labels_is_trained_evaluated_and_calibrated(ti
             }
         ],
     )
-    made = checkpoint.load(run.train(recipe, tmp_path / "run", quiet=True))
-    labeller = Labeller(made, made.model.label_set)
+    ckpt = checkpoint.load(run.train(recipe, tmp_path / "run", quiet=True))
+    labeller = Labeller(ckpt, ckpt.model.label_set)
     assert labeller.names == MOODS
     dialogues = list(jsonl.read(corpus, "test"))
     scores = evaluate_labels(labeller, labelled_turns(dialogues), {}, quietly, resamples=0)
     assert {one.label for one in scores.classes} == set(MOODS)
-    found = calibrate(made, [turn for dialogue in dialogues for turn in dialogue.turns])
-    assert found.items == 2 * len(dialogues)
-    assert found.nll_after <= found.nll_before
+    calibration = calibrate(ckpt, [turn for dialogue in dialogues for turn in dialogue.turns])
+    assert calibration.items == 2 * len(dialogues)
+    assert calibration.nll_after <= calibration.nll_before
 
 
 def test_six_emotions_are_learned_from_the_labels_of_contexts(tmp_path):
@@ -166,8 +166,8 @@ def test_a_context_s_label_of_any_set_can_be_the_target(tokenizer):
     context = (Turn("speaker", "hello", Label("tense")),)
     item = Example("a", context, Turn("listener", "hi", Label("consoling")), emotion=Label("sad"))
     moods = LabelSet("moods", MOODS)
-    found = encode([item], tokenizer, EncodingConfig(), targets=Targets(moods, "context", moods, "dialogue"))
-    assert (found.labels, found.emotions) == ([1], [-100])
+    actual = encode([item], tokenizer, EncodingConfig(), targets=Targets(moods, "context", moods, "dialogue"))
+    assert (actual.labels, actual.emotions) == ([1], [-100])
     usual = encode([item], tokenizer, EncodingConfig())
     assert (usual.labels, usual.emotions) == ([35], [27])
 
@@ -204,8 +204,8 @@ def test_emotions_of_another_set_than_the_model_s_are_refused(tiny_recipe, tmp_p
 
 def test_a_stream_s_own_words_on_labels_come_before_the_recipe_s(tiny_recipe, tiny_stage, tokenizer):
     recipe = tiny_recipe(stages=[tiny_stage(streams={"train": {"examples": 8, "label_of": "dialogue"}})])
-    found = feeds(recipe, recipe.stages[0], tokenizer, {})["train"].data
-    assert found.labels == found.emotions
+    actual = feeds(recipe, recipe.stages[0], tokenizer, {})["train"].data
+    assert actual.labels == actual.emotions
 
 
 def test_a_label_set_that_nobody_knows_is_told_when_the_recipe_is_read(tmp_path, corpus):

@@ -214,9 +214,9 @@ def test_only_trouble_between_processes_is_called_the_loss_of_one(among):
     crowd = among(0, 2)
     with pytest.raises(TrainingError, match="another of the 2 processes does not answer"), crowd._detect_lost_process():
         raise RuntimeError("[gloo/transport/tcp/pair.cc:538] Connection closed by peer [127.0.0.1]:4021")
-    with pytest.raises(RuntimeError, match="shapes") as found, crowd._detect_lost_process():
+    with pytest.raises(RuntimeError, match="shapes") as actual, crowd._detect_lost_process():
         raise RuntimeError("shapes cannot be multiplied")
-    assert not isinstance(found.value, TrainingError)
+    assert not isinstance(actual.value, TrainingError)
 
 
 def test_a_process_that_lost_another_says_so_before_its_launcher_ends_it(among):

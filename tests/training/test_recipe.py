@@ -57,16 +57,16 @@ def test_a_recipe_written_out_whole_is_the_same_recipe(name, written):
 @pytest.mark.parametrize("part", ["no-stochasticity", "no-mimicry", "no-grouping", "reply-seen"])
 def test_an_ablation_of_mime_is_trained_as_mime_is(part):
     def bare(name):
-        found = load_recipe(name).to_dict()
+        actual = load_recipe(name).to_dict()
         for own in ("name", "about", "row"):
-            found.pop(own, None)
+            actual.pop(own, None)
         for choice in ("stochasticity", "mimicry", "grouping", "reply_seen"):
-            found["model"].pop(choice, None)
-        for stage in found["stages"]:
+            actual["model"].pop(choice, None)
+        for stage in actual["stages"]:
             for move in stage["moves"]:
                 move["weights"].pop("kl", None)
                 move["options"].pop("free", None)
-        return found
+        return actual
 
     assert bare(f"mime-{part}") == bare("mime")
 

@@ -114,10 +114,10 @@ def stop_then_go_on(recipe, folder, monkeypatch, number, save_every):
 
 
 def test_the_unbroken_run_logs_every_step_once(unbroken):
-    found = [(record["kind"], record["update"]) for record in records(unbroken)]
-    assert len(set(found)) == len(found)
+    actual = [(record["kind"], record["update"]) for record in records(unbroken)]
+    assert len(set(actual)) == len(actual)
     # Every four updates; where a round of three steps over the number, at the round's end.
-    assert [update for kind, update in found if kind == "train"] == [4, 8, 14, 17, 20]
+    assert [update for kind, update in actual if kind == "train"] == [4, 8, 14, 17, 20]
 
 
 @pytest.mark.parametrize("number", [0, 3, 4, 5, 6, 14, 22])
@@ -359,9 +359,9 @@ def test_a_run_that_is_at_its_end_stays_as_it_is(recipe, unbroken, tmp_path):
 
 def assert_decodes(folder, decoding):
     for name in ("best", "last"):
-        made = checkpoint.load(folder / name)
-        assert made.decoding == decoding
-        assert made.meta["recipe"]["decoding"] == asdict(decoding)
+        ckpt = checkpoint.load(folder / name)
+        assert ckpt.decoding == decoding
+        assert ckpt.meta["recipe"]["decoding"] == asdict(decoding)
 
 
 def test_a_run_at_its_end_takes_the_decoding_that_was_chosen_since(recipe, unbroken, tmp_path, capsys):

@@ -21,9 +21,9 @@ def no_picture(monkeypatch):
 
 
 def test_the_replies_are_the_same_each_time_and_leave_the_random_state_alone(tiny_model, tokenizer, encoded):
-    made = Checkpoint("mime", tiny_model("mime"), tokenizer)
+    ckpt = Checkpoint("mime", tiny_model("mime"), tokenizer)
     before = torch.get_rng_state()
-    first, again = (sample_replies(made, encoded, torch.device("cpu")) for _ in range(2))
+    first, again = (sample_replies(ckpt, encoded, torch.device("cpu")) for _ in range(2))
     assert torch.equal(torch.get_rng_state(), before)
     assert first == again
     assert len(first) == SAMPLES

@@ -65,8 +65,8 @@ def meed2(tiny_recipe, tiny_stage, classifier):
             "main": {"rate": 5e-3, "warmup": 2, "learns": ["input.*", "encoder.*", "decoder.*"]},
         }
         model = {"name": "meed2", "predictor_layers": 1, **SMALL}
-        told = {"stages": [predictor, replies], "model": model, "parts": {"labeller": classifier}}
-        return tiny_recipe(**{**told, "encoding": EncodingConfig(separators=True), **fields})
+        choices = {"stages": [predictor, replies], "model": model, "parts": {"labeller": classifier}}
+        return tiny_recipe(**{**choices, "encoding": EncodingConfig(separators=True), **fields})
 
     return make
 
@@ -106,9 +106,9 @@ def test_turns_are_labelled_once_and_the_classifier_becomes_a_part(meed2, small_
 
 def test_contexts_and_replies_are_encoded_with_their_labels(meed2, tokenizer):
     recipe = meed2()
-    found = data.encode_split(recipe, recipe.data, "train", tokenizer, cut_replies=True, labeller=Counting())
+    actual = data.encode_split(recipe, recipe.data, "train", tokenizer, cut_replies=True, labeller=Counting())
     items = list(data.read_examples(recipe.data, "train"))
-    for item, side, label in zip(items, found.contexts, found.labels, strict=True):
+    for item, side, label in zip(items, actual.contexts, actual.labels, strict=True):
         assert side.labels[-1] == len(item.context[-1].text) % 41
         assert LABELS[label] == item.reply.label.name
 
@@ -142,15 +142,15 @@ def test_a_labeller_that_is_not_there_is_told(meed2, tmp_path):
 def test_a_part_that_is_not_calibrated_is_told_with_the_command(
     meed2, tiny_classifier, tmp_path, capsys, monkeypatch, calibrated
 ):
-    made = tiny_classifier()
-    made.meta |= {"calibration": {"temperature": 1.5}} if calibrated else {}
-    checkpoint.save(made, tmp_path / "ears" / "best")
+    classifier = tiny_classifier()
+    classifier.meta |= {"calibration": {"temperature": 1.5}} if calibrated else {}
+    checkpoint.save(classifier, tmp_path / "ears" / "best")
     monkeypatch.setattr(Trainer, "run", lambda self, source: self.journal.close())
     run.train(meed2(parts={"labeller": "ears"}), tmp_path / "run", quiet=True)
-    told = [line for line in capsys.readouterr().err.splitlines() if "calibrate" in line]
+    printed = [line for line in capsys.readouterr().err.splitlines() if "calibrate" in line]
     wanted = f"labeller: ears is not calibrated, and this run keeps it as it is; first: listenwell calibrate {tmp_path}"
-    assert bool(told) != calibrated
-    assert calibrated or f"{wanted}/ears" in told[0]
+    assert bool(printed) != calibrated
+    assert calibrated or f"{wanted}/ears" in printed[0]
 
 
 # Started from another run
@@ -161,11 +161,11 @@ def test_a_recipe_starts_from_the_run_of_that_name_beside_it(meed2, tiny_stage, 
     none = tiny_stage(examples=1, optimizers={"main": {"rate": 0.0, "decay": 0.0}})
     second = run.train(meed2(start="first", parts={}, stages=[none]), tmp_path / "second", quiet=True)
     assert same(weights(first), weights(second))
-    made = checkpoint.load(second)
-    assert made.tokenizer.backend.to_str() == checkpoint.load(first).tokenizer.backend.to_str()
-    assert set(made.parts) == {LABELLER}  # what the first heard with
+    ckpt = checkpoint.load(second)
+    assert ckpt.tokenizer.backend.to_str() == checkpoint.load(first).tokenizer.backend.to_str()
+    assert set(ckpt.parts) == {LABELLER}  # what the first heard with
     mark = label_cache.fingerprint(checkpoint.load(first))
-    assert made.meta["start"] == {"name": "first", "hash": mark, "data": [str(small_corpus)]}
+    assert ckpt.meta["start"] == {"name": "first", "hash": mark, "data": [str(small_corpus)]}
     elsewhere = meed2(start=str(tmp_path / "first"), stages=[none])
     assert same(weights(first), weights(run.train(elsewhere, tmp_path / "other" / "run", quiet=True)))
 

@@ -104,14 +104,14 @@ def test_every_log_line_says_where_it_stands(tiny_recipe, tmp_path):
 
 def test_the_rate_of_every_update_is_the_schedules(tiny_recipe, tiny_stage, tmp_path, monkeypatch):
     options = {"rate": 4e-3, "warmup": 5, "schedule": "linear", "floor": 0.1}
-    found = []
+    actual = []
     spy(
         monkeypatch,
-        lambda self, *_: found.append((self.state.seen, self.optimizer_set.rates()["rate-main"])),
+        lambda self, *_: actual.append((self.state.seen, self.optimizer_set.rates()["rate-main"])),
     )
     fit(tiny_recipe(stages=[tiny_stage(optimizers={"main": options})]), tmp_path / "run")
-    assert len(found) > 10
-    for step, (seen, used) in enumerate(found):
+    assert len(actual) > 10
+    for step, (seen, used) in enumerate(actual):
         assert used == pytest.approx(rate(Optimizer(**options), step, seen / 96))
 
 
@@ -128,9 +128,9 @@ def test_a_weight_of_nought_takes_a_loss_out(tiny_recipe, tiny_stage, tmp_path):
     optimizers = {"main": {"rate": 5e-3, "warmup": 1, "decay": 0.0}}
     stage = tiny_stage(examples=24, optimizers=optimizers, moves=[{"weights": {"emotion": 0.0}}], keep="last")
     start = weights(fit(tiny_recipe(stages=[tiny_stage(examples=0, epochs=0)]), tmp_path / "start"))
-    found = weights(fit(tiny_recipe(stages=[stage]), tmp_path / "run"))
-    assert torch.equal(found["emotion.weight"], start["emotion.weight"])
-    assert not torch.equal(found["words.table"], start["words.table"])
+    without_it = weights(fit(tiny_recipe(stages=[stage]), tmp_path / "run"))
+    assert torch.equal(without_it["emotion.weight"], start["emotion.weight"])
+    assert not torch.equal(without_it["words.table"], start["words.table"])
 
 
 def test_options_reach_the_objective(tiny_recipe, tiny_stage, tmp_path, monkeypatch):
@@ -149,18 +149,18 @@ def test_options_reach_the_objective(tiny_recipe, tiny_stage, tmp_path, monkeypa
 
 
 def test_the_model_hears_of_every_epoch_before_it_begins(tiny_recipe, tiny_stage, tmp_path, monkeypatch):
-    heard = []
+    epochs = []
     monkeypatch.setattr(
         Trs,
         "on_epoch_start",
         lambda self, stage, epoch, batches: (
-            heard.append((stage, epoch, sum(len(b) for b in batches()), self.training)) or ()
+            epochs.append((stage, epoch, sum(len(b) for b in batches()), self.training)) or ()
         ),
     )
     fit(tiny_recipe(stages=[tiny_stage(epochs=2, examples=0)]), tmp_path / "run")
-    assert [(stage, epoch) for stage, epoch, _, _ in heard] == [("joint", 0), ("joint", 1)]
-    assert len({size for _, _, size, _ in heard}) == 1
-    assert not any(training for *_, training in heard)
+    assert [(stage, epoch) for stage, epoch, _, _ in epochs] == [("joint", 0), ("joint", 1)]
+    assert len({size for _, _, size, _ in epochs}) == 1
+    assert not any(training for *_, training in epochs)
 
 
 def test_what_a_model_sets_anew_learns_afresh(tiny_model):
@@ -259,8 +259,8 @@ def test_an_optional_move_is_left_out_where_the_data_has_nothing_for_it(tiny_rec
 def test_a_stage_may_be_validated_on_other_data_by_another_criterion(tiny_recipe, tiny_stage, tmp_path):
     stage = tiny_stage(examples=16, criterion="score", valid={"source": "shipped", "split": "test"})
     fit(tiny_recipe(stages=[stage]), tmp_path / "run")
-    found = journal(tmp_path / "run", "valid")[-1]
-    assert found["score"] == pytest.approx(found["reply"], rel=1e-5)
+    actual = journal(tmp_path / "run", "valid")[-1]
+    assert actual["score"] == pytest.approx(actual["reply"], rel=1e-5)
 
 
 def test_a_criterion_that_the_validation_data_does_not_tell_is_an_error(tiny_recipe, tiny_stage, tmp_path):
@@ -397,11 +397,11 @@ def test_patience_ends_a_stage_that_gets_no_better(tiny_recipe, tiny_stage, tmp_
 def record_validations(monkeypatch, losses):
     """Makes the criterion what `losses` says at each validation; gives back the weights seen there."""
     seen, validate = [], Trainer._validate
-    told = iter(losses)
+    values = iter(losses)
 
     def watched(self, stage):
         seen.append({name: value.clone() for name, value in self.model.state_dict().items()})
-        loss, likelihood = next(told), self.model.likelihood
+        loss, likelihood = next(values), self.model.likelihood
 
         def scripted(batch, moment, **options):
             terms = likelihood(batch, moment, **options)
@@ -525,11 +525,11 @@ def test_a_full_disk_is_warned_of_and_the_run_goes_on(tiny_recipe, tmp_path, mon
         save(*arguments, **options)
 
     monkeypatch.setattr(checkpoint, "save", full)
-    found = weights(fit(tiny_recipe(), tmp_path / "run"))
+    trained = weights(fit(tiny_recipe(), tmp_path / "run"))
     said = capsys.readouterr().err
     assert said.count("warning: checkpoint not written ([Errno 28] No space left on device)") == 3
     assert "the one before it is whole; training continues" in said
-    assert same(found, expected)
+    assert same(trained, expected)
 
 
 def test_a_best_that_was_not_written_is_not_the_one_to_beat(tiny_recipe, tiny_stage, tmp_path, monkeypatch):

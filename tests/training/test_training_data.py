@@ -86,25 +86,25 @@ def test_what_is_kept_as_ids_is_not_changed_by_forgetting(train_split, tokenizer
 def test_streams_take_the_recipes_corpus_unless_they_have_their_own(tiny_recipe, tiny_stage, tokenizer):
     streams = {"all": {"replies_by": ["speaker", "listener"]}, "own": {"source": "shipped", "split": "valid"}}
     recipe = tiny_recipe(stages=[tiny_stage(streams=streams, moves=[{"stream": "all"}])])
-    made = data.feeds(recipe, recipe.stages[0], tokenizer, {})
-    assert all(id.startswith("lw-en-") for id in made["own"].data.ids)
-    assert len(made["own"].data) == sum(1 for dialogue in shipped.read("valid") for _ in examples(dialogue))
-    assert {int(id.split("#")[1]) % 2 for id in made["all"].data.ids} == {0, 1}
-    assert made["all"].seed != made["own"].seed
+    by_stream = data.feeds(recipe, recipe.stages[0], tokenizer, {})
+    assert all(id.startswith("lw-en-") for id in by_stream["own"].data.ids)
+    assert len(by_stream["own"].data) == sum(1 for dialogue in shipped.read("valid") for _ in examples(dialogue))
+    assert {int(id.split("#")[1]) % 2 for id in by_stream["all"].data.ids} == {0, 1}
+    assert by_stream["all"].seed != by_stream["own"].seed
 
 
 def test_the_recipes_corpus_is_cleaned_for_its_streams_too(tiny_recipe, tiny_stage, tokenizer, monkeypatch):
-    asked = []
+    requested = []
 
     def encode_split(recipe, stream, split, tokenizer, *, cut_replies, labeller, sets):
-        asked.append((stream.source, stream.clean, split))
+        requested.append((stream.source, stream.clean, split))
 
     monkeypatch.setattr(data, "encode_split", encode_split)
     monkeypatch.setattr(data, "Feed", lambda *arguments: None)
     streams = {"train": {"examples": 4}, "own": {"source": "shipped"}}
     recipe = tiny_recipe(data={"source": "x.jsonl", "clean": True}, stages=[tiny_stage(streams=streams)])
     data.feeds(recipe, recipe.stages[0], tokenizer, {})
-    assert asked == [("x.jsonl", True, "train"), ("shipped", False, "train")]
+    assert requested == [("x.jsonl", True, "train"), ("shipped", False, "train")]
 
 
 def test_the_same_data_is_encoded_once_for_all_stages(tiny_recipe, tokenizer):
@@ -150,8 +150,8 @@ def test_a_piece_that_is_a_whole_word_has_the_words_vector_and_one_that_goes_on_
     path = tmp_path / "v.txt"
     path.write_text("the 1 2\nring 3 4\ning 5 6\n, 7 8\nxyzzy 9 9\n")
     vectors, known = data.read_vectors(path, pieces)
-    found = {pieces.token(index): vectors[index].tolist() for index in known.nonzero()[:, 0].tolist()}
-    assert found == {"Ġthe": [1, 2], "ĠThe": [1, 2], "Ġring": [3, 4], "ĠRing": [3, 4], ",": [7, 8]}
+    actual = {pieces.token(index): vectors[index].tolist() for index in known.nonzero()[:, 0].tolist()}
+    assert actual == {"Ġthe": [1, 2], "ĠThe": [1, 2], "Ġring": [3, 4], "ĠRing": [3, 4], ",": [7, 8]}
     assert pieces.backend.token_to_id("ing") is not None
 
 
@@ -210,12 +210,12 @@ def test_words_of_the_context_are_forgotten_at_the_rate_asked_and_nothing_else(t
 def test_dialogues_are_left_out_by_name_and_examples_without_a_label_if_so_asked(small_corpus):
     every = list(data.read_examples(DataConfig(source=str(small_corpus)), "train"))
     first = every[0].id.split("#")[0]
-    kept = list(data.read_examples(DataConfig(source=str(small_corpus), leave_out=[first]), "train"))
-    assert [item for item in every if not item.id.startswith(f"{first}#")] == kept
+    read_back = list(data.read_examples(DataConfig(source=str(small_corpus), leave_out=[first]), "train"))
+    assert [item for item in every if not item.id.startswith(f"{first}#")] == read_back
     both = {"replies_by": ["speaker", "listener"], "sides": ["reply"], "source": str(small_corpus)}
-    found = list(data.read_examples(DataConfig(**both, labelled=True), "train"))
-    assert found == [i for i in data.read_examples(DataConfig(**both), "train") if i.reply.label is not None]
-    assert 0 < len(found) < len(list(data.read_examples(DataConfig(**both), "train")))
+    items = list(data.read_examples(DataConfig(**both, labelled=True), "train"))
+    assert items == [i for i in data.read_examples(DataConfig(**both), "train") if i.reply.label is not None]
+    assert 0 < len(items) < len(list(data.read_examples(DataConfig(**both), "train")))
     polar = list(data.read_examples(DataConfig(**both, labelled=True, labels="polarity"), "train"))
     assert {item.reply.label.name for item in polar} <= {"negative", "neutral", "positive"}
 

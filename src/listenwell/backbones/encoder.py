@@ -1,7 +1,7 @@
 """A pretrained encoder of the transformers library: made from its architecture alone, filled from its files once.
 
 A model that holds one keeps the architecture in its config and the weights among its own, so that its checkpoint is
-read again where the pretrained files are not at hand.
+read again where the pretrained files are not available.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class PretrainedEncoder(nn.Module):
 
         `added` (batch, time, width) is what else is known of each position: it is added to the word's embedding.
         `segments` (batch, time) is 0 for positions of the first of two texts and 1 for those of the second; a family
-        that does not tell texts apart (RoBERTa) ignores it.
+        that does not distinguish texts (RoBERTa) ignores it.
         """
         if segments is not None and getattr(self.model.config, "type_vocab_size", 0) > 1:
             return self._run(tokens, mask, token_type_ids=segments).last_hidden_state

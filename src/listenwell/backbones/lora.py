@@ -11,7 +11,7 @@ first. In mixed precision a frozen weight is cast once.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -32,9 +32,6 @@ ATTENTION = "listenwell"
 
 ADAPTER = "default"
 """What peft calls the one adapter of a projection."""
-
-Memory = list[tuple[Tensor, Tensor]]
-"""Keys and values of each layer, (batch, heads, time, width)."""
 
 
 def need_peft() -> Any:
@@ -286,28 +283,3 @@ class MergedWeights(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self.plain)
-
-
-class Reading:
-    """What a model has read before, and what it reads now: transformers' cache, reduced to what is asked of it.
-
-    What was read before stays as it is, so that many replies can continue one context.
-    """
-
-    def __init__(self, before: Iterable[tuple[Tensor, Tensor]] = (), own: Iterable[tuple[Tensor, Tensor]] = ()) -> None:
-        self.before, self.own = list(before), list(own)
-
-    def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """Takes the keys and values of new positions, and returns those of all."""
-        if layer < len(self.own):
-            old = self.own[layer]
-            self.own[layer] = torch.cat([old[0], keys], dim=2), torch.cat([old[1], values], dim=2)
-        else:
-            self.own.append((keys, values))
-        if not self.before:
-            return self.own[layer]
-        (old_keys, old_values), (new_keys, new_values) = self.before[layer], self.own[layer]
-        return torch.cat([old_keys, new_keys], dim=2), torch.cat([old_values, new_values], dim=2)
-
-    def get_seq_length(self, layer: int = 0) -> int:
-        return sum(memory[layer][0].shape[2] for memory in (self.before, self.own) if memory)

@@ -14,7 +14,7 @@ FILE = "model.safetensors"
 
 
 class StoredWeights(Mapping[str, Tensor]):
-    """By name. The file is opened for each weight anew: pages of what was read before do not stay in memory."""
+    """By name. The file is opened again for each weight: pages of what was read before do not stay in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

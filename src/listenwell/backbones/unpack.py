@@ -22,10 +22,10 @@ from listenwell.backbones.gguf_reading import GgufError, GgufFile, Values
 from listenwell.paths import cache_folder, writable_cache
 
 FORM = 1
-"""Goes up when what is written here changes: folders of an older form are then made anew."""
+"""Goes up when what is written here changes: folders of an older form are then made again."""
 
 SIZES = "sizes.json"
-"""How many bytes each file of a folder has, to tell a damaged one."""
+"""How many bytes each file of a folder has, to detect a damaged one."""
 
 SPECIAL = 3
 """What a GGUF file calls a token that is not text."""

@@ -29,19 +29,19 @@ class CorpusLabelling:
     @classmethod
     def named(cls, name: str, language: str) -> CorpusLabelling:
         """ValueError for one that labels no texts, or did not learn from texts of the language."""
-        made = checkpoint.load(find(name))
-        labeller = Labeller(made, made.model.label_set)  # says what is wrong with it
-        if language not in made.languages:
-            known = ", ".join(made.languages)
+        trained = checkpoint.load(find(name))
+        labeller = Labeller(trained, trained.model.label_set)  # says what is wrong with it
+        if language not in trained.languages:
+            known = ", ".join(trained.languages)
             way_out = "name another with --labeller, or none"
             raise ValueError(f"{name} learned from texts in {known}, not in {language}; {way_out}")
-        return cls(name, fingerprint(made), {*EMOTIONS} <= {*labeller.names})
+        return cls(name, fingerprint(trained), {*EMOTIONS} <= {*labeller.names})
 
     def load(self) -> Label:
-        made = checkpoint.load(find(self.name))
-        if fingerprint(made) != self.fingerprint:
+        trained = checkpoint.load(find(self.name))
+        if fingerprint(trained) != self.fingerprint:
             raise RuntimeError(f"{self.name} has other weights than when the curation began; start it again")
-        labeller = Labeller(made, made.model.label_set)
+        labeller = Labeller(trained, trained.model.label_set)
         return lambda dialogues: label_texts(labeller, dialogues)
 
 

@@ -27,10 +27,10 @@ LABELLER = "labeller"
 
 LISTENER, SENTIMENT = "listener", "sentiment"
 HOUSE_PARTS = (LISTENER, LABELLER, SENTIMENT)
-"""What the house system has beside its writer: what hears the dialogue, its turns, and how positive a reply is."""
+"""Parts of the house system beside its writer: classifiers of the dialogue, of its turns and of a reply's polarity."""
 
 CHOOSER = "chooser"
-"""What the house system may have as well: what tells how well a reply fits."""
+"""An optional part of the house system: it scores how well a reply fits the dialogue."""
 
 CHUNK = 1024
 """Texts that are labelled between two writes of the cache and reports of progress."""
@@ -39,7 +39,7 @@ MOST = 100_000
 """Texts that are remembered in memory alone: more than any split has, and no burden where a system talks for ever."""
 
 Begin = Callable[[str, int], Callable[[int], None]]
-"""Told what begins and how many texts it has; returns what to tell as they are done."""
+"""Called with the name of a task and its number of texts; returns a function to call with how many are done."""
 
 
 class Labels(Protocol):

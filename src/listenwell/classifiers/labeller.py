@@ -37,7 +37,7 @@ class Labeller(HasCheckpoint):
             raise ValueError(f"{ckpt.name} labels no texts; {DEFAULT} does")
         own, wanted = ckpt.model.label_set, label_set(labels)
         if own.labels != wanted.labels:
-            raise ValueError(f"{ckpt.name} labels texts by {own.name}, where {wanted.name} is asked for")
+            raise ValueError(f"{ckpt.name} labels texts by {own.name}, where {wanted.name} is expected")
         self.name = ckpt.name
         self.names = own.labels
         """Of the labels, in the order of their ids."""
@@ -92,7 +92,7 @@ def label_dialogues(
 ) -> Iterator[Dialogue]:
     """The dialogues with a label on every turn, a block at a time.
 
-    A gold label stays, of whatever label set, unless `overwrite`; one that a machine gave is given anew.
+    A gold label stays, of whatever label set, unless `overwrite`; one that a machine gave is replaced.
     """
     rest = iter(dialogues)
     while block := list(islice(rest, BLOCK)):

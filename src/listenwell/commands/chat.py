@@ -37,7 +37,7 @@ def chat(
 
     Args:
         model: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
-            server of that protocol. If not given, house where it is at hand, else multi-trs.
+            server of that protocol. If not given, house where it is available, else multi-trs.
         mode: rerank lets a system that writes several replies choose the best; stream shows one, word by word as it
             comes, which starts sooner.
         decoding: How replies are written; what is not given stays as the system has it.

@@ -30,9 +30,11 @@ def choices_data(
         raise ValueError(f"{candidates}: none of its {len(written):,} ids is among the items of {place}")
     others = [item for item in items if item.id not in written]
     others = random.Random(0).sample(others, min(most, len(others)))
-    found = list(choices([*answered, *others], written))
-    random.Random(1).shuffle(found)
-    write(found, out)
-    counts = Counter(dialogue.turns[-1].label.name for dialogue in found if dialogue.turns[-1].label)
+    dialogues = list(choices([*answered, *others], written))
+    random.Random(1).shuffle(dialogues)
+    write(dialogues, out)
+    counts = Counter(dialogue.turns[-1].label.name for dialogue in dialogues if dialogue.turns[-1].label)
     said = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
-    Console().print(f"{len(found):,} replies ({said}) to {len(answered) + len(others):,} dialogues written to {out}")
+    Console().print(
+        f"{len(dialogues):,} replies ({said}) to {len(answered) + len(others):,} dialogues written to {out}"
+    )

@@ -38,7 +38,7 @@ def curate(
     started again with the same command.
 
     `curate stats DIR` prints the statistics of such a corpus and draws the labels of the last utterances. `curate check
-    DIR` computes the hash over its records anew.
+    DIR` computes the hash over its records again.
 
     Args:
         what: subtitles or posts, then the files and folders to read; or stats or check, then a folder made by them.
@@ -160,14 +160,14 @@ def _stats(places: list[str], plot: Path | None, json: bool) -> None:
     manifest.shard_files(folder)
     picture = plot or folder / "labels.png"
     check_picture(picture, "curate", "--plot")
-    found = describe(manifest.read_curated(folder))
-    last = (found.get("emotional") or found["all"]).last_labels
+    statistics_by_part = describe(manifest.read_curated(folder))
+    last = (statistics_by_part.get("emotional") or statistics_by_part["all"]).last_labels
     if last:
         _draw(last, folder, picture)
     if json:
-        print(encoder.dumps({name: statistics.to_json() for name, statistics in found.items()}))
+        print(encoder.dumps({name: statistics.to_json() for name, statistics in statistics_by_part.items()}))
         return
-    _show_statistics(found, Console())
+    _show_statistics(statistics_by_part, Console())
     if last:
         Console().print(f"drawn: {picture}", highlight=False)
 
@@ -185,15 +185,15 @@ def _draw(last: dict[str, int], folder: Path, picture: Path) -> None:
         draw(Statistics(labels=last), f"{folder.resolve().name}, last utterances", picture)  # type: ignore[arg-type]
 
 
-def _show_statistics(found: dict[str, Any], console: Console) -> None:
+def _show_statistics(statistics_by_part: dict[str, Any], console: Console) -> None:
     from listenwell.commands.display import table
     from listenwell.data.curation.statistics import PUBLISHED
 
     titles = {"all": "All dialogues (MEED2's Table 1)", "emotional": "The most emotional ones (MEED2's Table 2)"}
-    for name, statistics in found.items():
+    for name, statistics in statistics_by_part.items():
         rows = [(row, _number(value), _number(PUBLISHED[name][row])) for row, value in statistics.rows().items()]
         console.print(table(titles[name], ("", "here", "MEED2"), rows, right=("here", "MEED2")))
-    last = (found.get("emotional") or found["all"]).last_labels
+    last = (statistics_by_part.get("emotional") or statistics_by_part["all"]).last_labels
     total = sum(last.values())
     rows = [(label, f"{number:,}", f"{100 * number / total:.1f} %") for label, number in last.most_common()]
     if rows:
@@ -209,9 +209,9 @@ def _check(places: list[str]) -> None:
     from listenwell.data.curation.manifest import read_manifest, verify
 
     folder = _one_folder(places)
-    found = verify(folder)
+    digest = verify(folder)
     print(
-        f"{folder}: {read_manifest(folder)['records']['dialogues']:,} dialogues, hash {found[:16]} as in the manifest"
+        f"{folder}: {read_manifest(folder)['records']['dialogues']:,} dialogues, hash {digest[:16]} as in the manifest"
     )
 
 

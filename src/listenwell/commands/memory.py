@@ -17,7 +17,7 @@ def memory(
     """Show the memory of a strategy-memory system: its slots by emotion, what they stand for, how often they are read.
 
     A slot stands for a group of similar training queries. It is described by the words that its queries use more often
-    than the emotion's other queries and, where the training corpus is at hand, by its nearest queries.
+    than the emotion's other queries and, where the training corpus is available, by its nearest queries.
 
     Args:
         system: A trained system by name (`listenwell models`), or the folder of a run.
@@ -50,7 +50,7 @@ def memory(
 
 
 def _queries(trained: Checkpoint, numbers: set[int]) -> dict[int, str]:
-    """The texts of training queries by number; empty where the training corpus is not at hand."""
+    """The texts of training queries by number; empty where the training corpus is not available."""
     from listenwell.training.training_texts import training_queries
 
     return training_queries(trained.meta.get("recipe"), numbers)
@@ -76,4 +76,4 @@ def _show(system: str, views: list[MemoryView], queries: dict[int, str]) -> None
         title = f"{system}, {view.emotion}: {view.filled:,} slots, {view.read:,} of them read"
         console.print(table(title, columns, rows, right=("slot", "read by")))
     if not queries:
-        console.print("The training corpus is not at hand, so its queries are not shown (LISTENWELL_DATA).")
+        console.print("The training corpus is not available, so its queries are not shown (LISTENWELL_DATA).")

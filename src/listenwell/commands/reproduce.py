@@ -58,9 +58,9 @@ def reproduce(
     _check_reports(root)
     if not report_only:
         _carry_out(work, spec, budget, precision)
-    found = results(spec, work, tables)
-    _write(spec, work, root, found, {"budget": budget, "seeds": str(seeds), "tables": table or "all"})
-    _show(spec, root, found)
+    numbers = results(spec, work, tables)
+    _write(spec, work, root, numbers, {"budget": budget, "seeds": str(seeds), "tables": table or "all"})
+    _show(spec, root, numbers)
 
 
 def _list_papers(known: dict[str, PaperSpec]) -> None:
@@ -70,7 +70,7 @@ def _list_papers(known: dict[str, PaperSpec]) -> None:
     report().print(table("papers", ("name", "tables", "figures", "title"), rows))
 
 
-def _list_work(spec: PaperSpec, work: Plan, found: Any) -> None:
+def _list_work(spec: PaperSpec, work: Plan, numbers: Any) -> None:
     from listenwell.commands.display import report, table
     from listenwell.evaluation.reproduce.report import counts
 
@@ -78,7 +78,7 @@ def _list_work(spec: PaperSpec, work: Plan, found: Any) -> None:
     steps += [(f"score {one.row} on {one.dataset.data}", _state(one)) for one in work.scorings]
     console = report()
     console.print(table(spec.title, ("step", "state"), steps))
-    console.print(", ".join(f"{count} numbers {verdict}" for verdict, count in counts(found).items()))
+    console.print(", ".join(f"{count} numbers {verdict}" for verdict, count in counts(numbers).items()))
 
 
 def _state(step: Training | Scoring) -> str:
@@ -167,7 +167,7 @@ def _check_reports(root: Path) -> None:
         raise OutputError(f"{root / others[0]} was not written by listenwell reproduce; name another folder with --out")
 
 
-def _write(spec: PaperSpec, work: Plan, root: Path, found: list[Result], facts: dict[str, str]) -> None:
+def _write(spec: PaperSpec, work: Plan, root: Path, numbers: list[Result], facts: dict[str, str]) -> None:
     import json
 
     from listenwell.evaluation.reproduce.figures import draw_figures, embedded
@@ -175,28 +175,28 @@ def _write(spec: PaperSpec, work: Plan, root: Path, found: list[Result], facts: 
 
     root.mkdir(parents=True, exist_ok=True)
     texts = {
-        "report.html": as_html(spec, found, facts, embedded(draw_figures(spec, work, root))),
-        "report.csv": as_csv(found),
-        "report.tex": as_latex(spec, found),
+        "report.html": as_html(spec, numbers, facts, embedded(draw_figures(spec, work, root))),
+        "report.csv": as_csv(numbers),
+        "report.tex": as_latex(spec, numbers),
         "report.json": json.dumps(
-            {"command": "reproduce", **facts, "results": [one.to_json() for one in found]}, indent=1
+            {"command": "reproduce", **facts, "results": [one.to_json() for one in numbers]}, indent=1
         ),
     }
     for name, text in texts.items():
         (root / name).write_text(text, encoding="utf-8")
 
 
-def _show(spec: PaperSpec, root: Path, found: list[Result]) -> None:
+def _show(spec: PaperSpec, root: Path, numbers: list[Result]) -> None:
     from listenwell.commands.display import report, table
     from listenwell.evaluation.reproduce.report import counts, number
 
     console = report()
     rows = [
         (f"{one.table} {one.dataset}", one.row, one.metric, str(one.published), number(one.measured), one.verdict)
-        for one in found
+        for one in numbers
         if one.measured is not None
     ]
     if rows:
         console.print(table(spec.title, ("table", "row", "number", "published", "measured", "verdict"), rows))
-    console.print(", ".join(f"{count} {verdict}" for verdict, count in counts(found).items()))
+    console.print(", ".join(f"{count} {verdict}" for verdict, count in counts(numbers).items()))
     console.print(f"written to {root}: report.html, report.csv, report.tex, report.json", highlight=False)

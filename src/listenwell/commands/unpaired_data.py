@@ -33,10 +33,10 @@ def unpaired_data(
     files = _files(out, threshold or ["0.6"])
     source, counts = source or SOURCES, UnpairedCounts()
     counts.include(*files)
-    kept = _classified((source, path, split), options, using, min(files), counts)
+    utterances = _classified((source, path, split), options, using, min(files), counts)
     about = {"command": "data unpaired", "sources": source, "classifier": using, **counts.to_json()}
     for least, file in files.items():
-        write((dialogue for dialogue in kept if is_sure(dialogue.emotion, least)), file)
+        write((dialogue for dialogue in utterances if is_sure(dialogue.emotion, least)), file)
         _beside(file).write_text(encoder.dumps({**about, "threshold": least}, indent=1) + "\n", encoding="utf-8")
     if json:
         print(encoder.dumps(about))

@@ -183,7 +183,7 @@ def decided(live: Live, kept: Kept, length: int, options: Decoding) -> Tensor:
 
     A live hypothesis can at best continue at no cost (log 1 = 0). It ends with length + 1 to max_length
     steps; as its log-probability is negative, a positive penalty makes the longest of these the best
-    score, a negative one the shortest. With `early` only the first is asked: what it scores if it ends now.
+    score, a negative one the shortest. With `early` only the first counts: its score if it ends now.
     """
     best = live.logprobs.amax(dim=1)
     lengths = (length + 1, length + 1 if options.early else options.max_length)

@@ -66,7 +66,7 @@ def stream(
     """The tokens of decode()'s one hypothesis for a state of one row, each as soon as it is known."""
     # Checked here and not in the generator, so that a mistake shows at the call and not at the first token.
     if options.method == "beam":
-        raise ValueError("Decoding.method is 'beam', expected greedy or sample: a beam knows no token until its end")
+        raise ValueError("Decoding.method is 'beam', expected greedy or sample: a beam has no token before its end")
     if options.candidates != 1:
         raise ValueError(f"Decoding.candidates is {options.candidates}, expected 1: a stream is one reply")
     count, device = rows_of(state)

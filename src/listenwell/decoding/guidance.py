@@ -1,12 +1,12 @@
-"""Guidance: a reply that does what it was asked for more clearly than the model alone would have it.
+"""Guidance: a reply that does what was requested more clearly than the model alone would do it.
 
-Two states of one context are carried along, as asked and as the model would otherwise reply, and each next token is
+Two states of one context are carried along, as requested and as the model would otherwise reply, and each next token is
 chosen by
 
-    log p(y | asked) + strength · (log p(y | asked) − log p(y | otherwise))
+    log p(y | requested) + strength · (log p(y | requested) − log p(y | otherwise))
 
 so that what fits the request better than the model's own choice gains, and what both would say gains nothing. By Bayes
-the difference is, but for a constant, how much a token speaks for having been asked. It doubles the work of a step.
+the difference is, but for a constant, how much a token is evidence for the request. It doubles the work of a step.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def write_rows(model: Steps, state: State, rows: Sequence[Row], rules: Rules, st
     if count != len(rows):
         raise ValueError(f"there are {len(rows)} rows to write, but the state has {count}")
     if any(row.options.method == "beam" for row in rows):
-        raise ValueError("Decoding.method is 'beam', expected greedy or sample: a beam knows no token until its end")
+        raise ValueError("Decoding.method is 'beam', expected greedy or sample: a beam has no token before its end")
     longest = max((row.options.max_length for row in rows), default=0)
     noise = _noise(rows, longest).to(precise(device)).to(device)
     tokens = torch.zeros(count, longest, dtype=torch.long, device=device)
@@ -72,12 +72,12 @@ def write_rows(model: Steps, state: State, rows: Sequence[Row], rules: Rules, st
     live = list(range(count))
     last = torch.full((count,), start, device=device)
     for step in range(longest):
-        kept = [place for place, index in enumerate(live) if rows[index].goes_on]
-        if len(kept) < len(live):
-            live = [live[place] for place in kept]
+        going_on = [place for place, index in enumerate(live) if rows[index].goes_on]
+        if len(going_on) < len(live):
+            live = [live[place] for place in going_on]
             if not live:
                 return
-            chosen = torch.tensor(kept, device=device)
+            chosen = torch.tensor(going_on, device=device)
             last, state = last[chosen], state.select(chosen)
         where = torch.tensor(live, device=device)
         logits, state = model.step(last, state)

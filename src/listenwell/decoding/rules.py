@@ -49,7 +49,7 @@ class Rules:
             if not 0 <= token < vocabulary:
                 raise ValueError(f"the {name} token is {token}, but step() gave logits for {vocabulary} tokens")
         logprobs = logits.float().log_softmax(dim=1)
-        # One NaN, one +inf or nothing but −inf makes a whole row NaN, so one column tells of all.
+        # One NaN, one +inf or nothing but −inf makes a whole row NaN, so one column shows it for all.
         if logprobs[:, 0].isnan().any():
             raise ValueError(f"step() gave logits that are no distribution (NaN, +inf, or all -inf) at token {length}")
         return logprobs

@@ -28,7 +28,7 @@ UNJUDGED = frozenset({"length"})
 """Scores of which more is neither better nor worse as such: no best, no winner."""
 
 SMALL = frozenset({"ses", "positivity"})
-"""Metrics whose values lie between -1 and 1, where the third digit tells."""
+"""Metrics whose values lie between -1 and 1, where the third digit matters."""
 
 TESTED = ("score", "system", "difference", "95 % interval", "p, bootstrap", "Holm", "p, t-test", "Holm")
 HOW_TESTED = (
@@ -354,7 +354,7 @@ def _tests(
 
 
 def _near(place: Path) -> str:
-    """As seen from here, where it lies below: a report need not tell where a home folder is."""
+    """Relative to the working directory where it is below it: a report need not show where a home folder is."""
     return str(place.relative_to(Path.cwd())) if place.is_relative_to(Path.cwd()) else str(place)
 
 

@@ -1,4 +1,4 @@
-"""Is a discrete latent alive? What it tells of a context, what another context's costs, and what each value says."""
+"""Is a discrete latent used? What it says of a context, what another context's costs, and replies under each value."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def consensus(
 ) -> StudyResult:
     """Scores of the latent over all items, and replies to some contexts under its most common values."""
     contexts = contexts_of(items)
-    found = system.latent_scores(items, progress("latent", len(items)))
-    if found is None:
+    scores = system.latent_scores(items, progress("latent", len(items)))
+    if scores is None:
         raise ValueError(f"{system.name} has no discrete latent; dual-emp and sing-emp have one")
     examples = [contexts[index * len(contexts) // shown] for index in range(min(shown, len(contexts)))]
-    counts = np.bincount(found.log_q.argmax(axis=1), minlength=found.log_q.shape[1])
+    counts = np.bincount(scores.log_q.argmax(axis=1), minlength=scores.log_q.shape[1])
     common = counts.argsort(kind="stable")[::-1][:values].tolist()
     done = progress("replies", (len(common) + 1) * len(examples))
     records: list[dict[str, Any]] = [
@@ -52,30 +52,30 @@ def consensus(
         replies = system.replies(examples, Controls(latent_value=value), done)
         for record, reply in zip(records, replies, strict=True):
             record["replies"]["chosen" if value is None else str(value)] = {"text": reply.text, **reply.reasons}
-    return StudyResult(latent_statistics(found, resamples), records)
+    return StudyResult(latent_statistics(scores, resamples), records)
 
 
-def latent_statistics(found: LatentScores, resamples: int) -> list[Score]:
-    """How much z tells, and what it is worth.
+def latent_statistics(scores: LatentScores, resamples: int) -> list[Score]:
+    """How much information z has about the context, and how much it lowers the perplexity.
 
     information: H(mean q) − mean H(q), in nats: 0 where z is the same for every context, log K at most.
     values-used: how many values are the likeliest one of at least 1 % of the contexts.
     perplexity-latent: per token, from Σ_z q(z|c) p(y|c,z); perplexity-other-latent: the same with the q of another
     context, half the items away. latent-ratio: the second divided by the first; 1 where z does nothing.
     """
-    count, values = found.log_q.shape
+    count, values = scores.log_q.shape
     signature = Signature.of("consensus", values=values, items=count)
-    own = _costs(found.log_q, found.nll)
-    others = _costs(np.roll(found.log_q, -(count // 2), axis=0), found.nll)
+    own = _costs(scores.log_q, scores.nll)
+    others = _costs(np.roll(scores.log_q, -(count // 2), axis=0), scores.nll)
 
     def perplexity(name: str, rows: np.ndarray, better: Literal["higher", "lower"] = "lower") -> Score:
-        statistics = Statistics(np.stack([rows, found.tokens], axis=1), "exp-ratio")
+        statistics = Statistics(np.stack([rows, scores.tokens], axis=1), "exp-ratio")
         return score_with_interval(name, statistics, signature.plus(unit="token"), better, resamples=resamples)
 
-    q = np.exp(found.log_q)
+    q = np.exp(scores.log_q)
     mean = q.mean(axis=0)
-    information = -(mean * np.log(np.clip(mean, 1e-12, None))).sum() + (q * found.log_q).sum(axis=1).mean()
-    used = np.bincount(found.log_q.argmax(axis=1), minlength=values) >= USED_FROM * count
+    information = -(mean * np.log(np.clip(mean, 1e-12, None))).sum() + (q * scores.log_q).sum(axis=1).mean()
+    used = np.bincount(scores.log_q.argmax(axis=1), minlength=values) >= USED_FROM * count
     return [
         Score("information", float(information), signature=signature.plus(ci="none")),
         Score("values-used", float(used.sum()), signature=signature.plus(ci="none")),

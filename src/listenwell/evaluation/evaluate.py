@@ -156,7 +156,7 @@ def draw_items(items: Sequence[Example], number: int, seed: int = 0) -> list[Exa
 
 
 def emotion_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
-    """Absent, not zero, for a system that does not listen for emotions or data that does not tell them."""
+    """Absent, not zero, for a system that recognises no emotions, or data without them."""
     return _scores(EMOTION_METRICS, replies, items, resamples)
 
 

@@ -48,7 +48,7 @@ def draw_distributions(
     """Bars for the share of each of the 41 labels, side by side where there are several corpora or systems.
 
     `counts`: what each bar's colour stands for, and how often it has each label; others than the 41 do not count. The
-    emotions, the intents and neutral stand in three groups, in the order of the taxonomy. The file tells the `command`.
+    emotions, the intents and neutral stand in three groups, in the order of the taxonomy. The file holds the `command`.
     """
     counts = {name: {label: by_label.get(label, 0) for label in LABELS} for name, by_label in counts.items()}
     totals = {name: sum(by_label.values()) for name, by_label in counts.items()}

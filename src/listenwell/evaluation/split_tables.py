@@ -12,21 +12,28 @@ from typing import Any
 import numpy as np
 
 from listenwell.data.dialogue import Example
-from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, polarity
+from listenwell.labels.sets import EMOTION, set_with
 from listenwell.metrics.bootstrap import score_with_interval
 from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Statistics
+
+POLARITIES = ("positive", "negative", "ambiguous", "neutral")
+"""In the order of a table."""
 
 Tables = dict[str, dict[str, list[Score]]]
 
 
 def split_tables(scores: Sequence[Score], items: Sequence[Example], resamples: int) -> Tables:
-    """By polarity and by emotion of the dialogue; none where the data has none of the 32 emotions."""
-    emotions = [item.emotion.name if item.emotion and item.emotion.name in EMOTION_ID else None for item in items]
-    sides = [None if name is None else polarity(name) for name in emotions]
+    """By polarity and by emotion of the dialogue, of the 32 or of another label set; none where the data has none."""
+    names = {item.emotion.name for item in items if item.emotion}
+    known = EMOTION if any(name in EMOTION for name in names) else set_with(names)
+    labels = sorted(names) if known is None else known.labels
+    polarity = {} if known is None else known.polarity
+    emotions = [item.emotion.name if item.emotion and item.emotion.name in labels else None for item in items]
+    sides = [None if name is None else polarity.get(name) for name in emotions]
     tables = {
-        "polarity": _table(scores, sides, emotions, ("positive", "negative"), resamples),
-        "emotion": _table(scores, emotions, emotions, EMOTIONS, resamples),
+        "polarity": _table(scores, sides, emotions, POLARITIES, resamples),
+        "emotion": _table(scores, emotions, emotions, labels, resamples),
     }
     return {by: groups for by, groups in tables.items() if groups}
 

@@ -13,7 +13,7 @@ is not well defined has none: the eight intents are what a reply does, not what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -111,6 +111,12 @@ def label_set(name: str | LabelSet) -> LabelSet:
             unknown_name("label set", name, known) + "; a set of your own is defined by label_sets: in the recipe"
         )
     return known[name]
+
+
+def set_with(labels: Collection[str]) -> LabelSet | None:
+    """The first known set that has all of these labels, if there is one."""
+    known = (*_OWN.get().values(), *_REGISTERED.values())
+    return next((one for one in known if all(label in one for label in labels)), None)
 
 
 @contextmanager

@@ -29,8 +29,8 @@ def centres(vectors: Tensor, count: int, seed: int = 0) -> Tensor:
         return vectors
     table = vectors.detach().float().cpu().numpy()
     points = np.unique(table, axis=0)
-    found = points if len(points) <= count else _fitted(table, count, seed)
-    return torch.from_numpy(np.ascontiguousarray(found)).to(vectors)
+    cluster_centres = points if len(points) <= count else _fitted(table, count, seed)
+    return torch.from_numpy(np.ascontiguousarray(cluster_centres)).to(vectors)
 
 
 def _fitted(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:

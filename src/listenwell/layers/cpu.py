@@ -65,7 +65,7 @@ def return_freed_memory() -> None:
 def keep_made_kernels() -> None:
     """Lets oneDNN, which multiplies in half precision, keep the code that it makes for each shape of a product.
 
-    Batches of like length come in hundreds of shapes, more than it keeps by itself; making the code anew costs some
+    Batches of like length come in hundreds of shapes, more than it keeps by itself; compiling again costs some
     six per cent of a step. To be called before the first product; what the user has set stays.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16384")

@@ -18,7 +18,7 @@ QUIET = 0.15
 
 
 class Output(Protocol):
-    """What a decoder tells of itself, so that the choice of words can start at unigrams."""
+    """What a decoder offers, so that the choice of words can start at unigrams."""
 
     @property
     def output_weight(self) -> Tensor:

@@ -75,6 +75,11 @@ def row_noise(
     return numbers.to(device)
 
 
+def entropy(log_q: Tensor) -> Tensor:
+    """H(q) of each row (batch,), in nats, from log-probabilities (batch, values)."""
+    return -(log_q.exp() * log_q).sum(dim=-1)
+
+
 def categorical_kl(log_q: Tensor, log_p: Tensor | None = None) -> Tensor:
     """KL(q ‖ p) of each row (batch,) from log-probabilities (batch, k); p is uniform if not given."""
     if log_p is None:

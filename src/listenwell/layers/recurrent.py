@@ -163,11 +163,11 @@ class _Taught(torch.autograd.Function):
             new.addcmul_(reset, own[:, 2 * width :]).tanh_()
             torch.lerp(new, hidden[now], update, out=hidden[after])
             torch.addmm(shift, hidden[after], turn, out=turned[after])
-            query, kept = turned[after][:, three:].split([read, width], dim=1)
+            query, from_state = turned[after][:, three:].split([read, width], dim=1)
             # A row times a matrix, never a matrix times a column: that form is ten times slower in batches.
             torch.softmax(torch.baddbmm(bars, query[:, None], positions)[:, 0], dim=1, out=shares[now])
             torch.bmm(shares[now][:, None], memory, out=contexts[now][:, None])
-            torch.addmm(kept, contexts[now], for_context.T, out=said[now]).tanh_()
+            torch.addmm(from_state, contexts[now], for_context.T, out=said[now]).tanh_()
             torch.mul(said[now], noise[now], out=fed[after])
         ctx.save_for_backward(
             for_fed, turn, for_context, memory, noise, hidden, fed, turned, gates, shares, contexts, said

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from listenwell.layers.clustering import centres
-from listenwell.layers.latent import Gaussian, bounded
+from listenwell.layers.latent import Gaussian, bounded, straight_through
 
 EXAMPLES, WORDS = 3, 8
-"""What is kept of a slot, to tell what it stands for: its nearest training queries by number, its telling words."""
+"""How a slot is described: by the numbers of its nearest training queries, and by its distinctive words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ class StrategyMemory(nn.Module):
             query = F.normalize(query, dim=-1) * math.sqrt(query.shape[-1])
 
         def of(memory: int, rows: Tensor) -> Tensor:
-            found = query[rows] @ self.keys[memory].T
-            empty = torch.arange(found.shape[1], device=found.device) >= self.filled[memory]
-            return found.masked_fill(empty, -torch.inf)
+            scores = query[rows] @ self.keys[memory].T
+            empty = torch.arange(scores.shape[1], device=scores.device) >= self.filled[memory]
+            return scores.masked_fill(empty, -torch.inf)
 
         return by_memory(home, of)
 
@@ -113,9 +113,21 @@ class StrategyMemory(nn.Module):
         spread = by_memory(home, lambda memory, rows: weights[rows] @ F.softplus(self.deviations[memory])[:, None])
         return Reading(weights, mean, spread)
 
+    def draw_mixture(self, reading: Reading, home: Tensor, prior: Gaussian) -> tuple[Tensor, Tensor]:
+        """A draw of Eq 2's mixture, and the bound KL(Σ π_i N_i ‖ P) ≤ Σ π_i KL(N_i ‖ P)."""
+        count = min(self.options.read or reading.weights.shape[1], reading.weights.shape[1])
+        best = reading.weights.topk(count, dim=-1)
+        means = self.values[home[:, None], best.indices]  # (batch, c, width)
+        spread = F.softplus(self.deviations[home[:, None], best.indices])[..., None]
+        components = Gaussian(means, log_variance(spread).expand_as(means))
+        chosen = straight_through(best.values.clamp_min(1e-12).log())
+        drawn = (chosen[..., None] * components.sample()).sum(dim=1)
+        each = components.kl(Gaussian(prior.mean[:, None], prior.log_variance[:, None]))
+        return drawn, (best.values * each).sum(dim=-1)
+
     @torch.no_grad()
     def write(self, queries: Tensor, emotions: Tensor, tokens: list[np.ndarray], rows: Tensor, seed: int) -> None:
-        """Clusters the queries (items, width) of each emotion: the centres are the keys. Values are drawn anew."""
+        """Clusters the queries (items, width) of each emotion: the centres are the keys. Values are drawn again."""
         counts = torch.bincount(emotions, minlength=len(self.home))
         if len(self.filled) > 1:
             own = torch.arange(len(counts), device=counts.device)
@@ -144,12 +156,12 @@ class StrategyMemory(nn.Module):
         self.deviations[memory] = inverse_softplus(0.5 * spread.mean().clamp_min(1e-3))
 
     def _describe(self, memory: int, queries: Tensor, tokens: list[np.ndarray], rows: Tensor) -> None:
-        """How often each slot is read, by which queries, and which words tell those from the emotion's others."""
+        """How often each slot is read, by which queries, and which words set those apart from the emotion's others."""
         scores, slots = [], []
         for part in queries.split(4096):  # all at once would be a table of gigabytes
-            found = self.scores(part, torch.full((len(part),), memory, device=part.device))
-            self.reads[memory] += self.weigh(found, self.options.read).sum(dim=0)
-            best = found.max(dim=-1)
+            slot_scores = self.scores(part, torch.full((len(part),), memory, device=part.device))
+            self.reads[memory] += self.weigh(slot_scores, self.options.read).sum(dim=0)
+            best = slot_scores.max(dim=-1)
             scores.append(best.values)
             slots.append(best.indices)
         score, slot_of = torch.cat(scores), torch.cat(slots)
@@ -158,8 +170,8 @@ class StrategyMemory(nn.Module):
             members = (slot_of == slot).nonzero()[:, 0]
             members = members[score[members].argsort(descending=True)]
             self.nearest[memory, slot, : min(EXAMPLES, len(members))] = rows[members[:EXAMPLES]]
-            told = telling_words([tokens[item] for item in members.tolist()], everywhere, len(tokens))
-            self.words[memory, slot, : len(told)] = torch.tensor(told, dtype=torch.long)
+            distinctive = distinctive_words([tokens[item] for item in members.tolist()], everywhere, len(tokens))
+            self.words[memory, slot, : len(distinctive)] = torch.tensor(distinctive, dtype=torch.long)
 
 
 def by_memory(home: Tensor, function: Callable[[int, Tensor], Tensor]) -> Tensor:
@@ -175,8 +187,8 @@ def word_counts(texts: Iterable[np.ndarray]) -> np.ndarray:
     return np.bincount(np.concatenate([np.unique(text) for text in texts] or [np.zeros(0, np.int64)]))
 
 
-def telling_words(texts: list[np.ndarray], everywhere: np.ndarray, total: int) -> list[int]:
-    """The tokens of a slot's queries that tell most of it: frequent there, and more so than in all queries."""
+def distinctive_words(texts: list[np.ndarray], everywhere: np.ndarray, total: int) -> list[int]:
+    """The most distinctive tokens of a slot's queries: frequent there, and more so than in all queries."""
     here = word_counts(texts)
     usual = everywhere[: len(here)] / total
     gain = np.where(here > 0, here * np.log(np.maximum(here, 1) / len(texts) / np.maximum(usual, 1e-9)), 0.0)

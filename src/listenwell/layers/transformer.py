@@ -1,9 +1,9 @@
-"""Encoder and decoder blocks with the norm in front of each part, which trains without a warm-up ritual."""
+"""Encoder and decoder blocks with the norm in front of each part, which needs no warm-up of the learning rate."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
@@ -100,23 +100,24 @@ class DecoderLayer(nn.Module):
         x = x + self.dropout(self.cross_attention(self.cross_norm(x), memory, mask))
         return x + self.dropout(self.feed(self.feed_norm(x))), seen
 
+    def outputs(self) -> tuple[nn.Linear, ...]:
+        return self.self_attention.out, self.cross_attention.out, self.feed.down
+
 
 @dataclass(slots=True)
 class Memory:
-    """What a decoder attends to, projected once: one KeyValues a layer, and which positions are real."""
+    """What a decoder attends to, projected once: one KeyValues per layer, and which positions are real."""
 
     layers: list[KeyValues]
     mask: Tensor
 
 
-class Decoder(nn.Module):
-    """Attends to itself (causally) and to a memory."""
+class DecoderStack(nn.Module):
+    """Decoder layers with one norm behind them. `outputs()` of a layer gives what its parts add to the sum through."""
 
-    def __init__(
-        self, layers: int, width: int, heads: int, inner: int, dropout: float, activation: Activation = F.relu
-    ) -> None:
+    def __init__(self, layers: Iterable[nn.Module], width: int) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(DecoderLayer(width, heads, inner, dropout, activation) for _ in range(layers))
+        self.layers = nn.ModuleList(layers)
         self.norm = nn.LayerNorm(width)
 
     @property
@@ -126,11 +127,20 @@ class Decoder(nn.Module):
 
     @torch.no_grad()
     def start_silent(self) -> None:
-        """Lets the layers add nothing to what they read, until they have learned what."""
+        """Lets the layers add nothing to what they read, until they have learned what to add."""
         for layer in self.layers:
-            for last in (layer.self_attention.out, layer.cross_attention.out, layer.feed.down):  # type: ignore[union-attr]
-                for parameter in last.parameters():  # type: ignore[union-attr]
+            for last in layer.outputs():  # type: ignore[operator]
+                for parameter in last.parameters():
                     parameter.zero_()
+
+
+class Decoder(DecoderStack):
+    """Attends to itself (causally) and to a memory."""
+
+    def __init__(
+        self, layers: int, width: int, heads: int, inner: int, dropout: float, activation: Activation = F.relu
+    ) -> None:
+        super().__init__((DecoderLayer(width, heads, inner, dropout, activation) for _ in range(layers)), width)
 
     def remember(self, memory: Tensor, mask: Tensor) -> Memory:
         """Projects the memory for every layer, once for all steps."""

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from listenwell.layers.attention import Attention, KeyValues
 from listenwell.layers.dropout import Dropout
-from listenwell.layers.transformer import FeedForward
+from listenwell.layers.transformer import DecoderStack, FeedForward
 
 
 @dataclass(slots=True)
@@ -65,27 +65,15 @@ class TwoSourceLayer(nn.Module):
         joined = torch.cat([x, consensus.expand(-1, x.shape[1], -1)], dim=-1)
         return x + self.dropout(self.join(self.join_norm(joined))), seen  # (8)
 
+    def outputs(self) -> tuple[nn.Linear, ...]:
+        return self.self_attention.out, self.source_attention.out, self.join.down
 
-class TwoSourceDecoder(nn.Module):
+
+class TwoSourceDecoder(DecoderStack):
     """Layers of `TwoSourceLayer` with one norm behind them."""
 
     def __init__(self, layers: int, width: int, heads: int, inner: int, rate: float) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(TwoSourceLayer(width, heads, inner, rate) for _ in range(layers))
-        self.norm = nn.LayerNorm(width)
-
-    @property
-    def output_weight(self) -> Tensor:
-        """What all of its output goes through last."""
-        return self.norm.weight
-
-    @torch.no_grad()
-    def start_silent(self) -> None:
-        """Lets the layers add nothing to what they read, until they have learned what."""
-        for layer in self.layers:
-            for last in (layer.self_attention.out, layer.source_attention.out, layer.join.down):  # type: ignore[union-attr]
-                for parameter in last.parameters():  # type: ignore[union-attr]
-                    parameter.zero_()
+        super().__init__((TwoSourceLayer(width, heads, inner, rate) for _ in range(layers)), width)
 
     def remember(self, hidden: Tensor, mask: Tensor, embedding: Tensor) -> TwoSourceMemory:
         """`embedding` may have several times the rows of `hidden`: each source is read under several."""

@@ -1,4 +1,4 @@
-"""Libraries that only some numbers need, asked for when the number is, not when the package is imported."""
+"""Libraries that only some numbers need, imported when such a number is computed."""
 
 from __future__ import annotations
 

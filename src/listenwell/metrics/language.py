@@ -31,7 +31,7 @@ SMOOTHING = 0.1
 
 
 def is_language(text: str) -> bool:
-    """Whether a text reads as words that somebody put together, as far as letters and repetition tell."""
+    """Whether a text reads as words that somebody put together, judged by letters and repetition."""
     spoken = [word for word in words(text) if word[0].isalpha()]
     if not spoken:
         return False

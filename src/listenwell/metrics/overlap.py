@@ -84,7 +84,7 @@ def sacre_bleu(
     refs = [[item] if isinstance(item, str) else list(item) for item in references]
     for index, (reply, texts) in enumerate(zip(replies, refs, strict=True)):
         if not isinstance(reply, str) or not texts or not all(isinstance(text, str) for text in texts):
-            raise TypeError(f"item {index}: sacrebleu wants a text and one or more reference texts, not words")
+            raise TypeError(f"item {index}: sacrebleu expects a text and one or more reference texts, not words")
     metric_class = need("sacrebleu", "BLEU").BLEU
     # `force` and `effective_order` only keep it from warning: both leave the counts we take as they are.
     corpus = metric_class(lowercase=True, tokenize=tokenize, force=True)

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 from listenwell.labels.taxonomy import unknown_name
 from listenwell.metrics.material import CLASSIFIER, NEEDS, Material, UnavailableError
 from listenwell.metrics.score import Better, Score
-from listenwell.notices import ListenwellWarning, warn_once
+from listenwell.notices import PluginWarning, warn_once
+from listenwell.plugins import describe, plugins
 
 GROUP = "listenwell.metrics"
 """The entry points of packages with metrics of their own: each names a module that registers them."""
@@ -42,10 +42,6 @@ DEFAULT_IN: dict[str, tuple[str, ...]] = {"zh": ("sacrebleu-zh", "bland-zh")}
 """By language, what is computed besides, in place of what is made for English."""
 
 LANGUAGE_NAMES = {"en": "English", "zh": "Chinese"}
-
-
-class MetricWarning(ListenwellWarning):
-    """Metrics of another package cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -129,11 +125,12 @@ def _discover() -> None:
 
     for module in pkgutil.iter_modules(metrics.__path__):
         import_module(f"{metrics.__name__}.{module.name}")
-    for point in entry_points(group=GROUP):
+    for entry in plugins(GROUP).values():
         try:
-            point.load()
+            import_module(entry.module)
         except Exception as problem:  # whatever it raises, other metrics are computed all the same
-            warn_once(f"the metrics of {point.value} cannot be used: {problem}", MetricWarning)
+            reason = f"{type(problem).__name__}: {problem}"
+            warn_once(f"{describe(entry)} in {GROUP} is ignored: {reason}", PluginWarning)
 
 
 def known() -> dict[str, Metric]:

@@ -163,7 +163,7 @@ MODELS: dict[str, Entry] = {
     "trs-dual": Entry(
         "listenwell.models.rewarded",
         "TrsDual",
-        "transformer told a polarity, rewarded for it and for replies from which the query can be written back",
+        "transformer given a polarity, rewarded for it and for replies from which the query can be written back",
         "Shen and Feng 2020; baseline of strategy memory",
     ),
     "text-encoder": Entry(

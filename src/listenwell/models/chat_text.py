@@ -63,8 +63,8 @@ class ChatText(Model):
         ends = context.mask.sum(dim=1, keepdim=True) - len(self.config.headers[LINE])
         longest = int((ends - begins).max())
         index = (begins + torch.arange(longest, device=places.device)).clamp_max(len(places) - 1)
-        kept = map_tensors(context, lambda tensor: tensor.gather(1, index))
-        return replace(kept, mask=kept.mask & (index < ends))
+        turn = map_tensors(context, lambda tensor: tensor.gather(1, index))
+        return replace(turn, mask=turn.mask & (index < ends))
 
     def answered(self, reply: Sequence) -> Text:
         """A reply, and the header of the turn that it answers."""

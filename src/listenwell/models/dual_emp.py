@@ -6,7 +6,8 @@ K values, the emotion consensus, is inferred from either side and read by both d
     q(z|c) = softmax(FFN(H₀))       p(y | c, z), p(c | y, z)       p(e|z) = softmax(W_e E[z])         (3), (9), (4)
 
 Paired data maximises two bounds, one with z from the context and one with z from the reply (11, 12). Where one side of
-a pair is missing, the model writes it, and is paid by how well the other side can be written back (15–17).
+a pair is missing, the model writes it, and is rewarded for how well the other side can be written back (15–17, in
+`dual_emp_unpaired`).
 
 `sing-emp` is the forward model alone. All losses here are minimised: the paper's L1…L4 are bounds to be maximised.
 Every term is a sum divided by one count, the tokens of the side that is written forward, so that a bound stays a bound;
@@ -26,6 +27,7 @@ from torch import Tensor, nn
 from listenwell.contract import (
     Batch,
     Controls,
+    Direction,
     Model,
     Moment,
     Sequence,
@@ -33,29 +35,21 @@ from listenwell.contract import (
     Term,
     Vocabulary,
     WordPrior,
-    map_tensors,
 )
 from listenwell.data.dialogue import ROLES
-from listenwell.labels.taxonomy import EMOTIONS
+from listenwell.labels.sets import label_set
 from listenwell.layers.dropout import Dropout, dropout
 from listenwell.layers.embedding import WordEmbedding
-from listenwell.layers.latent import anneal, categorical_kl, straight_through
+from listenwell.layers.latent import anneal, categorical_kl, entropy, straight_through
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.transformer import Encoder, mean_over, sinusoids
 from listenwell.layers.two_source import TwoSourceDecoder, TwoSourceMemory
-from listenwell.models.policy import write_drawn_and_greedy
+from listenwell.models.dual_emp_unpaired import unpaired_terms
 from listenwell.models.sizes import TransformerSizes
 from listenwell.models.terms import classification_terms, sum_by_row, sum_out
 
-Direction = Literal["forward", "backward"]
-
 SPEAKER, LISTENER = ROLES.index("speaker"), ROLES.index("listener")
-OTHER: dict[Direction, Direction] = {"forward": "backward", "backward": "forward"}
-ROLE_WRITTEN: dict[Direction, int] = {"forward": LISTENER, "backward": SPEAKER}
-"""Who speaks in what a direction writes: a reply is the listener's, and a generated context is one speaker turn."""
 
-LONGEST = 30
-"""Tokens of a generated side at most, as in the paper's decoding."""
 AT_ONCE = 4
 """Values of z that are summed over together: each is a pass of the decoder over the whole batch."""
 LEANING = 3.0
@@ -70,6 +64,8 @@ class DualEmpConfig(TransformerSizes):
 
     tied: bool = True
     """Read and choose words by one table."""
+    emotions: str = "emotion"
+    """What p(e|z) is over: a label set by name, the 32 or another, such as one of the recipe's own `label_sets`."""
     consensus_size: int = 32
     """K: how many values the consensus has."""
     consensus_from: Literal["first", "mean"] = "first"
@@ -122,7 +118,8 @@ class DualEmp(Model):
         self.words = WordEmbedding(vocabulary.size, config.width, config.word_width, config.tied)
         self.speakers = nn.Embedding(2, config.width)
         self.consensus = nn.Embedding(config.consensus_size, config.width)  # E_z
-        self.emotion = nn.Linear(config.width, len(EMOTIONS))  # W_e
+        self.emotions = label_set(config.emotions)
+        self.emotion = nn.Linear(config.width, len(self.emotions))  # W_e
         for table in (self.speakers, self.consensus):
             nn.init.normal_(table.weight, std=0.02 if table is self.speakers else 1.0)
         self.forward_model = DialogueModel(config)
@@ -135,6 +132,10 @@ class DualEmp(Model):
         model = self.forward_model if direction == "forward" else self.backward_model
         assert model is not None
         return model
+
+    def role_written(self, direction: Direction) -> int:
+        """Who speaks in what a direction writes: a reply is the listener's, a generated context one speaker turn."""
+        return LISTENER if direction == "forward" else SPEAKER
 
     def initialise(self, prior: WordPrior) -> None:
         if prior.vectors is not None and prior.known is not None:
@@ -153,7 +154,7 @@ class DualEmp(Model):
         ours = self.consensus.weight / self.consensus.weight.square().sum(dim=-1, keepdim=True)
         self.emotion.weight.zero_()
         self.emotion.bias.zero_()
-        owner = torch.arange(self.config.consensus_size, device=ours.device) % len(EMOTIONS)
+        owner = torch.arange(self.config.consensus_size, device=ours.device) % len(self.emotions)
         self.emotion.weight.index_add_(0, owner, LEANING * ours)
 
     # The two sides of an example
@@ -208,7 +209,7 @@ class DualEmp(Model):
         chosen = log_q.argmax(dim=-1)
         if controls is not None and controls.latent_value is not None:
             chosen = torch.full_like(chosen, self._checked(controls.latent_value))
-        state = self._begin(hidden, source.mask, log_q, self.consensus(chosen), direction)
+        state = self.begin(hidden, source.mask, log_q, self.consensus(chosen), direction)
         # What was chosen is certain, whoever chose it.
         state.beliefs["chosen"] = torch.full_like(log_q, -torch.inf).scatter(1, chosen[:, None], 0.0)
         return state
@@ -218,7 +219,7 @@ class DualEmp(Model):
             raise ValueError(f"the consensus has the values 0 to {self.config.consensus_size - 1}, found {value}")
         return value
 
-    def _begin(self, hidden: Tensor, mask: Tensor, log_q: Tensor, embedding: Tensor, direction: Direction) -> State:
+    def begin(self, hidden: Tensor, mask: Tensor, log_q: Tensor, embedding: Tensor, direction: Direction) -> State:
         memory = self.model(direction).decoder.remember(hidden, mask, embedding)
         beliefs = {"emotion": self.believe(log_q), "consensus": log_q}
         return State(beliefs, fixed={"direction": direction, "memory": memory})
@@ -228,7 +229,7 @@ class DualEmp(Model):
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         direction, memory = state.fixed["direction"], state.fixed["memory"]
         vectors = memory.embedding[:, None] if state.length == 0 else self.words(tokens[:, None])
-        roles = torch.full_like(tokens[:, None], ROLE_WRITTEN[direction])
+        roles = torch.full_like(tokens[:, None], self.role_written(direction))
         x = self.embed(vectors, roles, first=state.length)
         hidden, caches = self.model(direction).decoder(x, memory, state.moving)
         return self.words.logits(hidden[:, 0]), State(state.beliefs, state.fixed, caches, state.length + 1)
@@ -281,7 +282,7 @@ class DualEmp(Model):
         log_q = {side: self.model(side).infer(hidden[side], read[side].mask) for side in self.directions}
         # z from c gives L1, z from y gives L2; a decoder writes its target under both in one pass.
         sides = len(self.directions)
-        drawn = torch.cat([self._drawn(log_q[side], temperature) for side in self.directions])
+        drawn = torch.cat([self.drawn_embedding(log_q[side], temperature) for side in self.directions])
         terms: dict[str, Term] = {}
         for direction in self.directions:
             memory = self.model(direction).decoder.remember(hidden[direction], read[direction].mask, drawn)
@@ -291,18 +292,18 @@ class DualEmp(Model):
                 loss, nll = self._choose(outputs, tokens, smoothing)
                 terms[_term(direction, inferred_from)] = Term(loss, count, nll.sum())
         for inferred_from in self.directions:
-            terms |= self._latent_terms(log_q[inferred_from], batch, count, rise, emotion_smoothing, inferred_from)
+            terms |= self.latent_terms(log_q[inferred_from], batch, count, rise, emotion_smoothing, inferred_from)
         return terms
 
     likelihood = paired
 
-    def _drawn(self, log_q: Tensor, temperature: float) -> Tensor:
+    def drawn_embedding(self, log_q: Tensor, temperature: float) -> Tensor:
         """E[z]: of a straight-through draw in training, of the likeliest z otherwise."""
         if not self.training:
             return self.consensus(log_q.argmax(dim=-1))
         return straight_through(log_q, temperature) @ self.consensus.weight
 
-    def _latent_terms(
+    def latent_terms(
         self,
         log_q: Tensor,
         batch: Batch,
@@ -326,7 +327,7 @@ class DualEmp(Model):
             f"emotion{name}": Term(share * loss.total, count, None if loss.plain is None else share * loss.plain),
             f"emotion-accuracy{name}": felt["emotion-accuracy"],
             # KL = log K − H(q): what is left of its entropy, and how much z tells sources apart, in nats.
-            f"information{name}": Term(len(batch) * spread - _entropy(log_q).sum(), len(batch), learned=False),
+            f"information{name}": Term(len(batch) * spread - entropy(log_q).sum(), len(batch), learned=False),
         }
 
     def situation(self, batch: Batch, moment: Moment, emotion_smoothing: float = 0.0) -> dict[str, Term]:
@@ -339,76 +340,12 @@ class DualEmp(Model):
     # Unpaired data
 
     def unpaired_context(self, batch: Batch, moment: Moment, **options: Any) -> dict[str, Term]:
-        """−L3 + β·L_emo (Eqs 15, 16, 18): writes a reply, and is paid by how well the context is written back."""
-        return self._unpaired(batch, moment, "forward", **options)
+        """−L3 + β·L_emo (Eqs 15, 16, 18): writes a reply, rewarded by how well the context can be written back."""
+        return unpaired_terms(self, batch, moment, "forward", **options)
 
     def unpaired_reply(self, batch: Batch, moment: Moment, **options: Any) -> dict[str, Term]:
         """−L4 + γ·L_emo (Eqs 17, 19): the mirror, with one speaker turn written to the reply."""
-        return self._unpaired(batch, moment, "backward", **options)
-
-    def _unpaired(
-        self, batch: Batch, moment: Moment, direction: Direction, temperature: float = 1.0, kl_annealed: float = 0.0
-    ) -> dict[str, Term]:
-        """One side is there; `direction` writes the other. What `direction` wrote is the back direction's source.
-
-        The back direction learns by likelihood. The forward choice of words has no gradient: it learns by the reward
-        exp(mean log p(source | written, z)), less that of the greedy text as a baseline.
-        """
-        back = OTHER[direction]
-        source = self.source(batch, direction)
-        hidden = self.encode(source, direction)
-        log_q = self.model(direction).infer(hidden, source.mask)
-        embedding = self._drawn(log_q, temperature)
-        target = self.target(batch, back)
-        count = float(target.mask.sum())
-        written, greedy = self._written(batch, direction, embedding.detach(), moment)
-        loss, nll = self._written_back(batch, written, embedding, back)
-        with torch.no_grad():
-            _, baseline = self._written_back(batch, greedy, embedding, back)
-        lengths = target.mask.sum(dim=1)
-        reward, usual = (-nll.detach() / lengths).exp(), (-baseline / lengths).exp()
-        memory = self.model(direction).decoder.remember(hidden, source.mask, embedding.detach())
-        policy, _ = self.cost(written, memory, direction, weights=reward - usual)
-        name = f"from-{'context' if direction == 'forward' else 'reply'}"
-        rise = anneal(moment.progress, kl_annealed)
-        latent = self._latent_terms(log_q, batch, count, rise, 0.0, "forward")
-        size = len(batch)
-        return {
-            f"back-{name}": Term(loss, count, nll.detach().sum()),
-            f"policy-{name}": Term(policy, count),
-            **{f"{key}-{name}": term for key, term in latent.items()},
-            f"reward-{name}": Term(reward.sum(), size, learned=False),
-            f"advantage-variance-{name}": Term(size * (reward - usual).var(correction=0), size, learned=False),
-            f"entropy-{name}": Term(_entropy(log_q.detach()).sum(), size, learned=False),
-            f"copied-{name}": Term(copied(written, source).sum(), size, learned=False),
-        }
-
-    @torch.no_grad()
-    def _written(
-        self, batch: Batch, direction: Direction, embedding: Tensor, moment: Moment
-    ) -> tuple[Sequence, Sequence]:
-        """The missing side, drawn and greedy, as in use: without dropout, of at most LONGEST tokens."""
-        learns = self.training
-        self.eval()
-        source = self.source(batch, direction)
-        hidden = self.encode(source, direction)
-        log_q = self.model(direction).infer(hidden, source.mask)
-        state = self._begin(hidden, source.mask, log_q, embedding, direction)
-        role = ROLE_WRITTEN[direction]
-        written = write_drawn_and_greedy(self, state, self.vocabulary, role, batch.rows, moment.step, LONGEST)
-        self.train(learns)
-        device = self.words.table.device
-        drawn, greedy = (map_tensors(side, lambda tensor: tensor.to(device)) for side in written)
-        return drawn, greedy
-
-    def _written_back(
-        self, batch: Batch, written: Sequence, embedding: Tensor, back: Direction
-    ) -> tuple[Tensor, Tensor]:
-        """−log p(the side that is there | what was written, z), summed and by row."""
-        ids = self.vocabulary
-        source = written.as_source(ids.ctx, ids.end)
-        memory = self.model(back).decoder.remember(self.encode(source, back), source.mask, embedding)
-        return self.cost(self.target(batch, back), memory, back)
+        return unpaired_terms(self, batch, moment, "backward", **options)
 
     # Measuring
 
@@ -442,7 +379,7 @@ class DualEmp(Model):
         return {
             "consensus": chosen,
             "probability": round(float(log_q[chosen].exp()), 4),
-            "stands for": {EMOTIONS[index]: round(float(chances[index]), 4) for index in likely},
+            "stands for": {self.emotions.labels[index]: round(float(chances[index]), 4) for index in likely},
         }
 
 
@@ -455,20 +392,3 @@ def _term(direction: Direction, inferred_from: Direction) -> str:
 def _repeated(target: Sequence, times: int) -> Sequence:
     """The whole batch again and again."""
     return Sequence(*(part.repeat(times, 1) for part in (target.tokens, target.mask, target.roles)))
-
-
-def _entropy(log_q: Tensor) -> Tensor:
-    return -(log_q.exp() * log_q).sum(dim=-1)
-
-
-def copied(written: Sequence, source: Sequence) -> Tensor:
-    """The share of a text's pairs of neighbouring tokens that stand in its source, by row: the reward favours it."""
-    base = int(max(written.tokens.max(), source.tokens.max())) + 1
-    ours, ours_real = _pairs(written, base)
-    theirs, theirs_real = _pairs(source, base)
-    again = ((ours[:, :, None] == theirs[:, None, :]) & theirs_real[:, None, :]).any(dim=2) & ours_real
-    return again.sum(dim=1) / ours_real.sum(dim=1).clamp_min(1)
-
-
-def _pairs(side: Sequence, base: int) -> tuple[Tensor, Tensor]:
-    return side.tokens[:, :-1] * base + side.tokens[:, 1:], side.mask[:, :-1] & side.mask[:, 1:]

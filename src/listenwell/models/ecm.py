@@ -80,29 +80,29 @@ class Ecm(Trs):
     ) -> State:
         """A positive reply is asked for."""
         hidden, mask = self.encode(batch)
-        asked = torch.full((len(batch),), POLARITY.ids[POSITIVE], device=hidden.device)
-        return self._begin(hidden, mask, asked)
+        positive = torch.full((len(batch),), POLARITY.ids[POSITIVE], device=hidden.device)
+        return self._begin(hidden, mask, positive)
 
     def _begin(self, hidden: Tensor, mask: Tensor, emotion: Tensor) -> State:
         return State(fixed=EmotionalInput(self.decoder.remember(hidden, mask), emotion))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        asked: EmotionalInput = state.fixed
+        given: EmotionalInput = state.fixed
         past: EmotionalPast | None = state.moving
         x = self.embed(tokens[:, None], torch.full_like(tokens[:, None], LISTENER), first=state.length)
-        x = x + self.feeling.embedding(asked.emotion)[:, None]
-        hidden, caches = self.decoder(x, asked.memory, None if past is None else past.caches)
-        spoken, spent = self.feeling.read(hidden, asked.emotion, None if past is None else past.spent)
+        x = x + self.feeling.embedding(given.emotion)[:, None]
+        hidden, caches = self.decoder(x, given.memory, None if past is None else past.caches)
+        spoken, spent = self.feeling.read(hidden, given.emotion, None if past is None else past.spent)
         logits = self.feeling.log_probs(spoken[:, 0], self.words)
         return logits, State(state.beliefs, state.fixed, EmotionalPast(caches, spent), state.length + 1)
 
     def speak(self, reply: Sequence, state: State) -> tuple[Tensor, Tensor]:
         """Teacher forcing: the outputs at real positions (positions, width), and ‖M‖ behind the end (batch,)."""
-        asked: EmotionalInput = state.fixed
+        given: EmotionalInput = state.fixed
         x = self.embed(reply.shifted(self.vocabulary.start), reply.roles)
-        hidden, _ = self.decoder(x + self.feeling.embedding(asked.emotion)[:, None], asked.memory)
-        spoken, spent = self.feeling.read(hidden, asked.emotion, mask=reply.mask)
-        return spoken[reply.mask], self.feeling.left_over(asked.emotion, spent)
+        hidden, _ = self.decoder(x + self.feeling.embedding(given.emotion)[:, None], given.memory)
+        spoken, spent = self.feeling.read(hidden, given.emotion, mask=reply.mask)
+        return spoken[reply.mask], self.feeling.left_over(given.emotion, spent)
 
     def likelihood(self, batch: Batch, moment: Moment) -> dict[str, Term]:  # type: ignore[override]
         """The reply's negative log-likelihood under its own polarity, the choice of vocabularies, what is left over."""

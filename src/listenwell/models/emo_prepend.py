@@ -1,9 +1,9 @@
 """EmoPrepend-1 (`emo-prepend`): the plain transformer, given a classifier's emotion, Rashkin et al. (2019).
 
 The likeliest emotion stands in front of the context as a word of its own. The classifier is the emotion side of
-BERT (JT), so that the two differ in what they do with the emotion and in how they write, not in how they hear it. It
-learns from its own loss alone: through a choice of the likeliest goes no gradient. The reply always follows the emotion
-that was heard, in training as in use, never the gold one.
+BERT (JT), so that the two differ in what they do with the emotion and in how they write, not in how they recognise it.
+It learns from its own loss alone: the choice of the likeliest passes no gradient. The reply always follows the
+recognised emotion, in training as in use, never the gold one.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ SPEAKER = ROLES.index("speaker")
 
 
 @dataclass
-class EmoPrependConfig(EmotionSideConfig, TrsConfig):  # type: ignore[misc]  # its emotion is heard from elsewhere
-    """The transformer's sizes, and what the emotion is heard from."""
+class EmoPrependConfig(EmotionSideConfig, TrsConfig):  # type: ignore[misc]  # its emotion head has its own options
+    """The transformer's sizes, and what the emotion is classified from."""
 
     emotion: Literal[True] = True
     """Always classified: it is read in front of the context."""

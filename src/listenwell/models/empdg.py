@@ -42,7 +42,7 @@ JUDGES = ("semantic", "emotional")
 LONGEST = 40
 """Words of a drawn reply at most, as in use."""
 UNHEARD = -1e4
-"""The logit of what the judges never hear: its probability is 0, and its logarithm still a number."""
+"""The logit of what the judges never read: its probability is 0, and its logarithm still a number."""
 
 
 @dataclass
@@ -320,7 +320,7 @@ class Empdg(Model):
         drawn = self._drawn(batch, moment)
         hidden, words = self.generator.teach(replace(batch, reply=drawn), state)
         logits = F.linear(hidden, self.generator.words.choices, self.generator.words.bias)
-        # What the judges never hear, the end above all, is not to be moved by them.
+        # The judges never read some tokens, the end above all: their loss must not change those logits.
         ids = self.vocabulary
         log_p = logits.index_fill(1, words.new_tensor([ids.pad, ids.start, ids.end, ids.ctx]), UNHEARD).log_softmax(1)
         text = self.judges.embed_softly(drawn, soft_draw(log_p, words, temperature))
@@ -328,7 +328,7 @@ class Empdg(Model):
         return terms | {judge: Term(F.softplus(-verdicts[judge]).sum(), len(batch)) for judge in JUDGES}
 
     def _drawn(self, batch: Batch, moment: Moment) -> Sequence:
-        """Replies of the generator as in use, with no dropout: so both moves hear the same generator."""
+        """Replies of the generator as in use, with no dropout: so both moves see the same generator."""
         learns = self.generator.training
         self.generator.eval()
         with torch.no_grad():
@@ -340,7 +340,7 @@ class Empdg(Model):
         """The real reply without its end, as a drawn one is, and the turn that follows it."""
         if batch.reply is None or batch.following is None or not bool(batch.following.mask.any(dim=1).all()):
             raise ConfigError(
-                "the judges of empdg hear the turn that follows each reply, but an example has none: "
+                "the judges of empdg read the turn that follows each reply, but an example has none: "
                 "the stream needs sides: [context, reply, following]"
             )
         mask = batch.reply.mask & (batch.reply.tokens != self.vocabulary.end)

@@ -171,5 +171,5 @@ def latest(side: Sequence, most: int) -> Sequence:
     if side.tokens.shape[1] <= most:
         return side
     first = (side.mask.sum(dim=1) - most).clamp_min(0)
-    kept = first[:, None] + torch.arange(most, device=first.device)
-    return map_tensors(side, lambda tensor: tensor.gather(1, kept))
+    places = first[:, None] + torch.arange(most, device=first.device)
+    return map_tensors(side, lambda tensor: tensor.gather(1, places))

@@ -245,7 +245,7 @@ class Meed2(Model):
     def predict(self, batch: Batch) -> Tensor:
         """log p(label | context), (batch, 41)."""
         if self.predictor is None:
-            raise ValueError("this model knows no labels, so that it has no predictor of the reply's")
+            raise ValueError("this model was built without labels, so it has no predictor of the reply's label")
         assert batch.context is not None
         return self.predictor(batch.context)
 

@@ -32,7 +32,7 @@ def write(
     model: Steps, state: State, options: Decoding, vocabulary: Vocabulary, role: int, items: tuple[int, ...] = ()
 ) -> Sequence:
     """The texts that a model writes from a state, as replies are taught: one that was cut has no end token."""
-    found = decode(
+    hypotheses = decode(
         model,
         state,
         options,
@@ -41,7 +41,7 @@ def write(
         banned=_banned(vocabulary),
         items=items or None,
     )
-    return _as_replies([best for best, *_ in found], vocabulary, role)
+    return _as_replies([best for best, *_ in hypotheses], vocabulary, role)
 
 
 @torch.no_grad()

@@ -110,10 +110,10 @@ class TrsDual(Rewarded):
         direction: Literal["forward", "backward"] = "forward",
         generator: torch.Generator | None = None,
     ) -> State:
-        asked = torch.full((len(batch),), POLARITY.ids[POSITIVE], device=self.words.table.device)
-        return self.told(batch, asked)
+        positive = torch.full((len(batch),), POLARITY.ids[POSITIVE], device=self.words.table.device)
+        return self.encode_with_polarity(batch, positive)
 
-    def told(self, batch: Batch, polarity: Tensor) -> State:
+    def encode_with_polarity(self, batch: Batch, polarity: Tensor) -> State:
         hidden, mask = self.encode(batch)
         return State(fixed={"memory": self.decoder.remember(hidden, mask), "polarity": polarity})
 
@@ -147,7 +147,7 @@ class TrsDual(Rewarded):
     def likelihood(self, batch: Batch, moment: Moment) -> dict[str, Term]:  # type: ignore[override]
         """Both directions on pairs, the reply under its own polarity."""
         assert batch.reply is not None
-        terms = self.reply_terms(batch, self.told(batch, self.judged(batch.reply).argmax(dim=-1)))
+        terms = self.reply_terms(batch, self.encode_with_polarity(batch, self.judged(batch.reply).argmax(dim=-1)))
         return {**terms, "query": self._query_term(self.reversed_batch(batch, batch.reply))}
 
     def _query_term(self, batch: Batch) -> Term:
@@ -167,7 +167,7 @@ class TrsDual(Rewarded):
         count = max(2, round(len(batch) * (EASY + (1 - EASY) * moment.progress)))
         easy = judged.max(dim=-1).values.topk(min(count, len(batch))).indices
         batch, polarity = _rows(batch, easy), judged.argmax(dim=-1)[easy]
-        state = self.told(batch, polarity)
+        state = self.encode_with_polarity(batch, polarity)
         written = self.draw(batch, state, moment)
         felt = self.judged(written).gather(1, polarity[:, None])[:, 0].exp()
         rebuilt = self._rebuilt(self.reversed_batch(batch, written))

@@ -1,13 +1,13 @@
 """Strategy memory (`strategy-memory`): empathetic replies that gently lead towards the positive.
 
     e = MLP(GRU(q))                                 the query (§ 3.2)
-    Q(z|M,q) = N(Σ π_i v_i, (Σ π_i λ_i)²)           from the memory of the emotion heard; π = softmax(k·e) (Eqs 2, 3)
+    Q(z|M,q) = N(Σ π_i v_i, (Σ π_i λ_i)²)           from the memory of the detected emotion; π = softmax(k·e) (Eqs 2, 3)
     P(z|q)   = N(W_μ e, (W_σ e)²)                   the prior, by which z is drawn in use (Eq 4)
     p(r|z,q)                                        a transformer with z in front of the query's words (§ 3.5)
     L = −E_Q[log p(r|z,q)] + KL(Q‖P) − α P(PSE(r̂) = positive)                                          (Eqs 1, 5)
 
 Phase 1 (`condition`) trains the encoder and the transformer, with e for z. Phase 2 (`strategy`) trains the encoder, the
-memory and the mixers; the transformer stands still. The emotion detector and the sentiment evaluator are trained before
+memory and the mixers; the transformer is frozen. The emotion detector and the sentiment evaluator are trained before
 and are parts of the checkpoint, by those names: two `text-encoder`s over the same tokens.
 
 Where the paper's equations disagree: λ and W_σ e are deviations, and Eq 3's sum of λ is weighted by π. So z is drawn
@@ -17,7 +17,7 @@ from one Gaussian with the mean of Eq 2's mixture and a smaller variance; `mixtu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -36,9 +36,8 @@ from listenwell.contract import (
     Vocabulary,
     WordPrior,
 )
-from listenwell.decoding import Decoding
 from listenwell.labels.sets import label_set
-from listenwell.layers.latent import Gaussian, anneal, row_noise, straight_through
+from listenwell.layers.latent import Gaussian, anneal, row_noise
 from listenwell.layers.recurrent import RecurrentEncoder
 from listenwell.layers.slot_memory import (
     MemoryOptions,
@@ -50,19 +49,18 @@ from listenwell.layers.slot_memory import (
 )
 from listenwell.layers.transformer import Memory as DecoderMemory
 from listenwell.layers.transformer import sinusoids
-from listenwell.models.policy import policy_term, write
+from listenwell.models.sizes import TransformerSizes
+from listenwell.models.soft_sentiment import policy_sentiment, soft_sentiment, taught_softly, written_softly
 from listenwell.models.terms import average_out, reply_nll, reply_term
 from listenwell.models.text_encoder import TextEncoder
 from listenwell.models.text_parts import DETECTOR, EVALUATOR, TextParts
-from listenwell.models.trs import LISTENER, Trs, TrsConfig
+from listenwell.models.trs import Trs, TrsConfig
 
 STRATEGY = "strategy"
 """The stage before each epoch of which the memory is written, by the name that it has in a recipe."""
 
 SAMPLES = 10
 """Draws from the prior that a likelihood is averaged over."""
-LONGEST = 30
-"""Tokens of a reply that is written while learning, at most."""
 SHOWN = 3
 """Slots that an explanation names."""
 NEAREST = 10
@@ -70,25 +68,17 @@ NEAREST = 10
 
 
 @dataclass
-class StrategyMemoryConfig:
+class StrategyMemoryConfig(TransformerSizes):
     """The sizes of appendix B, and the choices that Tables 2 and 3 compare."""
 
     width: int = 512
     """Of every layer, of e, of z, of keys and values."""
     heads: int = 8
-    """Of every attention."""
     encoder_layers: int = 6
-    """How deep the transformer reads the query."""
     decoder_layers: int = 6
-    """How deep it writes the reply."""
     feed_forward: int = 2048
-    """Inner width of its feed-forward parts."""
-    dropout: float = 0.1
-    """Of the transformer."""
-    word_width: int = 0
-    """Width of the word tables; 0 means the model's. A narrower one goes through a projection."""
     emotions: str = "nlpcc"
-    """What the detector hears, a label set by name: one memory and one mixer for each."""
+    """What the detector tells apart, a label set by name: one memory and one mixer for each."""
     slots: int = 1000
     """K: slots of each memory at most."""
     queries_per_slot: int = 20
@@ -114,7 +104,7 @@ class StrategyMemoryConfig:
         if self.read < 0:
             raise ValueError(f"read is {self.read}, expected 0 (all slots) or more")
         if self.mixture and self.mixer != "gaussian":
-            raise ValueError(f"mixture draws from Gaussians, so that mixer is to be gaussian, found {self.mixer}")
+            raise ValueError(f"mixture draws from Gaussians, so mixer must be gaussian, found {self.mixer}")
 
 
 class QueryEncoder(nn.Module):
@@ -195,8 +185,7 @@ class StrategyMemoryModel(Model):
         self.config = config
         self.vocabulary = vocabulary
         self.emotions = label_set(config.emotions)
-        sizes = {name: getattr(config, name) for name in ("width", "heads", "encoder_layers", "decoder_layers")}
-        sizes |= {"feed_forward": config.feed_forward, "dropout": config.dropout, "word_width": config.word_width}
+        sizes = {field.name: getattr(config, field.name) for field in fields(TransformerSizes)}
         self.conversation = Trs(TrsConfig(**sizes), vocabulary)
         self.encoder = QueryEncoder(vocabulary.size, config.width, config.word_width)
         memories = len(self.emotions) if config.emotion_memory else 1
@@ -206,7 +195,7 @@ class StrategyMemoryModel(Model):
         self.parts = TextParts("strategy-memory", self.same_text, self.emotions)
 
     def label_sets(self, objective: str) -> LabelSets:
-        """It reads no gold labels: the emotion is what the detector hears."""
+        """It reads no gold labels: the emotion is what the detector predicts."""
         return LabelSets(None, None)
 
     def initialise(self, prior: WordPrior) -> None:
@@ -218,7 +207,7 @@ class StrategyMemoryModel(Model):
     def part(self, name: str) -> TextEncoder:
         return self.parts.get(name, self.memory.keys.device)
 
-    # Hearing and reading
+    # Reading the query and the memory
 
     def read_query(self, batch: Batch) -> EncodedQuery:
         """The query as e, its emotion by the detector, and which memory that leads to."""
@@ -240,10 +229,10 @@ class StrategyMemoryModel(Model):
             return self.memory.read(query.vector, query.home).mean
         if self.config.mixer == "mean" or where == "mean":
             noise = torch.zeros_like(noise)
-        found = self.memory.read(query.vector, query.home).gaussian if where == "posterior" else self.prior(query)
-        return found.at(noise)
+        gaussian = self.memory.read(query.vector, query.home).gaussian if where == "posterior" else self.prior(query)
+        return gaussian.at(noise)
 
-    def tell(self, batch: Batch, condition: Tensor) -> DecoderMemory:
+    def condition_on(self, batch: Batch, condition: Tensor) -> DecoderMemory:
         """The query with the condition in front of its words, read by the transformer (§ 3.5)."""
         assert batch.context is not None
         model = self.conversation
@@ -267,7 +256,7 @@ class StrategyMemoryModel(Model):
         condition = self.strategy_vector(query, "prior" if controls is None else controls.latent, noise)
         weights = self.memory.weigh(self.memory.scores(query.vector, query.home), NEAREST).nan_to_num()
         near = weights.topk(min(SHOWN, weights.shape[1]), dim=-1)
-        attended = DecoderInput(self.tell(batch, condition), query.home, near.indices, near.values)
+        attended = DecoderInput(self.condition_on(batch, condition), query.home, near.indices, near.values)
         return State({"emotion": query.emotion}, attended)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -285,7 +274,7 @@ class StrategyMemoryModel(Model):
 
     def _nll(self, batch: Batch, condition: Tensor) -> Tensor:
         assert batch.reply is not None
-        hidden, targets = self.conversation.teach(batch, State(fixed=self.tell(batch, condition)))
+        hidden, targets = self.conversation.teach(batch, State(fixed=self.condition_on(batch, condition)))
         return reply_nll(hidden, targets, self.conversation.words, batch.reply.mask)
 
     def _noise(self, batch: Batch, draws: int, generator: torch.Generator | None) -> Tensor:
@@ -298,7 +287,7 @@ class StrategyMemoryModel(Model):
     def condition(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
         """The reply's negative log-likelihood, with e as the condition (§ 3.7)."""
         assert batch.context is not None
-        memory = self.tell(batch, self.encoder(batch.context))
+        memory = self.condition_on(batch, self.encoder(batch.context))
         hidden, targets = self.conversation.teach(batch, State(fixed=memory))
         return {"reply": reply_term(hidden, targets, self.conversation.words, smoothing)}
 
@@ -316,12 +305,12 @@ class StrategyMemoryModel(Model):
             real = batch.context.mask & (batch.context.tokens > self.vocabulary.ctx)
             tokens += [text[words].cpu().numpy() for text, words in zip(batch.context.tokens, real, strict=True)]
             rows.append(torch.tensor(batch.rows, device=queries[-1].device))
-        found = torch.cat(queries)
-        self.memory.write(found, torch.cat(emotions), tokens, torch.cat(rows), seed=epoch)
+        vectors = torch.cat(queries)
+        self.memory.write(vectors, torch.cat(emotions), tokens, torch.cat(rows), seed=epoch)
         if epoch:
             return ("memory.*",)
         for mixer in self.mixers:
-            mixer.start(found.std(dim=0, correction=0).mean())  # type: ignore[operator]
+            mixer.start(vectors.std(dim=0, correction=0).mean())  # type: ignore[operator]
         return ("memory.*", "mixers.*")
 
     def strategy(
@@ -344,17 +333,18 @@ class StrategyMemoryModel(Model):
         reading = self.memory.read(query.vector, query.home)
         prior = self.prior(query)
         condition, distance = self._drawn(query, reading, prior)
-        memory = self.tell(batch, condition)
+        memory = self.condition_on(batch, condition)
         hidden, targets = self.conversation.teach(batch, State(fixed=memory))
         reply = reply_term(hidden, targets, self.conversation.words)
         if sentiment_from == "prior" and self.config.mixer != "memory" and self.training:
-            memory = self.tell(batch, prior.sample() if self.config.mixer == "gaussian" else prior.mean)
+            memory = self.condition_on(batch, prior.sample() if self.config.mixer == "gaussian" else prior.mean)
             hidden, _ = self.conversation.teach(batch, State(fixed=memory))
         if sentiment_by == "policy":
-            sentiment = self._policy_term(batch, memory, moment)
+            sentiment = policy_sentiment(self, batch, memory, moment)
+        elif sentiment_by == "soft":
+            sentiment = soft_sentiment(self, batch.reply, taught_softly(self, batch.reply, hidden, draw, temperature))
         else:
-            told = hidden if sentiment_by == "soft" else memory
-            sentiment = self._soft_term(batch.reply, told, draw, temperature)
+            sentiment = soft_sentiment(self, batch.reply, written_softly(self, batch.reply, memory, draw, temperature))
         rise = anneal(moment.progress, kl_annealed) if self.training else 1.0
         count = len(targets)
         return {
@@ -372,22 +362,10 @@ class StrategyMemoryModel(Model):
             distance = 0.5 * (reading.mean - prior.mean).square().sum(dim=-1)
             return (reading.mean if self.training else prior.mean), distance
         if self.config.mixture:
-            drawn, distance = self._from_mixture(query, reading, prior)
+            drawn, distance = self.memory.draw_mixture(reading, query.home, prior)
         else:
             drawn, distance = reading.gaussian.sample(), reading.gaussian.kl(prior)
         return (drawn if self.training else prior.mean), distance
-
-    def _from_mixture(self, query: EncodedQuery, reading: Reading, prior: Gaussian) -> tuple[Tensor, Tensor]:
-        """A draw of Eq 2's mixture, and the bound KL(Σ π_i N_i ‖ P) ≤ Σ π_i KL(N_i ‖ P)."""
-        count = min(self.config.read or reading.weights.shape[1], reading.weights.shape[1])
-        best = reading.weights.topk(count, dim=-1)
-        means = self.memory.values[query.home[:, None], best.indices]  # (batch, c, width)
-        spread = F.softplus(self.memory.deviations[query.home[:, None], best.indices])[..., None]
-        parts = Gaussian(means, log_variance(spread).expand_as(means))
-        chosen = straight_through(best.values.clamp_min(1e-12).log())
-        drawn = (chosen[..., None] * parts.sample()).sum(dim=1)
-        each = parts.kl(Gaussian(prior.mean[:, None], prior.log_variance[:, None]))
-        return drawn, (best.values * each).sum(dim=-1)
 
     def _memory_terms(self, query: EncodedQuery, reading: Reading) -> dict[str, Term]:
         """Whether the memory is used: the entropy of π, slots per row of this batch, slots that anybody reads."""
@@ -400,46 +378,6 @@ class StrategyMemoryModel(Model):
             "slots-used": Term(used.float(), float(self.memory.filled.sum()), learned=False),
         }
 
-    # The sentiment of what is written (§ 3.6)
-
-    def _soft_term(self, reply: Sequence, told: Tensor | DecoderMemory, draw: str, temperature: float) -> Term:
-        """−P(PSE(r̂) = positive), where r̂ is not decided: the evaluator reads each word as a straight-through draw, or
-        as the mean of all words. The gradient goes through it and through the transformer to z.
-
-        From the decoder's outputs all words come at once, each given the words before it in the true reply. From what
-        the decoder attends to they come one after another, each given the soft words before it.
-        """
-        kept = reply.mask & (reply.tokens != self.vocabulary.end)
-        if isinstance(told, Tensor):
-            words = self.conversation.words
-            hidden = told[kept[reply.mask]]
-            logits = F.linear(hidden, words.choices, words.bias)
-            weights = softened(logits, draw, temperature)
-        else:
-            weights = self._written_softly(reply, told, draw, temperature)[kept]
-        positive = self.parts.positive(self.part(EVALUATOR).soft_log_probs(weights, kept))
-        return Term(-positive.sum(), len(positive), positive.detach().sum())
-
-    def _written_softly(self, reply: Sequence, memory: DecoderMemory, draw: str, temperature: float) -> Tensor:
-        """(batch, time, vocabulary): as long as the true reply."""
-        model, state = self.conversation, State(fixed=memory)
-        fed = model.words(torch.full_like(reply.tokens[:, :1], self.vocabulary.start))
-        role = model.speakers(torch.full_like(reply.tokens[:, :1], LISTENER))
-        places = sinusoids(reply.tokens.shape[1], self.config.width, fed.device)
-        found, past = [], None
-        for place in places:
-            hidden, past = model.decoder(fed + place + role, state.fixed, past)
-            found.append(softened(model.words.logits(hidden[:, 0]), draw, temperature))
-            fed = model.words.mix(found[-1])[:, None]
-        return torch.stack(found, dim=1)
-
-    def _policy_term(self, batch: Batch, memory: DecoderMemory, moment: Moment) -> Term:
-        """The policy gradient of PSE's reward, with the replies that the transformer writes as its actions."""
-        options = Decoding(method="sample", max_length=LONGEST, seed=moment.step)
-        written = write(self.conversation, State(fixed=memory), options, self.vocabulary, LISTENER, batch.rows)
-        reward = self.parts.positive(self.parts.judge(written, self.vocabulary))
-        return policy_term(self.conversation, batch, State(fixed=memory), written, reward)
-
     # Explaining
 
     def slot_words(self, memory: int, slot: int) -> str:
@@ -451,7 +389,7 @@ class StrategyMemoryModel(Model):
         return self.emotions.labels[memory] if self.config.emotion_memory else "all"
 
     def reasons(self, state: State, row: int) -> dict[str, Any]:
-        """The emotion heard and the nearest slots with their shares. The prior reads none: they are only nearest."""
+        """The detected emotion and the nearest slots with their shares. The prior reads none: they are only nearest."""
         attended: DecoderInput = state.fixed
         emotion = self.emotions.labels[int(state.beliefs["emotion"][row].argmax())]
         memory = int(attended.home[row])
@@ -462,10 +400,3 @@ class StrategyMemoryModel(Model):
             if weight > 0
         }
         return {"emotion": emotion, **({"nearest slots": nearest} if nearest else {})}
-
-
-def softened(logits: Tensor, draw: str, temperature: float) -> Tensor:
-    """Weights of all words (…, vocabulary): one word, drawn, with the gradient of the soft draw; or the mean."""
-    if draw == "mean":
-        return (logits / temperature).softmax(dim=-1)
-    return straight_through(logits.log_softmax(dim=-1), temperature)

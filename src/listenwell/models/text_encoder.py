@@ -49,7 +49,7 @@ class TextEncoder(Model):
 
     Config = TextEncoderConfig
     objectives: ClassVar[Mapping[str, str]] = {"masked": "masked", "classify": "classify"}
-    # Pretraining tells no labels apart, so that a classifier's last layer begins anew.
+    # Pretraining has no labels, so a classifier's last layer starts from random weights.
     renewable: ClassVar[tuple[str, ...]] = ("out.*",)
     talks = False
     labels_texts = True

@@ -20,7 +20,7 @@ class TextParts:
     """The parts of one model by name. They are frozen, and not submodules: a checkpoint keeps them apart."""
 
     def __init__(self, owner: str, names: Iterable[str], emotions: LabelSet | None = None) -> None:
-        """`emotions` is what a detector must tell apart."""
+        """`emotions` is what a detector must predict."""
         self.owner = owner
         self.names = tuple(names)
         self.emotions = emotions
@@ -35,12 +35,12 @@ class TextParts:
 
     def _check(self, name: str, model: Model) -> None:
         if not isinstance(model, TextEncoder):
-            raise ValueError(f"{self.owner}: its part {name} is to be a text-encoder, found {type(model).__name__}")
+            raise ValueError(f"{self.owner}: its part {name} must be a text-encoder, found {type(model).__name__}")
         labels = model.label_set
         if name == DETECTOR and self.emotions is not None and labels.labels != self.emotions.labels:
-            raise ValueError(f"{self.owner}: its detector hears {labels.name}, where emotions is {self.emotions.name}")
+            raise ValueError(f"{self.owner}: its detector predicts {labels.name}, but emotions is {self.emotions.name}")
         if name == EVALUATOR and POSITIVE not in labels:
-            raise ValueError(f"{self.owner}: its evaluator tells {labels.name} apart, expected polarity")
+            raise ValueError(f"{self.owner}: its evaluator predicts {labels.name}, expected polarity")
 
     def __contains__(self, name: str) -> bool:
         return name in self.parts

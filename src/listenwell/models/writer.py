@@ -1,4 +1,4 @@
-"""The house system's voice (`house-writer`): a pretrained language model that writes replies by a plan.
+"""The house system's writer (`house-writer`): a pretrained language model that writes replies by a plan.
 
 A causal language model, which stays as it is, with low-rank adapters on all its projections, which learn. The dialogue
 is in ChatML, as a chat model knows it, and the plan stands in the header of the reply, behind the context: what was
@@ -36,15 +36,14 @@ from torch.nn import functional as F
 
 from listenwell.backbones.lora import (
     Layout,
-    Memory,
     MergedWeights,
-    Reading,
     fill,
     language_architecture,
     make_adapted,
     own_names,
     stored_weights,
 )
+from listenwell.backbones.reading import Memory, joined, read_on
 from listenwell.backbones.stored import StoredWeights
 from listenwell.contract import (
     ABSENT,
@@ -119,7 +118,12 @@ class Writer(ChatText):
 
     Config = WriterConfig
     config: WriterConfig
-    objectives: ClassVar[Mapping[str, str]] = {"likelihood": "likelihood", "backward": "backward", "hear": "hear"}
+    objectives: ClassVar[Mapping[str, str]] = {
+        "likelihood": "likelihood",
+        "backward": "backward",
+        "recognise": "recognise",
+        "hear": "recognise",  # its name in the recipes of earlier checkpoints
+    }
     takes_label = True
     has_oracle_score = True
     calibration = "emotion"
@@ -245,9 +249,9 @@ class Writer(ChatText):
             **classification_terms("emotion", believed, batch.emotion, emotion_smoothing),
         }
 
-    def hear(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
-        """The emotion's negative log-likelihood by the context alone; nothing below the head learns, or need be kept
-        for that."""
+    def recognise(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
+        """The emotion's negative log-likelihood from the context alone. Only the head learns, so nothing below it is
+        stored for a gradient."""
         assert batch.emotion is not None
         text = Text.joined(self.context(batch))
         with torch.no_grad():
@@ -271,8 +275,8 @@ class Writer(ChatText):
         gold = self.gold(batch)
         first = batch.rows[0] if batch.rows else 0
         noise = torch.Generator().manual_seed(1_000_003 * moment.step + first)
-        kept = torch.rand(len(batch), generator=noise).to(gold.device) < share
-        return torch.where(kept, gold, PLAIN)
+        is_given = torch.rand(len(batch), generator=noise).to(gold.device) < share
+        return torch.where(is_given, gold, PLAIN)
 
     def gold(self, batch: Batch) -> Tensor:
         """The replies' own labels (batch,), PLAIN where there is none."""
@@ -329,27 +333,7 @@ class Writer(ChatText):
         and the keys and values of all that is its own."""
         self._fill_stored()
         known = text.mask.new_zeros(len(text.mask), 0) if before is None else before.mask
-        if own:
-            known = torch.cat([known, known.new_ones(len(known), own[0][0].shape[2])], dim=1)
-        length = text.tokens.shape[1]
-        places = known.sum(dim=1, keepdim=True) + torch.arange(length, device=known.device)
-        reading = Reading([] if before is None else before.memory, own or [])
-        output = self.backbone.base_model(
-            input_ids=text.tokens,
-            attention_mask=self._seen(known, length),
-            position_ids=places,
-            past_key_values=reading,
-            use_cache=True,
-        )
-        return output.last_hidden_state, reading.own
-
-    @staticmethod
-    def _seen(known: Tensor, length: int) -> Tensor | None:
-        """What each of `length` new positions may look at (batch, 1, length, all); None where that is usual."""
-        if not known.shape[1] or (length == 1 and bool(known.all())):
-            return None
-        causal = known.new_ones(length, length).tril().expand(len(known), -1, -1)
-        return torch.cat([known[:, None].expand(-1, length, -1), causal], dim=2)[:, None]
+        return read_on(self.backbone, text.tokens, known, [] if before is None else before.memory, own or [])
 
     def read(self, batch: Batch) -> Read:
         """The context alone, for many plans."""
@@ -376,10 +360,7 @@ class Writer(ChatText):
         before = chosen(self.read(batch), rows)
         text, first = self.opening(self.header(labels.flatten()))
         _, own = self._read(text, before)
-        memory = [
-            (torch.cat([k, new_k], dim=2), torch.cat([v, new_v], dim=2))
-            for (k, v), (new_k, new_v) in zip(before.memory, own, strict=True)
-        ]
+        memory = joined(before.memory, own)
         return State(fixed=Read(memory, torch.cat([before.mask, text.mask], dim=1), first, labels.flatten()))
 
     def understand(

@@ -53,7 +53,7 @@ class Bot(HasCheckpoint):
         part = checkpoint.parts.get(LABELLER)
         # ReplyOptions again and again for the same turns: by the next turn of a talk, by replies, by likelihoods.
         self.labeller: Labels | None = None if part is None else CachedLabeller(load_labeller(part))
-        """What it hears in a turn, where the model reads that."""
+        """The labels of turns, where the model reads them."""
         self.precision: Precision = ""
 
     @contextmanager
@@ -73,7 +73,7 @@ class Bot(HasCheckpoint):
 
     @property
     def emotions(self) -> LabelSet:
-        """The emotions that it tells apart."""
+        """The emotions that it distinguishes."""
         return self.model.emotions
 
     @property
@@ -161,14 +161,17 @@ class Bot(HasCheckpoint):
         written = Hypothesis(tokens, score=0.0, logprob=0.0, finished=len(tokens) < options.max_length)
         return replace(self._explain([written], state, 0, item.context), candidates=())
 
-    def hear(self, talk: Talk) -> Reply:
-        """What it makes of a conversation: a reply without a text."""
+    def recognise(self, talk: Talk) -> Reply:
+        """What it recognises in a conversation, the emotion above all: a reply without a text."""
         (item,) = self._with_turn_labels([_item(talk, None, "forward")])
         (batch,) = self._batches([item])
         with self._computing():
             state = self._understand(replace(batch, rows=(_number(item),)), None)
-        heard = self._explain([Hypothesis([], score=0.0, logprob=0.0, finished=True)], state, 0, item.context)
-        return replace(heard, candidates=())
+        explained = self._explain([Hypothesis([], score=0.0, logprob=0.0, finished=True)], state, 0, item.context)
+        return replace(explained, candidates=())
+
+    hear = recognise
+    """Its name in earlier versions."""
 
     def write_together(self, jobs: Sequence[Job]) -> Iterator[None]:
         """Writes replies for several people at once, a decoding step at a time: see listenwell.systems.together."""
@@ -189,17 +192,17 @@ class Bot(HasCheckpoint):
         if not self.model.latent_values:
             return None
         shape = (len(items), self.model.latent_values)
-        found = LatentScores(np.zeros(shape), np.zeros(shape), np.zeros(len(items)))
+        scores = LatentScores(np.zeros(shape), np.zeros(shape), np.zeros(len(items)))
         for batch in self._batches(self._with_turn_labels(items), tokens=12_000):
             assert batch.reply is not None
             with self._computing():
                 log_q, nll = self.model.score_by_latent(batch)
             rows = list(batch.rows)
-            found.log_q[rows], found.nll[rows] = log_q.float().numpy(), nll.float().numpy()
-            found.tokens[rows] = batch.reply.mask.sum(1).numpy()
+            scores.log_q[rows], scores.nll[rows] = log_q.float().numpy(), nll.float().numpy()
+            scores.tokens[rows] = batch.reply.mask.sum(1).numpy()
             if done is not None:
                 done(len(batch))
-        return found
+        return scores
 
     def _likelihoods(
         self, items: Sequence[Example], score: Callable[[Batch], Tensor], done: Callable[[int], None] | None

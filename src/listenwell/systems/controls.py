@@ -31,6 +31,8 @@ class DecodingOptions(TypedDict, total=False):
     seed: int
     rerank: Rerank | Mapping[str, float]
     lean: Lean | Mapping[str, float]
+    plans: int
+    pairs: int
 
 
 class ReplyOptions(DecodingOptions, total=False):

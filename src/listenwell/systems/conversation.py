@@ -35,7 +35,7 @@ class Exchange:
     message: str
     reply: Reply
     label: Label | None = None
-    """What a separate classifier hears in the message, where the system itself does not say what it hears."""
+    """What a separate classifier recognises in the message, where the system itself does not say."""
     rejected: tuple[str, ...] = ()
     """Earlier replies to the same message, which a retry replaced."""
 
@@ -64,7 +64,7 @@ class Conversation:
         situation: str | None = None,
         labeller: Callable[[], Labels | None] = lambda: None,
     ) -> None:
-        """`labeller` is called when it is first needed: for messages to a system that does not say what it hears."""
+        """`labeller` is called when it is first needed: for messages to a system that recognises nothing itself."""
         self.system = system
         self.positivity = positivity
         self.situation = situation
@@ -222,7 +222,7 @@ class Conversation:
         decoding = capabilities.decoding
         if decoding is None or not capabilities.can_change_decoding:
             return system
-        # A server draws anew by itself, and some servers refuse requests with a seed.
+        # A server draws again by itself, and some servers refuse requests with a seed.
         changes: dict[str, Any] = {} if is_remote(self.system.name) else {"seed": decoding.seed + offset}
         if decoding.method != "sample":
             # Greedy and beam search find the same reply with every seed.
@@ -246,15 +246,15 @@ def default_labeller() -> Labels | None:
 
 
 def summary(exchange: Exchange) -> str:
-    """One line on a reply: what was heard, in the dialogue or else in the last message, and what the reply does."""
+    """One line on a reply: the emotion of the dialogue, or else of the last message, and what the reply does."""
     reply = exchange.reply
     if exchange.is_care:
         return ""
     parts = []
     if reply.emotions and reply.emotion is not None:
         parts.append(f"heard: {reply.emotion} ({100 * reply.emotions[reply.emotion]:.0f} %)")
-    elif heard := (reply.reasons.get("heard") or [reply.emotion])[-1]:
-        parts.append(f"heard: {heard}")
+    elif emotion := (reply.reasons.get("heard") or [reply.emotion])[-1]:
+        parts.append(f"heard: {emotion}")
     elif exchange.label is not None:
         chance = exchange.label.confidence
         shown = "" if chance is None else f"{100 * chance:.0f} %, "

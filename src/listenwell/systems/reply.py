@@ -38,8 +38,8 @@ class Reply:
 
     text: str
     emotion: str | None = None
-    """The emotion it heard, one of those that the system knows: the 32, unless it learned others. None if it does not
-    listen for one."""
+    """The emotion it recognised, one of those that the system knows: the 32, unless it learned others. None if it
+    recognises none."""
     emotions: Mapping[str, float] = field(default_factory=dict)
     """How probable it finds each emotion, likeliest first."""
     label: str | None = None

@@ -41,7 +41,7 @@ BLANK = "Ġ"
 """How byte-level pieces write the blank in front of a word."""
 
 _APART = re.compile(r"(?<=\w) ' (?=(?:t|s|m|d|re|ve|ll)\b)")
-"""The apostrophe of "don ' t": BERT's word pieces do not tell that it stood between letters."""
+"""The apostrophe of "don ' t": BERT's word pieces do not record that it stood between letters."""
 
 
 @dataclass
@@ -116,7 +116,7 @@ class Tokenizer:
         if self.kind != "backbone":
             return text
         text = _APART.sub("'", text)
-        # Word pieces tell neither capitals nor blanks ("well - known"); the words stay, as scores count them.
+        # Word pieces keep neither capitals nor blanks ("well - known"); the words stay, as scores count them.
         return detokenize(words(text)) if self.uncased else text
 
     def unknown(self, text: str) -> list[str]:

@@ -23,7 +23,7 @@ SPLIT = pre_tokenizers.Split(
     invert=True,
 )
 """Treebank-like: clitics stand alone, runs of dots are one word, other punctuation is a word each. A Chinese character
-is a word: Chinese has no spaces to tell words by, and its systems here read and write characters."""
+is a word: Chinese has no spaces between words, and its systems here read and write characters."""
 
 _HAN = re.compile("[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 _NARROW = re.compile(f"({_HAN.pattern})([,?!:;()]+)")

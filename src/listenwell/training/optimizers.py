@@ -76,7 +76,7 @@ class OptimizerSet:
         self._active = None
 
     def step(self, name: str, rounds: int, progress: float) -> Tensor:
-        """One step of one optimizer on the gradients at hand; returns their norm before clipping."""
+        """One step of one optimizer on the current gradients; returns their norm before clipping."""
         optimizer, options = self.optimizers[name], self.options[name]
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         norm = nn.utils.clip_grad_norm_(parameters, options.clip or float("inf"))

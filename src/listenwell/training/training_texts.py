@@ -1,4 +1,4 @@
-"""Texts of the examples that a run learned from, by their numbers, where its corpus is at hand."""
+"""Texts of the examples that a run learned from, by their numbers, where its corpus is available."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from listenwell.training.recipe_files import recipe_from_dict
 def training_queries(recipe: Mapping[str, Any] | None, numbers: Collection[int]) -> dict[int, str]:
     """The last turns of the contexts with these numbers, of the first stream of the last stage.
 
-    Empty where the recipe is not known, or its corpus is not at hand.
+    Empty where the recipe is not known, or its corpus is not available.
     """
     if not recipe or not numbers:
         return {}
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     try:
         known = recipe_from_dict(dict(recipe))
         stream = with_corpus(known, next(iter(known.stages[-1].streams.values())))
         for number, item in enumerate(read_examples(stream, stream.split)):
             if number in numbers:
-                found[number] = item.context[-1].text
+                texts[number] = item.context[-1].text
     except (OSError, ValueError):
         return {}
-    return found
+    return texts

@@ -42,7 +42,7 @@ class SecurityHeaders:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        # Static files are asked for anew each time, and come back unchanged in a few bytes (an ETag).
+        # Static files are requested each time, and come back unchanged in a few bytes (an ETag).
         caching = "no-cache" if self.may_be_kept(scope["path"]) else "no-store"
 
         async def send_with_headers(message: Message) -> None:

@@ -67,12 +67,12 @@ class Keys:
         return cls.of(lines, str(place))
 
     def name(self, key: str) -> str | None:
-        """Whose key it is. All are compared, so that the time tells nothing."""
-        digest, found = _digest(key), None
+        """Whose key it is. All are compared, so that the time reveals nothing."""
+        digest, owner = _digest(key), None
         for known, name in self.names.items():
             if hmac.compare_digest(known, digest):
-                found = name
-        return found
+                owner = name
+        return owner
 
 
 def readable_by_others(path: str | Path) -> bool:
@@ -104,5 +104,5 @@ class KeyCheck:
         await self.app(scope, receive, send)
 
     def _refusal(self, given: bool) -> Refusal:
-        message = "this key is not known here" if given else "this server wants a key: Authorization: Bearer KEY"
+        message = "this key is not known here" if given else "this server requires a key: Authorization: Bearer KEY"
         return Refusal(401, message, "invalid_api_key", "Authorization", {"www-authenticate": "Bearer"})

@@ -15,24 +15,26 @@ def dialogue(name, *texts, emotion="sad"):
 
 def test_a_corpus_is_described_in_one_pass():
     report = Report()
-    found = describe(
+    statistics = describe(
         iter(
             [dialogue("a", "one two", "three"), dialogue("b", "x", "y", "z", "w", emotion="proud"), dialogue("c", "x")]
         ),
         report,
     )
-    assert (found.dialogues, found.turns, found.words, found.replies) == (3, 7, 8, 3)
-    assert found.turns_per_dialogue == pytest.approx(7 / 3)
-    assert found.words_per_turn == pytest.approx(8 / 7)
-    assert found.emotions == {"sad": 2, "proud": 1}
-    assert found.labels == {"neutral": 7}
-    assert found.duplicates == 0
-    assert found.report is report
+    assert (statistics.dialogues, statistics.turns, statistics.words, statistics.replies) == (3, 7, 8, 3)
+    assert statistics.turns_per_dialogue == pytest.approx(7 / 3)
+    assert statistics.words_per_turn == pytest.approx(8 / 7)
+    assert statistics.emotions == {"sad": 2, "proud": 1}
+    assert statistics.labels == {"neutral": 7}
+    assert statistics.duplicates == 0
+    assert statistics.report is report
 
 
 def test_dialogues_of_equal_texts_are_duplicates_whatever_their_id_and_spaces():
-    found = describe([dialogue("a", "one two", "x"), dialogue("b", " one  two", "x"), dialogue("c", "one", "two x")])
-    assert found.duplicates == 1
+    statistics = describe(
+        [dialogue("a", "one two", "x"), dialogue("b", " one  two", "x"), dialogue("c", "one", "two x")]
+    )
+    assert statistics.duplicates == 1
 
 
 def test_a_chinese_character_counts_as_a_word():
@@ -40,9 +42,9 @@ def test_a_chinese_character_counts_as_a_word():
 
 
 def test_nothing_is_described_without_a_division_by_zero():
-    found = describe([])
-    assert found.words_per_turn == found.turns_per_dialogue == 0
-    assert dict(found.table())["emotions"] == "none"
+    statistics = describe([])
+    assert statistics.words_per_turn == statistics.turns_per_dialogue == 0
+    assert dict(statistics.table())["emotions"] == "none"
 
 
 def test_statistics_are_json_with_the_report_of_their_reading():

@@ -122,10 +122,10 @@ def real():
 )
 def test_the_real_files_give_the_published_counts(real, split, turns, replies, junk, duplicates):
     report = Report()
-    found = describe(dailydialog.read(real, split, report=report), report)
-    assert (report.conversations, report.dialogues, report.turns, found.replies) == (1_000, 1_000, turns, replies)
+    statistics = describe(dailydialog.read(real, split, report=report), report)
+    assert (report.conversations, report.dialogues, report.turns, statistics.replies) == (1_000, 1_000, turns, replies)
     assert not report.dropped
     assert (report.noted[quality.JUNK_TURN], report.noted[quality.DUPLICATE]) == (junk, duplicates)
-    assert set(found.labels) == set(dailydialog.EMOTIONS)
-    assert sum(found.labels.values()) == turns
+    assert set(statistics.labels) == set(dailydialog.EMOTIONS)
+    assert sum(statistics.labels.values()) == turns
     assert len(data_files("dailydialog", real, split)) == 2

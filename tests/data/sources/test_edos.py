@@ -20,10 +20,10 @@ def write(folder, part, *rows):
         writer = csv.writer(stream)
         writer.writerow(layout.columns)
         for name, text, label, *confidence in rows:
-            told = {layout.id: name, layout.text: text, layout.label: label}
+            row = {layout.id: name, layout.text: text, layout.label: label}
             if layout.confidence:
-                told[layout.confidence] = (confidence or ["0.9"])[0]
-            writer.writerow([told.get(column, "x") for column in layout.columns])
+                row[layout.confidence] = (confidence or ["0.9"])[0]
+            writer.writerow([row.get(column, "x") for column in layout.columns])
     return path
 
 
@@ -94,7 +94,7 @@ def test_the_splits_are_ours_by_the_texts_alone(tmp_path):
     assert all(whole[f"mturk-{number}"] == whole[f"similar-{number}"] for number in range(200))
     for split, share in (("train", 0.8), ("valid", 0.1), ("test", 0.1)):
         dialogues, report = read(tmp_path, split)
-        assert {dialogue.id for dialogue in dialogues} == {name for name, found in whole.items() if found == split}
+        assert {dialogue.id for dialogue in dialogues} == {name for name, actual in whole.items() if actual == split}
         assert len(dialogues) == report.dialogues == pytest.approx(400 * share, abs=30)
     assert [path.name for path in data_files("edos", tmp_path, "test")] == [NAMES["mturk"], NAMES["similar"]]
 
@@ -148,11 +148,11 @@ def real():
 )
 def test_the_real_files_give_the_published_counts(real, part, dialogues, turns, labels, duplicates):
     report = Report()
-    found = describe(edos.read(real, part=part, report=report), report)
+    statistics = describe(edos.read(real, part=part, report=report), report)
     assert (report.rows, report.dialogues, report.turns) == (dialogues, dialogues, turns)
     assert not report.dropped
     assert report.noted[quality.DUPLICATE] == duplicates
-    assert sum(found.labels.values()) == labels
+    assert sum(statistics.labels.values()) == labels
     if part == "mturk":
         assert (report.noted[edos.NO_MAJORITY], report.noted[quality.ONE_TURN]) == (1_332, 3_740)
     assert len(data_files("edos", real)) == 4

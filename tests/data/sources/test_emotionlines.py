@@ -87,18 +87,18 @@ def test_windows_characters_are_mended_and_dirt_is_noted(make):
 
 
 @pytest.mark.parametrize(
-    ("item", "found"),
+    ("item", "described"),
     [
         ({"speaker": "Ross"}, "{'speaker': 'Ross'}"),
         ([], "[]"),
         ([{"speaker": "Ross", "utterance": 5, "emotion": "joy"}], "utterance 1 is {'speaker': 'Ross', 'utterance': 5"),
     ],
 )
-def test_a_malformed_dialogue_is_named(make, item, found):
+def test_a_malformed_dialogue_is_named(make, item, described):
     with pytest.raises(SourceError) as caught:
         make(scene(("Ross", "Hi"), ("Joey", "Ho")), item)
     message = str(caught.value)
-    assert message.startswith(f"train.json line 16: {found}")
+    assert message.startswith(f"train.json line 16: {described}")
     assert "expected a dialogue: a list of objects with speaker, utterance, emotion; correct the item" in message
 
 
@@ -127,11 +127,11 @@ def real():
 )
 def test_the_real_files_give_the_published_counts(real, split, dialogues, utterances, turns, several, one_turn):
     report = Report()
-    found = describe(emotionlines.read(real, split, report=report), report)
+    statistics = describe(emotionlines.read(real, split, report=report), report)
     assert (report.rows, report.dialogues, report.turns) == (utterances, dialogues, turns)
     assert not report.dropped
     assert report.noted[dialogue_builder.SAME_ROLE] == utterances - turns
-    assert report.noted[dialogue_builder.MIXED_LABELS] == turns - sum(found.labels.values())
+    assert report.noted[dialogue_builder.MIXED_LABELS] == turns - sum(statistics.labels.values())
     assert (report.noted[emotionlines.SEVERAL], report.noted[quality.ONE_TURN]) == (several, one_turn)
     apart = describe(emotionlines.read(real, split, join=False))
     assert (sum(apart.labels.values()), len(apart.labels)) == (utterances, 8)

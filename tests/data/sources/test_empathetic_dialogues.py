@@ -285,13 +285,13 @@ def test_a_byte_order_mark_blank_lines_and_windows_line_ends_do_not_matter(tmp_p
     assert report.rows == 2
 
 
-@pytest.mark.parametrize(("header", "found"), [("a,b,c\n", "the header 'a, b, c'"), ("", "no header")])
-def test_an_unknown_header_is_named(tmp_path, header, found):
+@pytest.mark.parametrize(("header", "described"), [("a,b,c\n", "the header 'a, b, c'"), ("", "no header")])
+def test_an_unknown_header_is_named(tmp_path, header, described):
     path = tmp_path / "train.csv"
     path.write_text(header)
     with pytest.raises(SourceError) as caught:
         list(ed.read(path))
-    assert str(caught.value).startswith(f"train.csv line 1: {found}, expected conv_id, utterance_idx")
+    assert str(caught.value).startswith(f"train.csv line 1: {described}, expected conv_id, utterance_idx")
 
 
 def test_the_reader_streams_and_meets_a_damaged_end_only_there(tmp_path):
@@ -348,15 +348,15 @@ def real():
 )
 def test_the_real_files_give_the_published_counts(real, split, conversations, rows, replies, one_turn, junk):
     report = Report()
-    found = describe(ed.read(real, split, report=report), report)
-    assert (report.conversations, report.rows, found.replies) == (conversations, rows, replies)
+    statistics = describe(ed.read(real, split, report=report), report)
+    assert (report.conversations, report.rows, statistics.replies) == (conversations, rows, replies)
     assert (report.dialogues, report.turns) == (conversations - one_turn, rows - one_turn)
     assert report.dropped == ({quality.ONE_TURN: one_turn} if one_turn else {})
     assert report.noted[quality.JUNK_TURN] == junk
     assert report.noted[ed.NO_LABEL] == (4 if split == "train" else 0)
     assert set(report.noted) <= {quality.JUNK_TURN, quality.REPEATED_TURN, ed.STRAY_SPACES, ed.NO_LABEL}
-    assert len(found.emotions) == 32
-    assert found.duplicates == 0
+    assert len(statistics.emotions) == 32
+    assert statistics.duplicates == 0
 
 
 @pytest.mark.data

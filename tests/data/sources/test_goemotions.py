@@ -39,11 +39,11 @@ def test_several_labels_are_noted_and_none_is_chosen(make, tmp_path):
 def test_by_polarity_labels_that_agree_are_one(make, tmp_path):
     make("Oh yes\t17,18\ta", "Oh no, yes\t17,27\tb", "Who?\t7\tc", "Fine.\t27\td", "Ugh\t2\te")
     report = Report()
-    found = {d.id: d.turns[0].label for d in goemotions.read_polarity(tmp_path, report=report)}
-    assert found == {"a": Label("positive"), "b": None, "c": None, "d": Label("neutral"), "e": Label("negative")}
+    labels = {d.id: d.turns[0].label for d in goemotions.read_polarity(tmp_path, report=report)}
+    assert labels == {"a": Label("positive"), "b": None, "c": None, "d": Label("neutral"), "e": Label("negative")}
     assert report.noted == {goemotions.NO_POLARITY: 2}
     again = {d.id: d.turns[0].label for d in read("goemotions", tmp_path, labels="polarity")}
-    assert again == found
+    assert again == labels
 
 
 def test_a_csv_writers_quotes_go_and_plain_ones_stay(make):
@@ -103,10 +103,10 @@ def real():
 )
 def test_the_real_files_give_the_published_counts(real, split, comments, single, duplicates):
     report = Report()
-    found = describe(goemotions.read(real, split, report=report), report)
+    statistics = describe(goemotions.read(real, split, report=report), report)
     assert (report.rows, report.dialogues, report.turns) == (comments, comments, comments)
     assert not report.dropped
-    assert (sum(found.labels.values()), len(found.labels)) == (single, 28)
+    assert (sum(statistics.labels.values()), len(statistics.labels)) == (single, 28)
     assert report.noted[goemotions.SEVERAL] == comments - single
     assert report.noted[quality.DUPLICATE] == duplicates
 

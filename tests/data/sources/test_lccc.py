@@ -72,10 +72,10 @@ def test_the_real_files_give_the_published_counts(real):
         ("test", 10_000, 29_008, 30, 13, 0),
     ]:
         report = Report()
-        found = describe(lccc.read(real, split, report=report), report)
+        statistics = describe(lccc.read(real, split, report=report), report)
         assert (report.dialogues, report.turns) == (dialogues, turns)
         assert not report.dropped
         assert (report.noted[quality.JUNK_TURN], report.noted[quality.REPEATED_TURN]) == (junk, repeated)
-        assert found.duplicates == report.noted[quality.DUPLICATE] == duplicates
+        assert statistics.duplicates == report.noted[quality.DUPLICATE] == duplicates
         pairs += turns - dialogues
     assert pairs == 55_925

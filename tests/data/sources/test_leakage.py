@@ -12,8 +12,8 @@ def test_duplicates_are_found_within_and_across_splits():
         "valid": [talk("c", "You must feel so very proud"), talk("d", "what happened to you then ?")],
         "test": [talk("b", "oh no")],
     }
-    found = check(splits, lambda name: iter(splits[name]))
-    assert found.within == {"train": 1, "valid": 0, "test": 0}
-    across = {(pair.first, pair.second): (pair.dialogues, pair.replies, pair.replies_of) for pair in found.across}
+    actual = check(splits, lambda name: iter(splits[name]))
+    assert actual.within == {"train": 1, "valid": 0, "test": 0}
+    across = {(pair.first, pair.second): (pair.dialogues, pair.replies, pair.replies_of) for pair in actual.across}
     # "oh no" is too short a reply to be remarkable, but the whole dialogue is.
     assert across == {("train", "valid"): (0, 1, 2), ("train", "test"): (1, 0, 0), ("valid", "test"): (0, 0, 0)}

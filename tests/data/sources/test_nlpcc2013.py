@@ -104,8 +104,8 @@ def real():
 )
 def test_the_real_file_gives_the_counts(real, part, met, kept, in_2014, in_sentences):
     report = Report()
-    found = describe(nlpcc2013.read(real, part=part, report=report), report)
-    assert (report.rows, report.dialogues, len(found.labels)) == (met, kept, 8)
+    statistics = describe(nlpcc2013.read(real, part=part, report=report), report)
+    assert (report.rows, report.dialogues, len(statistics.labels)) == (met, kept, 8)
     assert report.dropped[nlpcc_overlap.IN_2014] == in_2014
     assert report.dropped[nlpcc_overlap.IN_SENTENCES] == in_sentences
 
@@ -113,6 +113,6 @@ def test_the_real_file_gives_the_counts(real, part, met, kept, in_2014, in_sente
 @pytest.mark.data
 def test_the_real_file_with_what_leaks_gives_the_published_counts(real):
     report = Report()
-    found = describe(nlpcc2013.read(real, leaks=True, report=report), report)
-    assert (report.dialogues, found.labels["fear"], found.labels["surprise"]) == (4_000, 49, 113)
+    statistics = describe(nlpcc2013.read(real, leaks=True, report=report), report)
+    assert (report.dialogues, statistics.labels["fear"], statistics.labels["surprise"]) == (4_000, 49, 113)
     assert (report.noted[nlpcc2014.CONTRADICTED], report.noted[quality.DUPLICATE]) == (27, 37)

@@ -153,8 +153,8 @@ def real():
 )
 def test_the_real_files_give_the_published_counts(real, part, split, posts, second, contradicted, duplicates, labels):
     report = Report()
-    found = describe(nlpcc2014.read(real, split, part=part, report=report), report)
-    assert (report.rows, report.dialogues, len(found.labels)) == (posts, posts, labels)
+    statistics = describe(nlpcc2014.read(real, split, part=part, report=report), report)
+    assert (report.rows, report.dialogues, len(statistics.labels)) == (posts, posts, labels)
     assert not report.dropped
     assert report.noted[nlpcc2014.SECOND] == second
     assert report.noted[nlpcc2014.CONTRADICTED] == contradicted

@@ -82,8 +82,8 @@ def real():
 )
 def test_the_real_files_give_the_counts(real, split, rows, in_2014, in_own, duplicates, junk):
     report = Report()
-    found = describe(nlpcc_sentences.read(real, split, report=report), report)
-    assert (report.rows, report.dialogues, len(found.labels)) == (rows, rows - in_2014 - in_own, 6)
+    statistics = describe(nlpcc_sentences.read(real, split, report=report), report)
+    assert (report.rows, report.dialogues, len(statistics.labels)) == (rows, rows - in_2014 - in_own, 6)
     assert report.dropped[nlpcc_overlap.IN_2014] == in_2014
     assert report.dropped[nlpcc_overlap.IN_SENTENCES] == in_own
     assert (report.noted[quality.DUPLICATE], report.noted[quality.JUNK_TURN]) == (duplicates, junk)

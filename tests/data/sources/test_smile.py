@@ -81,10 +81,10 @@ def real():
 @pytest.mark.data
 def test_the_real_files_give_the_published_counts(real):
     report = Report()
-    found = describe(smile.read(real, report=report), report)
+    statistics = describe(smile.read(real, report=report), report)
     assert (report.rows, report.dialogues, report.turns) == (122_265, 122_265, 244_530)
     assert not report.dropped
     assert report.noted == {dialogue_builder.UNPRINTABLE: 6, dialogue_builder.STRAY_SPACES: 4, quality.JUNK_TURN: 1}
-    assert found.duplicates == 0
+    assert statistics.duplicates == 0
     assert sum(1 for _ in smile.read(real, "valid")) == 3_640
     assert sum(1 for _ in smile.read(real, "test")) == 3_562

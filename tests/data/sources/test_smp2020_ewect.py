@@ -125,8 +125,8 @@ def real():
 )
 def test_the_real_files_give_the_published_counts(real, part, split, posts, empty, duplicates):
     report = Report()
-    found = describe(smp2020_ewect.read(real, split, part=part, report=report), report)
+    statistics = describe(smp2020_ewect.read(real, split, part=part, report=report), report)
     assert (report.rows, report.dialogues) == (posts, posts - empty)
     assert report.dropped == ({dialogue_builder.EMPTY_TURN: 2, dialogue_builder.NOTHING_LEFT: 2} if empty else {})
-    assert (sum(found.labels.values()), len(found.labels)) == (posts - empty, 6)
-    assert found.duplicates == report.noted[quality.DUPLICATE] == duplicates
+    assert (sum(statistics.labels.values()), len(statistics.labels)) == (posts - empty, 6)
+    assert statistics.duplicates == report.noted[quality.DUPLICATE] == duplicates

@@ -22,8 +22,8 @@ def file_of(folder, text, name="some.json"):
     return path
 
 
-def chosen(path, *asked):
-    return [(found.file, found.split, found.part) for found in choose(path, PIECES, *asked, how_to_get="ask")]
+def chosen(path, *choice):
+    return [(actual.file, actual.split, actual.part) for actual in choose(path, PIECES, *choice, how_to_get="ask")]
 
 
 def test_files_are_chosen_by_split_and_part_and_all_by_default(tmp_path):

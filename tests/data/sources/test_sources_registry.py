@@ -24,8 +24,7 @@ def corpus(tmp_path, monkeypatch):
     elsewhere.mkdir(parents=True)
     monkeypatch.chdir(elsewhere)
     monkeypatch.delenv("LISTENWELL_DATA", raising=False)
-    # As if the package were installed: no checkout around it whose neighbour could hold data.
-    monkeypatch.setattr(sources, "__file__", str(tmp_path / "a" / "b" / "c" / "d" / "__init__.py"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "none"))
     return folder
 
 
@@ -47,22 +46,13 @@ def test_a_path_given_wins_over_the_variable(corpus, monkeypatch, tmp_path):
         sources.read("empathetic-dialogues", corpus / "gone")
 
 
-def test_data_are_found_beside_the_working_directory(corpus, monkeypatch):
-    shared = corpus.parent.parent / "elsewhere" / "shared"
+def test_data_are_not_looked_for_beside_the_working_directory(corpus, tmp_path):
+    """What is read must not depend on where a command is started."""
+    shared = tmp_path / "elsewhere" / "shared"
     shared.mkdir()
     (shared / "data").symlink_to(corpus.parent)
-    assert sources.find_data("empathetic-dialogues").samefile(corpus)
-
-
-def test_data_are_found_beside_the_checkout(corpus, monkeypatch, tmp_path):
-    monkeypatch.setattr(sources, "__file__", str(tmp_path / "main/src/listenwell/data/sources/__init__.py"))
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared" / "data").symlink_to(corpus.parent)
-    (tmp_path / "main").mkdir()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"looked for \S+/none/listenwell/empatheticdialogues"):
         sources.find_data("empathetic-dialogues")
-    (tmp_path / "main" / "pyproject.toml").touch()
-    assert sources.find_data("empathetic-dialogues").samefile(corpus)
 
 
 def test_data_that_are_nowhere_come_with_the_way_to_get_them(corpus):

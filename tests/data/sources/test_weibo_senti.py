@@ -71,9 +71,9 @@ def real():
 @pytest.mark.data
 def test_the_real_file_gives_the_counts(real):
     report = Report()
-    found = describe(weibo_senti.read(real, report=report), report)
+    statistics = describe(weibo_senti.read(real, report=report), report)
     assert (report.rows, report.dialogues) == (2_400, 2_400)
-    assert found.labels == {"positive": 1_200, "negative": 1_200}
+    assert statistics.labels == {"positive": 1_200, "negative": 1_200}
     # Every post that comes twice comes once with either label.
     assert report.noted[quality.DUPLICATE] == report.noted[dialogue_builder.OTHER_LABEL] == 33
     report = Report()

@@ -108,8 +108,8 @@ def test_what_is_missing_is_told_at_the_call(corpus):
 def test_the_files_of_a_reading_are_all_that_it_opens(corpus):
     names = [file.name for file in data_files("xdailydialog", corpus(), "valid")]
     assert names == ["dev_human_en.txt", "train_En.txt"]
-    found = xdailydialog.files(corpus(), "train", language="zh")
-    assert [entry.file for entry in found] == ["train_Zh.txt", "train_En.txt", "train_emotion.txt"]
+    files = xdailydialog.files(corpus(), "train", language="zh")
+    assert [entry.file for entry in files] == ["train_Zh.txt", "train_En.txt", "train_emotion.txt"]
 
 
 # The real files
@@ -135,9 +135,9 @@ def real():
 )
 def test_the_real_files_give_their_known_counts(real, language, split, conversations, dropped, turns):
     report = Report()
-    found = describe(xdailydialog.read(real, split, report=report, language=language), report)
+    statistics = describe(xdailydialog.read(real, split, report=report, language=language), report)
     assert (report.conversations, report.turns, report.dropped) == (conversations, turns, dropped)
     assert report.dialogues == conversations - sum(dropped.values())
-    assert sum(found.labels.values()) == turns
+    assert sum(statistics.labels.values()) == turns
     if split == "train":
         assert report.noted[quality.DUPLICATE] == {"en": 488, "zh": 512}[language]

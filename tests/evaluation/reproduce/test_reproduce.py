@@ -36,10 +36,10 @@ PAPERS = ("bert-joint", "dual-emp", "meed2", "mime", "strategy-memory")
 def test_every_published_number_has_a_row_a_verdict_and_where_nothing_is_measured_a_reason(name, tmp_path):
     one = paper(name)
     assert {row.table for row in published.rows(name)} == set(one.tables)
-    found = results(one, plan(one, tmp_path))
-    assert len(found) == sum(len(row.values) for row in published.rows(name))
-    assert all(result.why for result in found)
-    assert {result.verdict for result in found} <= {"not possible here", "not yet measured"}
+    numbers = results(one, plan(one, tmp_path))
+    assert len(numbers) == sum(len(row.values) for row in published.rows(name))
+    assert all(result.why for result in numbers)
+    assert {result.verdict for result in numbers} <= {"not possible here", "not yet measured"}
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -102,16 +102,16 @@ def test_rows_that_were_not_computed_alike_do_not_stand_in_one_column():
 
 def test_reports_hold_every_number_and_escape_what_others_would_run():
     one = paper("mime")
-    found = [result("A & <b>"), result("B", measured=None, verdict="not possible here")]
-    page = as_html(one, found, {"budget": "cpu"})
+    numbers = [result("A & <b>"), result("B", measured=None, verdict="not possible here")]
+    page = as_html(one, numbers, {"budget": "cpu"})
     assert "A &amp; &lt;b&gt;" in page
     assert "<script" not in page
     assert "http" not in page.replace("http-equiv", "")
-    rows = list(csv.DictReader(io.StringIO(as_csv(found))))
+    rows = list(csv.DictReader(io.StringIO(as_csv(numbers))))
     assert rows[0]["why"] == "'=1+1"
     assert rows[1]["measured"] == ""
-    assert r"A \& <b>" in as_latex(one, found)
-    assert counts(found) == {"reproduced": 1, "not possible here": 1}
+    assert r"A \& <b>" in as_latex(one, numbers)
+    assert counts(numbers) == {"reproduced": 1, "not possible here": 1}
 
 
 # The whole way, on the shipped corpus

@@ -7,7 +7,6 @@ one, one after another, by their names with + between: "xdailydialog+emotionline
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from listenwell.data.relabel import by_polarity
 from listenwell.data.sources.report import Report, SourceError
 from listenwell.labels.sets import POLARITY, LabelSet
 from listenwell.labels.taxonomy import unknown_name
+from listenwell.paths import DATA_VARIABLE, data_folder
 from listenwell.plugins import import_plugin, plugins
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ SOURCES: dict[str, str] = {
 GROUP = "listenwell.sources"
 """The entry points by which other packages add sources."""
 
-DATA_VARIABLE = "LISTENWELL_DATA"
 SOURCE_SEPARATOR = "+"
 
 
@@ -149,7 +148,7 @@ def source_name(name: str) -> str:
 
 
 def find_data(name: str, path: str | Path | None = None) -> Path:
-    """Where the files of a named corpus are: `path`, else under LISTENWELL_DATA, else under ../shared/data."""
+    """Where the files of a named corpus are: `path`, else a folder in `data_folder()`."""
     plain = source_name(name)
     if path is not None:
         place = Path(path).expanduser()
@@ -184,15 +183,8 @@ def curated_folder(name: str) -> Path | None:
 
 
 def data_roots() -> list[Path]:
-    folder = os.environ.get(DATA_VARIABLE)
-    if folder:
-        # What was said outright is not second-guessed: other data than the user's would be read unnoticed.
-        return [Path(folder).expanduser()]
-    roots = [Path.cwd().parent / "shared" / "data"]
-    checkout = Path(__file__).resolve().parents[4]
-    if (checkout / "pyproject.toml").is_file():  # an installed package has no checkout around it
-        roots.append(checkout.parent / "shared" / "data")
-    return list(dict.fromkeys(roots))
+    """The folders in which corpora are looked for, each corpus in a folder of its own."""
+    return [data_folder()]
 
 
 def _several(name: str, path: str | Path | None) -> list[str]:

@@ -234,7 +234,7 @@ class _Array:
     def _more(self) -> bool:
         if self._ended:
             return False
-        # As much again as is held, so that a long item is not tried anew for every block.
+        # As much again as is held, so that a long item is not tried again for every block.
         block = self._stream.read(max(BLOCK, len(self._text) - self._at))
         self._ended = not block
         try:

@@ -1,6 +1,6 @@
 """NLPCC 2014's evaluation of emotions in Weibo posts: XML, a post a <weibo> of <sentence>s, seven emotions or none.
 
-Three parts. *classification*: of which only the 6,000 test posts are at hand. *expression*: posts that all have
+Three parts. *classification*: of which only the 6,000 test posts are available. *expression*: posts that all have
 an emotion, 1,000 to train and 2,000 to test. *sample*: the same 1,000 with somewhat other annotations, and so
 only read when asked for. A post is a dialogue of one turn, its sentences joined, labelled with its first
 emotion; a second one is noted. The labels of single sentences are not read, but for whether they

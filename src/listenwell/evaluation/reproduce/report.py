@@ -32,16 +32,16 @@ COLUMNS = (
 )
 
 
-def counts(found: Sequence[Result]) -> dict[str, int]:
+def counts(results: Sequence[Result]) -> dict[str, int]:
     """How many numbers have each verdict."""
-    return dict(Counter(one.verdict for one in found))
+    return dict(Counter(one.verdict for one in results))
 
 
-def as_csv(found: Sequence[Result]) -> str:
+def as_csv(results: Sequence[Result]) -> str:
     out = io.StringIO()
     table = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
     table.writeheader()
-    for one in found:
+    for one in results:
         table.writerow({key: _safe(value) for key, value in one.to_json().items()})
     return out.getvalue()
 
@@ -61,10 +61,10 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def as_latex(paper: PaperSpec, found: Sequence[Result]) -> str:
+def as_latex(paper: PaperSpec, results: Sequence[Result]) -> str:
     """One tabular per table and dataset; two lines per row, published above measured."""
     parts = [f"% {_tex(paper.title)}; made by listenwell {__version__}"]
-    for (table, dataset), rows in grouped(found).items():
+    for (table, dataset), rows in grouped(results).items():
         metrics = list(dict.fromkeys(one.metric for cells in rows.values() for one in cells))
         parts.append(f"% Table {table}, {dataset}: {_tex(paper.tables[table].title)}")
         parts.append(rf"\begin{{tabular}}{{ll{'r' * len(metrics)}}}")
@@ -78,10 +78,10 @@ def as_latex(paper: PaperSpec, found: Sequence[Result]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def grouped(found: Sequence[Result]) -> dict[tuple[str, str], dict[str, list[Result]]]:
+def grouped(results: Sequence[Result]) -> dict[tuple[str, str], dict[str, list[Result]]]:
     """By table and dataset, then by row."""
     tables: dict[tuple[str, str], dict[str, list[Result]]] = {}
-    for one in found:
+    for one in results:
         tables.setdefault((one.table, one.dataset), {}).setdefault(one.row, []).append(one)
     return tables
 
@@ -114,19 +114,19 @@ def _tex(text: str) -> str:
 
 
 def as_html(
-    paper: PaperSpec, found: Sequence[Result], facts: Mapping[str, str], pictures: Mapping[str, str] | None = None
+    paper: PaperSpec, results: Sequence[Result], facts: Mapping[str, str], pictures: Mapping[str, str] | None = None
 ) -> str:
     """`facts` are shown at the top; `pictures` are data URIs by the title of a figure."""
     source = resources.files("listenwell.evaluation.reproduce").joinpath("report.html").read_text(encoding="utf-8")
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(source)
     return template.render(
         paper=paper,
-        tables=grouped(found),
-        counts=counts(found),
+        tables=grouped(results),
+        counts=counts(results),
         facts=facts,
         pictures=pictures or {},
         number=number,
         tolerance=f"{100 * TOLERANCE:.0f}",
         version=__version__,
-        total=len(found),
+        total=len(results),
     )

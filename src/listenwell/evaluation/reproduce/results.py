@@ -47,16 +47,16 @@ def results(paper: PaperSpec, plan: Plan, tables: Sequence[str] | None = None) -
     read: dict[Any, StoredEvaluation] = {
         one.folder: read_folder(one.folder, "listenwell reproduce") for one in plan.scorings if one.done
     }
-    found = []
+    numbers = []
     for table in tables or paper.tables:
         for row in paper.rows(table):
             scorings = plan.of_row.get((row.system, paper.datasets[row.dataset]), ())
             evaluations = [read.get(one.folder) for one in scorings]
             ready = [one for one in evaluations if one is not None]
             complete = bool(evaluations) and len(ready) == len(evaluations)
-            found += [_result(paper, row, metric, ready if complete else []) for metric in row.values]
-    check_signatures(found)
-    return found
+            numbers += [_result(paper, row, metric, ready if complete else []) for metric in row.values]
+    check_signatures(numbers)
+    return numbers
 
 
 def _result(paper: PaperSpec, row: published.Row, metric: str, ready: Sequence[StoredEvaluation]) -> Result:
@@ -78,14 +78,14 @@ def _result(paper: PaperSpec, row: published.Row, metric: str, ready: Sequence[S
 
 def _comparable(signature: Any) -> str:
     """What must agree within a column: not the interval, not the version."""
-    kept = [f"{key}:{value}" for key, value in signature if key not in ("bs", "rs", "ci", "v", "by", "weights")]
-    return "|".join([signature.metric, *kept])
+    facts = [f"{key}:{value}" for key, value in signature if key not in ("bs", "rs", "ci", "v", "by", "weights")]
+    return "|".join([signature.metric, *facts])
 
 
-def check_signatures(found: Sequence[Result]) -> None:
+def check_signatures(numbers: Sequence[Result]) -> None:
     """Rows stand in one column only where items, tokenizer and definition agree."""
     columns: dict[tuple[str, str, str], Result] = {}
-    for one in found:
+    for one in numbers:
         if one.measured is None or not one.signature:
             continue
         first = columns.setdefault((one.table, one.dataset, one.metric), one)

@@ -58,7 +58,7 @@ class Endpoint:
     takes_label = True
     """`Controls.label` becomes a part of the prompt."""
     labeller = None
-    """It does not say what it hears."""
+    """It does not say which emotion it recognises."""
     languages = ("en", "zh")
     """What is let through to it: the languages that care reads, whatever else the model behind the server speaks."""
 
@@ -205,7 +205,7 @@ class Endpoint:
         return [{"role": "system", "content": prompt}, *({"role": roles[who], "content": text} for who, text in said)]
 
     def _body(self, messages: list[dict[str, str]], number: int = 0, **more: Any) -> dict[str, Any]:
-        """A request. `number` tells the requests for one reply's candidates apart, so that a seed does not equal them.
+        """A request. `number` separates the requests for one reply's candidates: a seed must not make them equal.
 
         A seed of 0 is not sent: some servers refuse to be given any.
         """
@@ -265,17 +265,17 @@ def latest(turns: Sequence[Turn], most: int) -> list[Turn]:
 
     What is left begins with the speaker, as many servers want it.
     """
-    kept: list[Turn] = []
+    newest: list[Turn] = []
     for turn in reversed(turns):
         if len(turn.text) > most:
-            if not kept:
-                kept = [replace(turn, text=turn.text[-most:])]
+            if not newest:
+                newest = [replace(turn, text=turn.text[-most:])]
             break
         most -= len(turn.text)
-        kept.insert(0, turn)
-    if len(kept) < len(turns):
-        kept = [*dropwhile(lambda turn: turn.speaker == "listener", kept[:-1]), kept[-1]]
-    return kept
+        newest.insert(0, turn)
+    if len(newest) < len(turns):
+        newest = [*dropwhile(lambda turn: turn.speaker == "listener", newest[:-1]), newest[-1]]
+    return newest
 
 
 def _plan(controls: Controls | None) -> str | None:

@@ -284,7 +284,7 @@ class Server:
             return RemoteError(f"{self.place}: has moved to {target}; give --base-url the new place", status)
         lacking = f"refused the key; is {KEYS[0]} (or {KEYS[1]}) right?"
         ways_out = {
-            401: lacking if self._key.value else f"wants a key; put it in {KEYS[0]} (or {KEYS[1]})",
+            401: lacking if self._key.value else f"requires a key; put it in {KEYS[0]} (or {KEYS[1]})",
             403: f"the key in {KEYS[0]} (or {KEYS[1]}) may not use this model",
             404: f"no such model or no such URL; check the name after {REMOTE} and --base-url (most end in /v1)",
         }
@@ -304,7 +304,7 @@ class Server:
         if isinstance(reason, socket.gaierror) and reason.errno != socket.EAI_AGAIN:
             return RemoteError(f"{self.place}: no such host; check --base-url")
         if isinstance(reason, ConnectionRefusedError):
-            return RemoteError(f"{self.place}: nobody listens there; is the server running?", passing=True)
+            return RemoteError(f"{self.place}: connection refused; is the server running?", passing=True)
         return RemoteError(f"{self.place}: the connection was lost ({details})", passing=True)
 
     def _wait(self, header: str | None) -> float | None:
@@ -344,9 +344,9 @@ def clean(text: str) -> str:
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Whole lines; what stands after the last line break was cut."""
-    kept = b""
+    rest = b""
     for piece in pieces:
-        *whole, kept = (kept + piece).split(b"\n")
+        *whole, rest = (rest + piece).split(b"\n")
         yield from whole
 
 
