@@ -25,6 +25,7 @@ IMPORTED_AS = {"scikit-learn": "sklearn", "pyyaml": "yaml", "vadersentiment": "v
 READERS = {
     "emotion-intent": "labeller of turns",
     "house-listener": "listener of dialogues",
+    "house-chooser": "chooser among replies",
     "sentiment": "polarity, to choose replies by",
     "judge": "polarity, to measure replies by",
     "epitome": "empathy, to measure replies by",

@@ -38,6 +38,8 @@ LICENCES = {
     "smile": ("SMILE", "CC0"),
     "chinese-chat": ("Chinese three-turn chat", "research use only"),
     "epitome": ("EPITOME", "academic use only"),
+    "choices.jsonl": ("EmpatheticDialogues with replies of the house system", "CC BY-NC 4.0"),
+    "ratings.jsonl": ("replies of the house system to EmpatheticDialogues, rated by a language model", "CC BY-NC 4.0"),
     "shipped": ("the corpus that listenwell wrote itself", "MIT"),
 }
 """What people call a source, and its licence: docs/DATA.md."""
@@ -100,6 +102,16 @@ it learned from some 2,500 {language} posts of people in distress and replies to
   kind is read as if it were that. It reads one post, or turn, and one reply. Some levels are rare in what it
   learned from, above all weak interpretations and weak explorations, and are seldom recognised.""",
     "steps": LABELS["steps"],
+}
+
+CHOOSES = {
+    "purpose": """\
+research on empathetic dialogue: it predicts how good a reader would find a reply, from 1 to 5, so that
+  one can be chosen among several. It can be wrong, and must not be used to rate people or the help that they give.""",
+    "limits": """\
+it learned from a language model's ratings of some 7,000 replies that the house system wrote to {language}
+  dialogues, and has that model's taste; it prefers what is safe, and has hardly seen what people write.""",
+    "steps": "`listenwell train house-chooser-origin`, `listenwell train {recipe}` and `listenwell evaluate`",
 }
 
 OTHER_LABELS = {
@@ -202,9 +214,8 @@ def _card_texts(whole: checkpoint.Checkpoint) -> dict[str, str]:
         return TALKS
     if listens(whole):
         return LISTENS
-    return {"polarity": POLARITY, "emotion-intent": LABELS, "empathy": EMPATHY}.get(
-        whole.model.label_set.name, OTHER_LABELS
-    )
+    texts = {"polarity": POLARITY, "emotion-intent": LABELS, "empathy": EMPATHY, "rating": CHOOSES, "origin": CHOOSES}
+    return texts.get(whole.model.label_set.name, OTHER_LABELS)
 
 
 def _card(whole: checkpoint.Checkpoint, name: str, scores: dict[str, Any], when: str) -> str:
@@ -248,7 +259,9 @@ def _spoken(meta: dict[str, Any]) -> str:
 def _knows(whole: checkpoint.Checkpoint) -> str:
     """Its labels, where they are not those of most systems."""
     own = {one.name: one for one in (whole.model.label_set, whole.model.emotions)}
-    others = [one for name, one in own.items() if name not in ("emotion", "emotion-intent", "polarity", "empathy")]
+    others = [
+        one for name, one in own.items() if name not in ("emotion", "emotion-intent", "polarity", "empathy", "rating")
+    ]
     return "".join(f"\n- **Labels:** {one.name}: {', '.join(one)}." for one in others)
 
 

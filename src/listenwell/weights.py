@@ -23,7 +23,14 @@ REMOTE = "openai:"
 """What the name of a model behind a server begins with."""
 
 DISTRIBUTIONS: dict[str, tuple[str, ...]] = {
-    "listenwell-weights-house": ("house", "house-listener", "emotion-intent", "sentiment", "multi-trs"),
+    "listenwell-weights-house": (
+        "house",
+        "house-listener",
+        "house-chooser",
+        "emotion-intent",
+        "sentiment",
+        "multi-trs",
+    ),
     "listenwell-weights-papers": ("trs", "mime", "moel", "meed2", "bert-joint", "epitome"),
     "listenwell-weights-positivity": ("judge",),
 }

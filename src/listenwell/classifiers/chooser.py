@@ -28,6 +28,11 @@ Pair = tuple[tuple[Turn, ...], str]
 """A dialogue that ends with the speaker, and a reply to it."""
 
 
+def chooses(ckpt: Checkpoint) -> bool:
+    """Whether a checkpoint is a chooser."""
+    return isinstance(ckpt.model, Chooser)
+
+
 class ReplyChooser(HasCheckpoint):
     """A chooser with its tokenizer."""
 

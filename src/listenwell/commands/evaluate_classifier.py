@@ -10,6 +10,7 @@ from listenwell.commands.evaluation_input import Corpus, Options, Subject, outpu
 
 
 def evaluate_classifier(options: Options, subject: Subject, corpus: Corpus) -> None:
+    from listenwell.classifiers.chooser import chooses
     from listenwell.classifiers.empathy import judges_empathy
     from listenwell.classifiers.listener import listens
     from listenwell.evaluation.store import folder_name
@@ -33,6 +34,8 @@ def evaluate_classifier(options: Options, subject: Subject, corpus: Corpus) -> N
     run = evaluate_contexts if listens(subject.checkpoint) else evaluate_turns
     if judges_empathy(subject.checkpoint):
         run = evaluate_pairs
+    if chooses(subject.checkpoint):
+        run = evaluate_choices
     run(options, subject, corpus, out)
 
 
@@ -87,6 +90,30 @@ def evaluate_pairs(options: Options, subject: Subject, corpus: Corpus, out: Path
         console.print(table(mechanism, heads, [one.cells() for one in classes], right=heads[1:]))
     if out is not None:
         console.print(f"written to {out}: scores.json, levels.jsonl", highlight=False)
+
+
+def evaluate_choices(options: Options, subject: Subject, corpus: Corpus, out: Path | None) -> None:
+    """Scores what a chooser would choose among replies that a reader rated, writes it to `out`, and prints it."""
+    from listenwell.classifiers.chooser import ReplyChooser
+    from listenwell.commands.display import tracked
+    from listenwell.data.dialogue import examples
+    from listenwell.evaluation.chooser_scores import evaluate_chooser, write
+
+    assert subject.checkpoint is not None
+    items = [item for dialogue in corpus.dialogues for item in examples(dialogue)][: options.limit or None]
+    with tracked() as progress:
+        evaluation = evaluate_chooser(
+            ReplyChooser(subject.checkpoint), items, corpus.about, progress, options.resamples
+        )
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write(evaluation, out)
+    if options.json:
+        _print_json(options, evaluation)
+        return
+    console = _print_scores(options, corpus, evaluation, f"{evaluation.about['items']:,} replies")
+    if out is not None:
+        console.print(f"written to {out}: scores.json, fits.jsonl", highlight=False)
 
 
 def evaluate_turns(options: Options, subject: Subject, corpus: Corpus, out: Path | None) -> None:

@@ -108,8 +108,8 @@ MODELS: dict[str, Entry] = {
     "chooser": Entry(
         "listenwell.models.chooser",
         "Chooser",
-        "the house system's chooser: does a reply fit the dialogue as what a person said there does?",
-        "the house system's own",
+        "the house system's chooser: how good a reader would find a reply to a dialogue",
+        "part of the house system",
     ),
     "house-listener": Entry(
         "listenwell.models.listener",
