@@ -136,7 +136,7 @@ def test_the_house_system_says_to_each_what_it_says_to_them_alone(house):
 
 
 def test_the_house_system_with_several_plans_says_to_each_what_it_says_to_them_alone(house):
-    several = house.with_decoding(plans=3, candidates=2, pairs=2)
+    several = house.with_decoding(plans=3, candidates=2, pairs=2, turns=1)
     ranked = written(several, [job(talk, several.decoding) for talk in TALKS])
     alone = [several.reply(talk) for talk in TALKS]
     assert [reply.text for reply in ranked] == [reply.text for reply in alone]

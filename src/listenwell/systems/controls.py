@@ -32,6 +32,7 @@ class DecodingOptions(TypedDict, total=False):
     rerank: Rerank | Mapping[str, float]
     lean: Lean | Mapping[str, float]
     plans: int
+    turns: int
     pairs: int
 
 

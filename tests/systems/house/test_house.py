@@ -23,7 +23,7 @@ from listenwell.models.writer import PLAIN
 from listenwell.systems.house.calibration import calibrate_writer
 from listenwell.systems.house.endpoint_writer import EndpointWriter
 from listenwell.systems.house.options import HouseDecoding, Lean, Rerank
-from listenwell.systems.house.planned import moves
+from listenwell.systems.house.planned import as_item, moves
 from listenwell.systems.house.reranking import fresh, new, uplift
 from listenwell.systems.house.system import House
 from listenwell.systems.house.vetoes import PLAIN_BAD
@@ -347,6 +347,17 @@ def test_pairs_stand_beside_what_they_are_made_of(house, monkeypatch):
     }  # fmt: skip
 
 
+def test_the_writer_may_read_the_last_turns_alone_and_everybody_else_reads_all(house, monkeypatch):
+    talk = ["My dog died", "Oh no, I am sorry", "I cannot stop crying", "I see", "She was old"]
+    few, written = house.with_decoding(turns=3), []
+    write = few.writer.write
+    monkeypatch.setattr(few.writer, "write", lambda items, *rest: written.extend(items) or write(items, *rest))
+    reply = few.reply(talk)
+    assert [turn.text for turn in written[0].context] == talk[2:]
+    assert len(reply.reasons["heard"]) == 5
+    assert [turn.text for turn in as_item(0, few.plan([talk])[0], 2).context] == talk[4:], "begins with the speaker"
+
+
 def test_small_talk_is_answered_in_fixed_words_alone_streamed_and_among_others(house):
     first, second = house.replies([["are you a robot?"], TALKS[0]])
     assert first.text.startswith("I'm a program, not a person.")
@@ -386,11 +397,13 @@ def test_without_weights_the_likeliest_is_said(house):
     assert not reply.candidates[0].terms
 
 
-def test_the_recipe_weighs_every_term_and_says_how_far_it_leans():
+def test_the_recipe_says_how_many_are_written_what_they_are_weighed_by_and_how_far_it_leans():
     spoken = load_recipe("house").decoding
-    assert spoken.candidates == 4
-    assert all(asdict(spoken.rerank).values())
-    assert spoken.signature().endswith("new0.5)+lean0.5x2")
+    assert (spoken.candidates, spoken.plans, spoken.pairs, spoken.turns) == (2, 5, 3, 3)
+    assert {name for name, weight in asdict(spoken.rerank).items() if weight} == {
+        "likelihood", "consensus", "positivity", "new", "fits"
+    }  # fmt: skip
+    assert spoken.signature().endswith("new0.5,fits1)+lean0.5x2")
 
 
 def test_an_evaluation_says_how_it_leaned_and_keeps_the_terms_to_choose_anew_by(whole, tmp_path, capsys):

@@ -10,8 +10,10 @@ from listenwell.systems.house.vetoes import (
     PLAIN_GOOD,
     Sentence,
     asks_again,
+    begins_alike,
     cheers,
     find_vetoes,
+    hopes_for_the_dead,
     is_torn,
     laments,
     plain_reply,
@@ -195,3 +197,31 @@ def test_to_ask_whether_it_is_so_shows_that_nobody_listened(said, reply, again):
 )
 def test_a_loss_is_one_in_whatever_tone_it_is_told(text, loss):
     assert tells_of_a_loss(text) is loss
+
+
+@pytest.mark.parametrize(
+    ("told", "reply", "vetoed"),
+    [
+        ("My mom died last month.", "I hope she is okay.", True),
+        ("We had to put him to sleep.", "I hope your dog gets better!", True),
+        ("My mom died last month.", "I hope you are okay.", False),
+        ("My mom is in the hospital.", "I hope she is okay.", False),
+        ("My mom died last month.", "She must have been dear to you.", False),
+    ],
+)
+def test_nobody_hopes_that_the_dead_are_well(told, reply, vetoed):
+    assert hopes_for_the_dead(reply, [told, "I miss her."]) is vetoed
+
+
+@pytest.mark.parametrize(
+    ("earlier", "reply", "alike"),
+    [
+        (["I hope you are fine."], "Oh, I hope it goes well.", True),
+        (["I hope you are fine.", "What happened?"], "I hope it goes well.", False),
+        (["I see."], "I see.", True),
+        (["Oh no!"], "Oh no!", False),
+        ([], "I hope so.", False),
+    ],
+)
+def test_two_replies_in_a_row_do_not_begin_alike(earlier, reply, alike):
+    assert begins_alike(reply, earlier) is alike

@@ -93,9 +93,13 @@ class HouseDecoding(Decoding):
     pairs: int = 0
     """How many candidates are made of two others, a statement and then a question."""
 
+    turns: int = 0
+    """How many of the last turns the writer reads, all if 0: it learned from short dialogues, and drifts in long ones.
+    Listening, planning and the vetoes see them all."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("plans", 1), ("pairs", 0)):
+        for name, least in (("plans", 1), ("pairs", 0), ("turns", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST_PLANS:
                 raise ValueError(f"Decoding.{name} is {value!r}, expected a whole number from {least} to {MOST_PLANS}")
@@ -113,6 +117,7 @@ class HouseDecoding(Decoding):
         parts = [super().signature()]
         parts += [f"plans{self.plans}"] if self.plans > 1 else []
         parts += [f"pairs{self.pairs}"] if self.pairs else []
+        parts += [f"turns{self.turns}"] if self.turns else []
         parts += [f"rerank({self.rerank.signature()})"] if self.rerank else []
         parts += [self.lean.signature()] if self.lean else []
         return "+".join(parts)

@@ -26,9 +26,6 @@ MOVES: frozenset[str] = frozenset(
 )
 """What a listener does besides feeling the same: what candidates are written for beside the plan."""
 
-RECENT = 3
-"""Messages whose content is not asked for again."""
-
 AGAIN = 1 << 40
 """Added to the number that says what is drawn, where more is written: no item of a corpus is so far away."""
 
@@ -67,8 +64,7 @@ class Planned:
         return self.context[-1].text
 
     def said(self) -> list[str]:
-        """The last messages of the speaker: to ask for these again shows that nobody listened."""
-        return [turn.text for turn in self.context if turn.speaker == "speaker"][-RECENT:]
+        return [turn.text for turn in self.context if turn.speaker == "speaker"]
 
     def earlier_replies(self) -> list[str]:
         return [turn.text for turn in self.context if turn.speaker == "listener"]
@@ -110,8 +106,12 @@ def moves(one: Planned, count: int) -> list[str]:
     return [one.plan.label, *others][:count]
 
 
-def as_item(row: int, one: Planned) -> Example:
-    return Example(str(row), one.context)
+def as_item(row: int, one: Planned, turns: int = 0) -> Example:
+    """What is answered: the whole dialogue, or its last turns, so many at the most and beginning with the speaker's."""
+    context = one.context[-turns:] if turns else one.context
+    while context[0].speaker != "speaker" and len(context) > 1:
+        context = context[1:]
+    return Example(str(row), context)
 
 
 def plan_ids(planned: Sequence[Planned], count: int = 1) -> torch.Tensor:

@@ -251,12 +251,12 @@ class House:
         return write_house(self, jobs) if isinstance(self.writer, HouseWriter) else write_plainly(self, jobs)
 
     def _grow(self, one: Planned, number: int) -> Iterator[str]:
-        return self.writer.say(as_item(0, one), plan_ids([one])[0], number)
+        return self.writer.say(as_item(0, one, self.decoding.turns), plan_ids([one])[0], number)
 
     def _write(
         self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None
     ) -> list[list[Candidate]]:
-        items = [as_item(row, one) for row, one in enumerate(planned)]
+        items = [as_item(row, one, self.decoding.turns) for row, one in enumerate(planned)]
         written = self.writer.write(items, plan_ids(planned, self.decoding.plans), numbers, done)
         return [[*candidates, *make_pairs(candidates, self.decoding.pairs)] for candidates in written]
 

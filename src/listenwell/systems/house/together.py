@@ -69,7 +69,9 @@ def write_rows_of(
     The rows of one dialogue are those of its plans (items, k), as many for each.
     """
     begun, writer._begun = writer._begun, {}
-    for batch in writer._batches([as_item(row, one) for row, one in enumerate(planned)], **writer.together):
+    for batch in writer._batches(
+        [as_item(row, one, writer.decoding.turns) for row, one in enumerate(planned)], **writer.together
+    ):
         with writer._writing_by():
             steps, state = writer._begin(batch, plans[list(batch.rows)], begun.pop(batch.rows, None))
         count = plans.shape[1]

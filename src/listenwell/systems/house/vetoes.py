@@ -9,6 +9,8 @@
 | sorry and glad at once | is sorry in one sentence and calls the news good in another |
 | asks what was just said | asks whether something is so that the speaker has said in these words |
 | claims a life of its own | tells of a family, a job, a past: this is a program |
+| hopes for the dead | hopes that somebody is well, where a death was told |
+| begins as the last reply did | has the same first two words: "I hope …", and again "I hope …" |
 
 A weight could be outweighed; these cannot. Each is a function of the reply's sentences and of what is felt, and has no
 other input. A label that the user requested is not contradicted: then only repetition is vetoed.
@@ -20,7 +22,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
 from listenwell.labels.taxonomy import POSITIVE
 from listenwell.metrics.stock import normal
@@ -33,6 +35,8 @@ STUTTERS = "repeats itself"
 TORN = "sorry and glad at once"
 ASKS = "asks what was just said"
 CLAIMS = "claims a life of its own"
+DEAD = "hopes for the dead"
+OPENS = "begins as the last reply did"
 
 CLEARLY = 0.5
 """From here on the polarity of a sentence, −1 to 1, is clear."""
@@ -169,6 +173,13 @@ FUNCTION_WORDS: frozenset[str] = frozenset(
 )
 """Words that do not say what a question is about."""
 
+DEATH = re.compile(r"\b(?:died|dead|death|passed away|funeral|killed|put (?:him|her|it) (?:down|to sleep))\b")
+HOPES = re.compile(
+    r"\bhope (?:he|she|it|they|your \w+)\b.{0,24}"
+    r"\b(?:ok|okay|fine|well|alright|better|safe|happy|good|recover\w*|fun)\b"
+)
+"""Both spelt as `normal` does."""
+
 LOSS = re.compile(
     r"\b(?:laid off|(?:got|was|been|am) fired|lost (?:my|his|her|our|their) (?!fear|weight)\w+|"
     r"(?:got|been|was) dumped|broke up with me|left me|passed away|died|has died|dying|"
@@ -183,6 +194,9 @@ OVERCOME = re.compile(
     r"|\b(?:beat|survived|over) (?:it|cancer|the cancer)\b|\blost (?:my|his|her) (?:virginity|accent)\b"
 )
 """What turned out well after all."""
+
+RECENT = 3
+"""Messages whose content is not asked for again."""
 
 SENTENCE_END = re.compile(r"(?<=[.!?…\n])\s+")
 INTERJECTIONS: frozenset[str] = frozenset(
@@ -269,6 +283,21 @@ def _stems(text: str) -> set[str]:
     return {word[:5] for word in re.findall(r"[\w']+", normal(text)) if word not in FUNCTION_WORDS and len(word) > 2}
 
 
+def hopes_for_the_dead(reply: str, told: Sequence[str]) -> bool:
+    """Whether it hopes that somebody is well, in a conversation that tells of a death."""
+    return bool(HOPES.search(normal(reply))) and any(DEATH.search(normal(text)) for text in told)
+
+
+def opening(reply: str) -> tuple[str, ...]:
+    """The first two words of a reply that are no interjections; fewer if it has no more."""
+    words = (word for word in re.findall(r"[\w']+", normal(reply)) if word not in INTERJECTIONS)
+    return tuple(islice(words, 2))
+
+
+def begins_alike(reply: str, earlier: Sequence[str]) -> bool:
+    return bool(earlier) and len(opening(reply)) == 2 and opening(reply) == opening(earlier[-1])
+
+
 def find_vetoes(
     sentences: Sequence[Sentence],
     earlier: Sequence[str],
@@ -285,7 +314,9 @@ def find_vetoes(
         REPEATS: repeats(text, earlier),
         STUTTERS: repeats_itself(text),
         TORN: is_torn(sentences),
-        ASKS: asks_again(text, said),
+        ASKS: asks_again(text, said[-RECENT:]),
+        DEAD: hopes_for_the_dead(text, said),
+        OPENS: not requested and begins_alike(text, earlier),
         CLAIMS: any(claims_a_life(sentence.text) for sentence in sentences),
     }
     return tuple(name for name, applies in checks.items() if applies)
