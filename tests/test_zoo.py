@@ -100,7 +100,7 @@ def test_the_house_system_listens_plans_and_says_the_best_of_several():
     assert len(reply.text.split()) >= 2
     assert len(reply.candidates) > 1
     assert reply.text == reply.candidates[0].text
-    assert set(reply.candidates[0].terms) == {"likelihood", "plan", "consensus", "positivity", "fresh", "new"}
+    assert set(reply.candidates[0].terms) == {"likelihood", "consensus", "positivity", "new", "fits"}
     requested = house.reply(TALK, Controls(label="questioning"))
     assert requested.label == "questioning"
     assert any("?" in candidate.text for candidate in requested.candidates)

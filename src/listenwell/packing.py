@@ -20,6 +20,12 @@ from listenwell.weights import find
 
 MOST_BYTES = 25_000_000
 
+WRITTEN_HERE = {
+    "choices.jsonl": ("EmpatheticDialogues with replies of the house system", "CC BY-NC 4.0"),
+    "ratings.jsonl": ("replies of the house system to EmpatheticDialogues, rated by a language model", "CC BY-NC 4.0"),
+}
+"""Files that commands of this package write from corpora, and what binds them."""
+
 LICENCES = {
     "empathetic-dialogues": ("EmpatheticDialogues", "CC BY-NC 4.0"),
     "empathetic-intents": ("EmpatheticDialogues", "CC BY-NC 4.0"),  # its lines, with labels
@@ -38,8 +44,6 @@ LICENCES = {
     "smile": ("SMILE", "CC0"),
     "chinese-chat": ("Chinese three-turn chat", "research use only"),
     "epitome": ("EPITOME", "academic use only"),
-    "choices.jsonl": ("EmpatheticDialogues with replies of the house system", "CC BY-NC 4.0"),
-    "ratings.jsonl": ("replies of the house system to EmpatheticDialogues, rated by a language model", "CC BY-NC 4.0"),
     "shipped": ("the corpus that listenwell wrote itself", "MIT"),
 }
 """What people call a source, and its licence: docs/DATA.md."""
@@ -278,7 +282,7 @@ def _licence(whole: checkpoint.Checkpoint) -> str:
 
 
 def _terms(weights: str, ckpt: checkpoint.Checkpoint) -> Iterator[str]:
-    sources = dict.fromkeys(_named(source, LICENCES) for source in checkpoint.learned_from(ckpt.meta))
+    sources = dict.fromkeys(_named(source, LICENCES | WRITTEN_HERE) for source in checkpoint.learned_from(ckpt.meta))
     if sources:
         licences = " ".join(licence for _, licence in sources)
         uses = {"academic": "academic use only", "research": "non-commercial research", "NC": "non-commercial use"}

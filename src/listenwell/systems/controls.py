@@ -32,8 +32,8 @@ class DecodingOptions(TypedDict, total=False):
     rerank: Rerank | Mapping[str, float]
     lean: Lean | Mapping[str, float]
     plans: int
-    turns: int
     pairs: int
+    turns: int
 
 
 class ReplyOptions(DecodingOptions, total=False):
