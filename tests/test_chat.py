@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import termios
@@ -62,6 +63,12 @@ cli.main(["chat", "--model", "waiting"])
 on_terminals = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 
 
+def _own_terminal() -> None:
+    """In the child: the terminal is its own, and Ctrl-C reaches it, also where the tests run in the background."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Terminal:
     """`listenwell chat` in a pseudo-terminal: type, and read what shows."""
 
@@ -73,7 +80,7 @@ class Terminal:
             [sys.executable, *program, *words],
             stdin=there, stdout=there, stderr=there, close_fds=True,
             env={**os.environ, **environment, **settings},
-            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            start_new_session=True, preexec_fn=_own_terminal,
         )  # fmt: skip
         os.close(there)
         self.shown = ""
