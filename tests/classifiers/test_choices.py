@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from listenwell.classifiers.choices import choices, nearest_replies, ranks, read_candidates
+from listenwell.classifiers.choices import choices, nearest_replies, read_candidates
 from listenwell.cli import main
 from listenwell.data.dialogue import Example, Label, Turn
 from listenwell.data.sources import jsonl
@@ -38,10 +38,6 @@ def test_each_reply_is_a_dialogue_with_its_origin_and_no_text_comes_twice():
         ("What was her name?", "written"),
     ]
     assert {dialogue.split for dialogue in choices(ITEMS, {}) if dialogue.id.startswith("a#")} in ({"train"}, {"valid"})
-
-
-def test_ranks_count_equals_against_what_was_said_here():
-    assert ranks([3.0, 1.0, 2.0], [[1.0, 2.0], [1.0, 0.0], [3.0, 4.0]]) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("line", ["no json", '{"id": "a"}', '["a"]', '{"id": "a", "candidates": [1]}'])

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -99,8 +99,3 @@ def _is_valid(dialogue: str) -> bool:
 def _spelt(text: str) -> str:
     """Without what hardly makes a difference: case, marks, spaces."""
     return " ".join(re.findall(r"[\w']+", text.lower()))
-
-
-def ranks(here: Iterable[float], others: Iterable[Sequence[float]]) -> list[int]:
-    """At which place what was said here comes among the others, by score; 1 is first, and equals are before it."""
-    return [1 + sum(score >= own for score in scores) for own, scores in zip(here, others, strict=True)]

@@ -3,10 +3,14 @@ replies' empathy, which reads pairs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from listenwell.commands.evaluation_input import Corpus, Options, Subject, output_folder
+
+if TYPE_CHECKING:
+    from listenwell.data.dialogue import Example
 
 
 def evaluate_classifier(options: Options, subject: Subject, corpus: Corpus) -> None:
@@ -69,18 +73,15 @@ def evaluate_pairs(options: Options, subject: Subject, corpus: Corpus, out: Path
     """Scores the levels of empathy given to replies that people rated, writes them to `out`, and prints the scores."""
     from listenwell.classifiers.empathy import EmpathyClassifier
     from listenwell.commands.display import table, tracked
-    from listenwell.data.dialogue import examples
     from listenwell.evaluation.empathy_scores import evaluate_empathy, write
 
     assert subject.checkpoint is not None
-    items = [item for dialogue in corpus.dialogues for item in examples(dialogue)][: options.limit or None]
+    items = _items(options, corpus)
     with tracked() as progress:
         evaluation = evaluate_empathy(
             EmpathyClassifier(subject.checkpoint), items, corpus.about, progress, options.resamples
         )
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write(evaluation, out)
+    _keep(evaluation, out, write)
     if options.json:
         _print_json(options, evaluation)
         return
@@ -96,24 +97,34 @@ def evaluate_choices(options: Options, subject: Subject, corpus: Corpus, out: Pa
     """Scores what a chooser would choose among replies that a reader rated, writes it to `out`, and prints it."""
     from listenwell.classifiers.chooser import ReplyChooser
     from listenwell.commands.display import tracked
-    from listenwell.data.dialogue import examples
     from listenwell.evaluation.chooser_scores import evaluate_chooser, write
 
     assert subject.checkpoint is not None
-    items = [item for dialogue in corpus.dialogues for item in examples(dialogue)][: options.limit or None]
+    items = _items(options, corpus)
     with tracked() as progress:
         evaluation = evaluate_chooser(
             ReplyChooser(subject.checkpoint), items, corpus.about, progress, options.resamples
         )
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write(evaluation, out)
+    _keep(evaluation, out, write)
     if options.json:
         _print_json(options, evaluation)
         return
     console = _print_scores(options, corpus, evaluation, f"{evaluation.about['items']:,} replies")
     if out is not None:
         console.print(f"written to {out}: scores.json, fits.jsonl", highlight=False)
+
+
+def _items(options: Options, corpus: Corpus) -> list[Example]:
+    """The items of the corpus, the first ones if there is a limit."""
+    from listenwell.data.dialogue import examples
+
+    return [item for dialogue in corpus.dialogues for item in examples(dialogue)][: options.limit or None]
+
+
+def _keep(evaluation: Any, out: Path | None, write: Callable[[Any, Path], None]) -> None:
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write(evaluation, out)
 
 
 def evaluate_turns(options: Options, subject: Subject, corpus: Corpus, out: Path | None) -> None:
