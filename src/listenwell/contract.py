@@ -148,6 +148,8 @@ class Batch:
     scores, never for understand()."""
     label: Tensor | None = None
     """(batch,) a label's id, or ABSENT: the reply's, unless the stream says otherwise. Gold too."""
+    label_chances: Tensor | None = None
+    """(batch, labels) what a classifier makes of the reply's text, where the stream names one. To learn from only."""
     rows: tuple[int, ...] = ()
     """Which items of the data set these are."""
 

@@ -549,3 +549,75 @@ def test_the_reply_is_seen_while_learning_and_never_else(tiny_model, batch):
 def test_seeing_the_reply_without_a_posterior_is_refused():
     with pytest.raises(ValueError, match="without stochasticity there is none"):
         Mime(MimeConfig(stochasticity=False, reply_seen=True), Vocabulary(10))
+
+
+# The emotion of the reply as observed
+
+
+@pytest.fixture
+def observing(tiny_model):
+    return tiny_model("mime", observed=True, log_variance=-4.0, emotion_start=0.05)
+
+
+@pytest.fixture
+def heard(batch):
+    """The batch with what a classifier of 41 labels makes of each reply."""
+    return replace(batch, label_chances=torch.randn(6, 41, generator=seeded(3)).softmax(dim=-1))
+
+
+def test_the_observed_mixture_is_the_classifiers_within_the_group(observing, heard):
+    for names, weights in zip((POSITIVE, NEGATIVE), observing.observed(heard), strict=True):
+        ids = [EMOTION_ID[name] for name in sorted(names)]
+        for row in range(6):
+            chances = [float(heard.label_chances[row, index]) for index in ids]
+            assert weights[row].tolist() == pytest.approx([chance / sum(chances) for chance in chances], rel=1e-3)
+
+
+def test_a_group_that_is_not_heard_at_all_is_observed_as_even(observing, batch):
+    chances = torch.zeros(6, 41)
+    chances[:, EMOTION_ID["joyful"]] = 1
+    _, negative = observing.observed(replace(batch, label_chances=chances))
+    assert torch.allclose(negative, torch.full_like(negative, 1 / len(NEGATIVE)))
+
+
+@torch.no_grad()
+def test_the_mixture_learns_the_observed_emotion(observing, heard, monkeypatch):
+    """Equation 16's −log P(e_g | z_g, C), as the cross-entropy of Equation 9; without noise, a number at a time."""
+    monkeypatch.setattr(torch, "randn", lambda *shape, **_: torch.zeros(*(shape[0] if len(shape) == 1 else shape)))
+    observing.eval()
+    terms = observing.objective("likelihood", heard, Moment())
+    context, total = observing.read(heard), 0.0
+    for group, prior, weights in zip(observing.groups.values(), context.priors, observing.observed(heard), strict=True):
+        for row in range(6):
+            scores = [math.exp(float(score)) for score in apply(group.weigh, prior.mean[row])]
+            chances = [score / sum(scores) for score in scores]
+            total -= sum(float(w) * math.log(p) for w, p in zip(weights[row], chances, strict=True))
+    assert terms["mixture"].total.item() == pytest.approx(total, rel=1e-4)
+    assert terms["mixture"].count == terms["reply"].count
+
+
+def test_the_posterior_moves_with_the_observed_emotion_and_the_prior_does_not(observing, heard):
+    other = replace(heard, label_chances=heard.label_chances.flip(0))
+    context, again = observing.read(heard), observing.read(other)
+    assert torch.equal(context.priors[0].mean, again.priors[0].mean)
+    one, two = (observing.posteriors_of(context, observing.observed(batch)) for batch in (heard, other))
+    assert not torch.allclose(one[0].mean, two[0].mean)
+
+
+def test_replies_never_need_what_was_observed(observing, batch, heard):
+    plain, seen = (observing.understand(b, generator=seeded()).beliefs["positive"] for b in (batch, heard))
+    assert torch.equal(plain, seen)
+    assert torch.equal(observing.score(batch, seeded()), observing.score(heard, seeded()))
+
+
+def test_learning_from_observed_emotions_without_any_says_what_is_missing(observing, batch):
+    with pytest.raises(ValueError, match=r"the data has none; set data\.chances_by"):
+        observing.objective("likelihood", batch, Moment())
+    with pytest.raises(ValueError, match="emotion is known; to reply, draw from the prior"):
+        observing.understand(batch, Controls(latent="posterior"))
+    with pytest.raises(ValueError, match="without reply_seen"):
+        MimeConfig(observed=True, reply_seen=True)
+
+
+def test_latents_start_as_narrow_as_they_are_told(observing, batch):
+    assert observing.read(batch).priors[0].log_variance.mean().item() == pytest.approx(-4, abs=0.5)

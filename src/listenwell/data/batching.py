@@ -88,6 +88,8 @@ class Encoded:
     ids: list[str] = field(default_factory=list)
     languages: Counter[str] = field(default_factory=Counter)
     """How many of the examples are in each language."""
+    label_chances: np.ndarray | None = None
+    """(items, labels) what a classifier makes of each reply, where one was asked."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -226,6 +228,7 @@ def collate(data: Encoded, rows: Iterable[int], pad: int) -> Batch:
         following=_pad([data.followings[row] for row in rows], pad),
         emotion=torch.tensor([data.emotions[row] for row in rows]),
         label=torch.tensor([data.labels[row] for row in rows]),
+        label_chances=None if data.label_chances is None else torch.from_numpy(data.label_chances[list(rows)]).float(),
         rows=rows,
     )
 

@@ -33,6 +33,9 @@ SAMPLES = 10
 ROOM = 12_000
 """Positions of context that score() refines at once: so many draws go together, at least one."""
 
+LEAST = 1e-4
+"""The chance that every emotion of a group has at least, where a classifier hears none of them."""
+
 SHOWN = 3
 """How many emotions of a mixture are named as reasons."""
 
@@ -55,7 +58,19 @@ class MimeConfig(TrsConfig):
     reply_seen: bool = False
     """Let the posterior see the reply, as that of a conditional autoencoder does. Not in the paper."""
 
+    observed: bool = False
+    """Take e_g as observed: the emotion that a classifier hears in the true reply. The posterior sees that one, and the
+    mixture of Eq 9 learns it. Needs `chances_by` in the recipe's data."""
+    log_variance: float = 0.0
+    """Where the latents' log-variances start."""
+    emotion_start: float = 0.0
+    """Deviation of the weights at the start by which a mixture is read beside the words (Eqs 20–21); 0: it is not."""
+
     def __post_init__(self) -> None:
+        if self.observed and (self.reply_seen or not self.stochasticity):
+            raise ValueError(
+                "observed is of a posterior that sees the reply's emotion: with stochasticity, without reply_seen"
+            )
         if self.reply_seen and not self.stochasticity:
             raise ValueError("reply_seen is of the posterior, and without stochasticity there is none")
         if self.mimicry and not self.grouping:
@@ -107,6 +122,9 @@ class EmotionGroup(nn.Module):
         seen = 3 if config.reply_seen else 2
         self.posterior = GaussianLayer(seen * width, width, inner=width) if stochastic else None
         self.weigh = nn.Linear(width, len(self.names))
+        for layer in (self.log_variance, self.posterior and self.posterior.log_variance):
+            if layer is not None and config.log_variance:
+                nn.init.constant_(layer.bias, config.log_variance)
 
     def prior(self, hidden: Tensor) -> Gaussian:
         """P(z_g | C) from c′ (Eqs 7, 12, 13). Without noise it is a point: a normal distribution of no width."""
@@ -119,6 +137,11 @@ class EmotionGroup(nn.Module):
         """log d_g (batch, emotions of the group) and e_g (batch, width): Eqs 9 and 10."""
         log_weights = self.weigh(latent).log_softmax(dim=-1)
         return log_weights, log_weights.exp() @ table[self.ids]
+
+    def within(self, chances: Tensor) -> Tensor:
+        """d*_g (batch, emotions of the group): the chances of all emotions, within the group."""
+        own = chances[:, self.ids].clamp_min(LEAST)
+        return own / own.sum(dim=-1, keepdim=True)
 
 
 class Mime(Trs):
@@ -159,6 +182,8 @@ class Mime(Trs):
             self.word_share.weight.copy_(one)
             self.fusion.weight.copy_((one * 2 / sides).repeat(1, sides))  # twice, for the gate is half open
             self.emotion_share.weight.zero_()
+            if self.config.emotion_start:
+                self.emotion_share.weight.normal_(std=self.config.emotion_start)
             self.contribution.weight.zero_()
             for layer in (self.word_share, self.fusion, self.contribution):
                 layer.bias.zero_()
@@ -187,11 +212,28 @@ class Mime(Trs):
         felt = dropout(summary, self.config.emotion_dropout, self.training)
         return self.emotion(self.match(felt)).log_softmax(dim=-1)
 
+    def observed(self, batch: Batch) -> list[Tensor] | None:
+        """d*_g, one per group, where the model learns from observed emotions and the batch has them."""
+        if not self.config.observed or batch.label_chances is None:
+            return None
+        return [group.within(batch.label_chances[:, : len(self.emotions)]) for group in self._groups()]
+
+    def posteriors_of(self, context: EncodedContext, observed: list[Tensor]) -> list[Gaussian]:
+        """Q(z_g | e*_g, C), one per group, with e*_g = d*_g E_Eg of the true reply."""
+        posteriors = []
+        for group, weights in zip(self._groups(), observed, strict=True):
+            assert group.posterior is not None
+            mixed = weights @ self.emotion_embeddings[group.ids]
+            posteriors.append(group.posterior(torch.cat([context.summary, mixed], dim=-1)))
+        return posteriors
+
     def posteriors(self, context: EncodedContext, drawn: list[Tensor], reply: Sequence | None) -> list[Gaussian]:
         """Q(z_g | e_g, C) of Eq 17, one per group. The paper's e_g comes out of Q itself; this one is a draw's of P.
 
         With `reply_seen`, Q(z_g | e_g, C, reply): the mean of the reply's words is read beside them.
         """
+        if self.config.observed:
+            raise ValueError("this posterior is one of replies whose emotion is known; to reply, draw from the prior")
         posteriors, known = [], [context.summary]
         if self.config.reply_seen:
             if reply is None:
@@ -267,25 +309,44 @@ class Mime(Trs):
         """Eq 32 in its parts: the reply, the emotion and the KL of both groups.
 
         The reply is decoded from the posterior under the gold polarity while the model learns, and otherwise as in
-        use: from the prior under the predicted one. `anneal` is the share of the stage in which the KL rises to its
-        full weight; `free` are the nats, on average over the batch, that each group's may have at no cost.
+        use: from the prior under the predicted one. Where emotions are observed, `mixture` is −log P(e_g | z_g, C) of
+        Eq 16, the cross-entropy of Eq 9's mixture against the emotion of the true reply. `anneal` is the share of the
+        stage in which the KL rises to its full weight; `free` are the nats, on average over the batch, that each
+        group's may have at no cost.
         """
         assert batch.emotion is not None
         context = self.read(batch)
         drawn = [prior.sample() for prior in context.priors]
-        kl = None
+        kl, observed = None, self._must_observe(batch)
         if self.config.stochasticity:
-            posteriors = self.posteriors(context, drawn, batch.reply)
+            posteriors = (
+                self.posteriors(context, drawn, batch.reply)
+                if observed is None
+                else self.posteriors_of(context, observed)
+            )
             kl = torch.stack([q.kl(p) for q, p in zip(posteriors, context.priors, strict=True)])
             if self.training:
                 drawn = [posterior.sample() for posterior in posteriors]
         positive = self.is_positive(context.emotion, batch.emotion if self.training else None)
-        hidden, targets = self.teach(batch, self.respond(context, drawn, positive))
+        state = self.respond(context, drawn, positive)
+        hidden, targets = self.teach(batch, state)
         terms = {"reply": reply_term(hidden, targets, self.words, smoothing)}
         if kl is not None:
             charged = len(batch) * kl.mean(dim=1).clamp_min(free).sum()
             terms["kl"] = Term(annealed(moment.progress, anneal) * charged, len(targets), kl.detach().sum())
+        if observed is not None:
+            mixtures = [state.beliefs[name] for name in self.groups]
+            missed = [-(true * log_weights).sum() for true, log_weights in zip(observed, mixtures, strict=True)]
+            terms["mixture"] = Term(torch.stack(missed).sum(), len(targets))
         return terms | classification_terms("emotion", context.emotion, batch.emotion, emotion_smoothing)
+
+    def _must_observe(self, batch: Batch) -> list[Tensor] | None:
+        observed = self.observed(batch)
+        if self.config.observed and observed is None:
+            raise ValueError(
+                "observed emotions of replies are learned from, and the data has none; set data.chances_by"
+            )
+        return observed
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
         """−log of the mean, over draws from the prior, of p(reply | context, draw)."""

@@ -14,7 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from listenwell.classifiers.label_cache import Labels, label_all
+from listenwell.classifiers.label_cache import Begin, Labels, label_all
+from listenwell.classifiers.label_chances import reply_chances
+from listenwell.classifiers.labeller import Labeller
 from listenwell.configuration import ConfigError
 from listenwell.contract import Batch, LabelSets, Model, WordPrior
 from listenwell.data import sources
@@ -131,19 +133,24 @@ def encode_split(
     labeller: Labels | None = None,
     sets: LabelSets | None = None,
     emotions: Counter[str] | None = None,
+    begin: Begin | None = None,
 ) -> Encoded:
     """The examples of a split as ids of the sets that the data names, or else the model (`sets`).
 
-    The emotions that occur, known or not, are counted in `emotions`.
+    The emotions that occur, known or not, are counted in `emotions`; `begin` shows the progress of long work.
     """
     items: Iterable[Example] = read_examples(data, split)
     if emotions is not None:
         items = _counted(items, data, emotions)
     if labeller is not None:
         items = label_all(items, labeller)
+    if data.chances_by:
+        items = list(items)
     encoded = encode(items, tokenizer, recipe.encoding, cut_replies, targets(recipe, data, sets))
     if not len(encoded):
         raise NoExamplesError(f"{data.source}, split {split}: there is no example with {' and '.join(data.sides)}")
+    if data.chances_by:
+        encoded.label_chances = reply_chances(list(items), Labeller.load(data.chances_by), begin)
     return encoded
 
 
@@ -303,6 +310,7 @@ def feeds(
     ready: dict[str, Encoded],
     labeller: Labels | None = None,
     model: Model | None = None,
+    begin: Begin | None = None,
 ) -> dict[str, Feed]:
     """The stage's streams, except those that only optional moves draw from and the data has nothing for.
 
@@ -315,7 +323,7 @@ def feeds(
     for index, (name, stream) in enumerate(streams.items()):
         try:
             sets = sets_read(model, [move.objective for move in stage.moves if move.stream == name])
-            data = _encoded(recipe, stream, tokenizer, ready, True, labeller, sets)
+            data = _encoded(recipe, stream, tokenizer, ready, True, labeller, sets, begin)
         except NoExamplesError:
             if name in needed:
                 raise
@@ -336,11 +344,12 @@ def encode_valid(
     ready: dict[str, Encoded],
     labeller: Labels | None = None,
     model: Model | None = None,
+    begin: Begin | None = None,
 ) -> Encoded:
     """What the stage is validated on: the listeners' replies, as in use, unless it says otherwise."""
     stream = stage.valid or Stream(**{**vars(recipe.data), "split": "valid"})
     sets = sets_read(model, [stage.measure or stage.moves[0].objective])
-    return _encoded(recipe, stream, tokenizer, ready, False, labeller, sets)
+    return _encoded(recipe, stream, tokenizer, ready, False, labeller, sets, begin)
 
 
 def with_corpus(recipe: Recipe, stream: Stream) -> Stream:
@@ -349,7 +358,8 @@ def with_corpus(recipe: Recipe, stream: Stream) -> Stream:
         return stream
     own = recipe.data
     labels: dict[str, Any] = {
-        name: _stream_or_recipe(stream, own, name) for name in ("labels", "label_of", "emotions", "emotion_of")
+        name: _stream_or_recipe(stream, own, name)
+        for name in ("labels", "label_of", "emotions", "emotion_of", "chances_by")
     }
     return replace(
         stream,
@@ -379,11 +389,12 @@ def _encoded(
     cut: bool,
     labeller: Labels | None,
     sets: LabelSets,
+    begin: Begin | None = None,
 ) -> Encoded:
     stream = with_corpus(recipe, stream)
     key = "|".join(str(getattr(stream, f.name)) for f in fields(DataConfig)) + f"|{cut}|{sets.emotion}"
     if key not in ready:
         ready[key] = encode_split(
-            recipe, stream, stream.split, tokenizer, cut_replies=cut, labeller=labeller, sets=sets
+            recipe, stream, stream.split, tokenizer, cut_replies=cut, labeller=labeller, sets=sets, begin=begin
         )
     return ready[key]

@@ -58,6 +58,8 @@ class DataConfig:
     """The label set that emotions are of; the one that the model knows if not given."""
     emotion_of: LabelPlace = "dialogue"
     """Whose label is learned as the emotion: the dialogue's, that of the context's last turn, or the reply's."""
+    chances_by: str = ""
+    """A trained classifier of texts by name or folder: a batch then has the chance it gives each label of the reply."""
     labelled: bool = False
     """Only examples that have a label, where `label_of` says."""
     leave_out: list[str] = field(default_factory=list)

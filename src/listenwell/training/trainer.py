@@ -94,10 +94,14 @@ class Trainer:
     # One stage
 
     def _stage(self, stage: Stage, resume_from: Path | None) -> None:
-        streams = feeds(self.recipe, stage, self.ckpt.tokenizer, self.ready, self.labeller, self.model)
+        streams = feeds(
+            self.recipe, stage, self.ckpt.tokenizer, self.ready, self.labeller, self.model, self.display.begin
+        )
         self._note_languages(streams)
         stage = self._possible(stage, streams)
-        self.valid = encode_valid(self.recipe, stage, self.ckpt.tokenizer, self.ready, self.labeller, self.model)
+        self.valid = encode_valid(
+            self.recipe, stage, self.ckpt.tokenizer, self.ready, self.labeller, self.model, self.display.begin
+        )
         first = streams[stage.moves[0].stream]
         self.optimizer_set = OptimizerSet(self.model, stage.optimizers)
         if resume_from is not None:

@@ -1,0 +1,54 @@
+"""What a classifier makes of every reply of a corpus: the chance of each label, computed once and kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from listenwell.classifiers.label_cache import Begin, fingerprint
+from listenwell.classifiers.labeller import Labeller
+from listenwell.data.dialogue import Example
+from listenwell.paths import writable_cache
+
+
+def reply_chances(items: Sequence[Example], labeller: Labeller, begin: Begin | None = None) -> np.ndarray:
+    """(items, labels) p(label | reply), in half precision; zeros where there is no reply."""
+    texts = [item.reply.text for item in items if item.reply is not None]
+    path = _place(texts, labeller)
+    known = _read(path, len(texts))
+    if known is None:
+        done = begin("reading what replies express", len(texts)) if begin is not None and texts else None
+        known = labeller.distribution(texts, done).astype(np.float16)
+        _keep(path, known)
+    chances = np.zeros((len(items), len(labeller.names)), np.float16)
+    chances[[item.reply is not None for item in items]] = known
+    return chances
+
+
+def _place(texts: Sequence[str], labeller: Labeller) -> Path:
+    """A file for these texts in this order and these very weights."""
+    digest = hashlib.sha256(fingerprint(labeller.checkpoint).encode())
+    for text in texts:
+        digest.update(hashlib.sha256(text.encode("utf-8", "replace")).digest())
+    return writable_cache() / "chances" / f"{digest.hexdigest()[:16]}.npy"
+
+
+def _read(path: Path, rows: int) -> np.ndarray | None:
+    with suppress(OSError, ValueError):  # not there, or cut in two by a hard stop: computed anew
+        kept = np.load(path)
+        return kept if len(kept) == rows else None
+    return None
+
+
+def _keep(path: Path, chances: np.ndarray) -> None:
+    # Only time is lost where it cannot be kept.
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f"{path.stem}-{os.getpid()}.tmp.npy")
+        np.save(beside, chances)
+        beside.replace(path)
