@@ -273,8 +273,12 @@ class DualEmp(Model):
         emotion_smoothing: float = 0.0,
         temperature: float = 1.0,
         kl_annealed: float = 0.1,
+        free: float = 0.0,
     ) -> dict[str, Term]:
-        """−L1 − L2 + α·L_emo (Eqs 11–13); the weight α is the recipe's."""
+        """−L1 − L2 + α·L_emo (Eqs 11–13); the weight α is the recipe's.
+
+        `free` are the nats, on average over the batch, that the KL of each side may have at no cost.
+        """
         read = {direction: self.source(batch, direction) for direction in self.directions}
         hidden = {direction: self.encode(source, direction) for direction, source in read.items()}
         count = float(self.target(batch, "forward").mask.sum())
@@ -292,7 +296,8 @@ class DualEmp(Model):
                 loss, nll = self._choose(outputs, tokens, smoothing)
                 terms[_term(direction, inferred_from)] = Term(loss, count, nll.sum())
         for inferred_from in self.directions:
-            terms |= self.latent_terms(log_q[inferred_from], batch, count, rise, emotion_smoothing, inferred_from)
+            log_qs = log_q[inferred_from]
+            terms |= self.latent_terms(log_qs, batch, count, rise, emotion_smoothing, inferred_from, free)
         return terms
 
     likelihood = paired
@@ -311,6 +316,7 @@ class DualEmp(Model):
         rise: float,
         smoothing: float,
         side: Direction,
+        free: float = 0.0,
     ) -> dict[str, Term]:
         """The KL to the uniform prior, L_emo (averaged over both sides), and how alive z is."""
         assert batch.emotion is not None
@@ -323,7 +329,7 @@ class DualEmp(Model):
         mean = log_q.exp().mean(dim=0)
         spread = -(mean * mean.clamp_min(1e-12).log()).sum()
         return {
-            f"kl{name}": Term(rise * kl, count, kl),
+            f"kl{name}": Term(rise * kl.clamp_min(free * len(batch)), count, kl),
             f"emotion{name}": Term(share * loss.total, count, None if loss.plain is None else share * loss.plain),
             f"emotion-accuracy{name}": felt["emotion-accuracy"],
             # KL = log K − H(q): what is left of its entropy, and how much z tells sources apart, in nats.

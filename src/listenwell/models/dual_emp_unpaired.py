@@ -32,6 +32,7 @@ def unpaired_terms(
     direction: Direction,
     temperature: float = 1.0,
     kl_annealed: float = 0.0,
+    free: float = 0.0,
 ) -> dict[str, Term]:
     """`direction` reads the side that is there and writes the other; the other direction writes the first one back."""
     back = OTHER[direction]
@@ -51,7 +52,7 @@ def unpaired_terms(
     policy, _ = model.cost(written, memory, direction, weights=reward - usual)
     name = f"from-{'context' if direction == 'forward' else 'reply'}"
     rise = anneal(moment.progress, kl_annealed)
-    latent = model.latent_terms(log_q, batch, count, rise, 0.0, "forward")
+    latent = model.latent_terms(log_q, batch, count, rise, 0.0, "forward", free)
     size = len(batch)
     return {
         f"back-{name}": Term(loss, count, nll.detach().sum()),
