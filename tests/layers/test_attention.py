@@ -100,3 +100,13 @@ def test_in_half_precision_plain_products_learn_what_the_fused_ones_do(kind, sha
         for full, half in zip(*slopes, strict=True):
             assert half.dtype == torch.bfloat16
             assert torch.cosine_similarity(full.flatten(), half.float().flatten(), dim=0) > 0.999
+
+
+def test_an_attention_may_be_narrower_than_the_model():
+    narrow = Attention(12, 2, inner=4)
+    x = torch.randn(3, 5, 12)
+    memory = narrow.project(x)
+    assert memory.keys.shape == (3, 2, 5, 2)
+    assert narrow(x, memory).shape == x.shape
+    with pytest.raises(ValueError, match="attention_width 5 does not divide into 2 heads"):
+        Attention(12, 2, inner=5)

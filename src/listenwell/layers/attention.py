@@ -63,17 +63,19 @@ class Attention(nn.Module):
     """Queries from one sequence, keys and values from the same or another one.
 
     Keys and values are projected apart from the queries, so that a decoder projects its memory once
-    and a cache holds what was projected before.
+    and a cache holds what was projected before. `inner` is the width of all heads together, if it is not the model's.
     """
 
-    def __init__(self, width: int, heads: int, memory_width: int | None = None) -> None:
+    def __init__(self, width: int, heads: int, memory_width: int | None = None, inner: int = 0) -> None:
         super().__init__()
-        if width % heads:
-            raise ValueError(f"width {width} does not divide into {heads} heads")
+        inner = inner or width
+        if inner % heads:
+            name = "width" if inner == width else "attention_width"
+            raise ValueError(f"{name} {inner} does not divide into {heads} heads")
         self.heads = heads
-        self.query = nn.Linear(width, width)
-        self.key_value = nn.Linear(memory_width or width, 2 * width)
-        self.out = nn.Linear(width, width)
+        self.query = nn.Linear(width, inner)
+        self.key_value = nn.Linear(memory_width or width, 2 * inner)
+        self.out = nn.Linear(inner, width)
 
     def _split(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)

@@ -46,10 +46,18 @@ class FeedForward(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    def __init__(self, width: int, heads: int, inner: int, dropout: float, activation: Activation = F.relu) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        inner: int,
+        dropout: float,
+        activation: Activation = F.relu,
+        attention_width: int = 0,
+    ) -> None:
         super().__init__()
         self.attention_norm = nn.LayerNorm(width)
-        self.attention = Attention(width, heads)
+        self.attention = Attention(width, heads, inner=attention_width)
         self.feed_norm = nn.LayerNorm(width)
         self.feed = FeedForward(width, inner, dropout, activation)
         self.dropout = Dropout(dropout)
@@ -64,10 +72,18 @@ class Encoder(nn.Module):
     """(batch, time, width) to the same shape; every position sees every real position."""
 
     def __init__(
-        self, layers: int, width: int, heads: int, inner: int, dropout: float, activation: Activation = F.relu
+        self,
+        layers: int,
+        width: int,
+        heads: int,
+        inner: int,
+        dropout: float,
+        activation: Activation = F.relu,
+        attention_width: int = 0,
     ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(EncoderLayer(width, heads, inner, dropout, activation) for _ in range(layers))
+        sizes = (width, heads, inner, dropout, activation, attention_width)
+        self.layers = nn.ModuleList(EncoderLayer(*sizes) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
@@ -79,12 +95,20 @@ class Encoder(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    def __init__(self, width: int, heads: int, inner: int, dropout: float, activation: Activation = F.relu) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        inner: int,
+        dropout: float,
+        activation: Activation = F.relu,
+        attention_width: int = 0,
+    ) -> None:
         super().__init__()
         self.self_norm = nn.LayerNorm(width)
-        self.self_attention = Attention(width, heads)
+        self.self_attention = Attention(width, heads, inner=attention_width)
         self.cross_norm = nn.LayerNorm(width)
-        self.cross_attention = Attention(width, heads)
+        self.cross_attention = Attention(width, heads, inner=attention_width)
         self.feed_norm = nn.LayerNorm(width)
         self.feed = FeedForward(width, inner, dropout, activation)
         self.dropout = Dropout(dropout)
@@ -138,9 +162,17 @@ class Decoder(DecoderStack):
     """Attends to itself (causally) and to a memory."""
 
     def __init__(
-        self, layers: int, width: int, heads: int, inner: int, dropout: float, activation: Activation = F.relu
+        self,
+        layers: int,
+        width: int,
+        heads: int,
+        inner: int,
+        dropout: float,
+        activation: Activation = F.relu,
+        attention_width: int = 0,
     ) -> None:
-        super().__init__((DecoderLayer(width, heads, inner, dropout, activation) for _ in range(layers)), width)
+        sizes = (width, heads, inner, dropout, activation, attention_width)
+        super().__init__((DecoderLayer(*sizes) for _ in range(layers)), width)
 
     def remember(self, memory: Tensor, mask: Tensor) -> Memory:
         """Projects the memory for every layer, once for all steps."""

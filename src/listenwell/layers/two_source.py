@@ -42,17 +42,17 @@ class TwoSourceLayer(nn.Module):
     E[z] is a single position, so that the softmax of Eq 7 is always 1: C_Z is the same at every step.
     """
 
-    def __init__(self, width: int, heads: int, inner: int, rate: float) -> None:
+    def __init__(self, width: int, heads: int, inner: int, dropout: float, attention_width: int = 0) -> None:
         super().__init__()
         self.self_norm = nn.LayerNorm(width)
-        self.self_attention = Attention(width, heads)
+        self.self_attention = Attention(width, heads, inner=attention_width)
         self.cross_norm = nn.LayerNorm(width)
-        self.source_attention = Attention(width, heads)
+        self.source_attention = Attention(width, heads, inner=attention_width)
         self.consensus_attention = OneKeyAttention(width)
         self.join_norm = nn.LayerNorm(2 * width)
-        self.join = FeedForward(2 * width, inner, rate)
+        self.join = FeedForward(2 * width, inner, dropout)
         self.join.down = nn.Linear(inner, width)
-        self.dropout = Dropout(rate)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self, x: Tensor, source: KeyValues, mask: Tensor | None, consensus: Tensor, past: KeyValues | None
@@ -72,8 +72,11 @@ class TwoSourceLayer(nn.Module):
 class TwoSourceDecoder(DecoderStack):
     """Layers of `TwoSourceLayer` with one norm behind them."""
 
-    def __init__(self, layers: int, width: int, heads: int, inner: int, rate: float) -> None:
-        super().__init__((TwoSourceLayer(width, heads, inner, rate) for _ in range(layers)), width)
+    def __init__(
+        self, layers: int, width: int, heads: int, inner: int, dropout: float, attention_width: int = 0
+    ) -> None:
+        sizes = (width, heads, inner, dropout, attention_width)
+        super().__init__((TwoSourceLayer(*sizes) for _ in range(layers)), width)
 
     def remember(self, hidden: Tensor, mask: Tensor, embedding: Tensor) -> TwoSourceMemory:
         """`embedding` may have several times the rows of `hidden`: each source is read under several."""

@@ -81,8 +81,8 @@ class DialogueModel(nn.Module):
 
     def __init__(self, config: DualEmpConfig) -> None:
         super().__init__()
-        sizes = (config.width, config.heads, config.feed_forward, config.dropout)
-        self.encoder = Encoder(config.encoder_layers, *sizes)
+        sizes = config.layer_sizes
+        self.encoder = Encoder(config.encoder_layers, **sizes)
         self.reads_mean = config.consensus_from == "mean"
         self.inference = nn.Sequential(
             Dropout(config.consensus_dropout),
@@ -90,7 +90,7 @@ class DialogueModel(nn.Module):
             nn.ReLU(),
             nn.Linear(config.width, config.consensus_size),
         )
-        self.decoder = TwoSourceDecoder(config.decoder_layers, *sizes)
+        self.decoder = TwoSourceDecoder(config.decoder_layers, **sizes)
 
     def infer(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """log q(z | source), (batch, K): Eq 3."""

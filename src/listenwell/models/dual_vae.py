@@ -63,12 +63,12 @@ class DualVae(Trs):
 
     def __init__(self, config: DualVaeConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
-        sizes = (config.width, config.heads, config.feed_forward, config.dropout)
-        self.reply_encoder = Encoder(config.encoder_layers, *sizes)
+        sizes = config.layer_sizes
+        self.reply_encoder = Encoder(config.encoder_layers, **sizes)
         self.prior = GaussianLayer(config.width, config.latent, inner=config.width)
         self.posterior = GaussianLayer(2 * config.width, config.latent, inner=config.width)
         self.widen = nn.Linear(config.latent, config.width)
-        self.autoencoder = Decoder(config.decoder_layers, *sizes)
+        self.autoencoder = Decoder(config.decoder_layers, **sizes)
 
     def read(self, batch: Batch) -> Reading:
         hidden, mask = self.encode(batch)

@@ -86,8 +86,8 @@ class Generator(Trs):
 
     def __init__(self, config: EmpdgConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
-        sizes = (config.width, config.heads, config.feed_forward, config.dropout)
-        self.emotional_encoder = Encoder(config.encoder_layers, *sizes)
+        sizes = config.layer_sizes
+        self.emotional_encoder = Encoder(config.encoder_layers, **sizes)
         self.emotion = nn.Linear(2 * config.width, len(self.emotions)) if config.emotion else None
         self.register_buffer("emotional", torch.zeros(vocabulary.size, dtype=torch.bool))
 

@@ -142,9 +142,9 @@ class Predictor(nn.Module):
 
     def __init__(self, config: Meed2Config, vocabulary: Vocabulary) -> None:
         super().__init__()
-        sizes = (config.width, config.heads, config.feed_forward, config.dropout, F.gelu)
+        sizes = {**config.layer_sizes, "activation": F.gelu}
         self.input = Input(WordReader(vocabulary.size, config.width, config.word_width), config)
-        self.encoder = Encoder(config.predictor_layers, *sizes)
+        self.encoder = Encoder(config.predictor_layers, **sizes)
         self.attention = nn.Parameter(torch.randn(config.width) * config.width**-0.5)  # v of Eq 1
         self.hidden = nn.Linear(config.width, config.width)
         self.out = nn.Linear(config.width, len(LABELS))
@@ -204,10 +204,10 @@ class Meed2(Model):
             raise ValueError(f"{layers}: alike if the predictor starts as the generator")
         self.config = config
         self.vocabulary = vocabulary
-        sizes = (config.width, config.heads, config.feed_forward, config.dropout, F.gelu)
+        sizes = {**config.layer_sizes, "activation": F.gelu}
         self.input = Input(WordEmbedding(vocabulary.size, config.width, config.word_width), config)
-        self.encoder = Encoder(config.encoder_layers, *sizes)
-        self.decoder = Decoder(config.decoder_layers, *sizes)
+        self.encoder = Encoder(config.encoder_layers, **sizes)
+        self.decoder = Decoder(config.decoder_layers, **sizes)
         self.predictor = Predictor(config, vocabulary) if config.labels else None
         self.takes_label = self.has_oracle_score = config.labels
         if config.labels:

@@ -122,8 +122,8 @@ class EmotionGroup(nn.Module):
         seen = 3 if config.reply_seen else 2
         self.posterior = GaussianLayer(seen * width, width, inner=width) if stochastic else None
         self.weigh = nn.Linear(width, len(self.names))
-        for layer in (self.log_variance, self.posterior and self.posterior.log_variance):
-            if layer is not None and config.log_variance:
+        if config.log_variance and self.log_variance is not None and self.posterior is not None:
+            for layer in (self.log_variance, self.posterior.log_variance):
                 nn.init.constant_(layer.bias, config.log_variance)
 
     def prior(self, hidden: Tensor) -> Gaussian:
@@ -167,7 +167,7 @@ class Mime(Trs):
         # The first layer on [H_i; m] is a sum of a layer on H_i, the same for m and m̃, and one on m.
         self.word_share = nn.Linear(width, width)
         self.emotion_share = nn.Linear(width, width, bias=False)
-        self.refiner = Encoder(config.refiner_layers, width, config.heads, config.feed_forward, config.dropout)
+        self.refiner = Encoder(config.refiner_layers, **config.layer_sizes)
         self.contribution = nn.Linear(sides * width, sides * width)
         self.fusion = nn.Linear(sides * width, width)
         positive = [self.emotions.polarity.get(name) == "positive" for name in self.emotions]

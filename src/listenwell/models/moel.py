@@ -154,7 +154,7 @@ class Panel(nn.Module):
         self.top_k = config.top_k
         sizes = (config.listener_heads, config.listener_width, config.listener_feed_forward, config.dropout)
         self.listeners = Listeners(1 + emotions, config.width, *sizes)
-        self.meta = Decoder(config.decoder_layers, config.width, config.heads, config.feed_forward, config.dropout)
+        self.meta = Decoder(config.decoder_layers, **config.layer_sizes)
 
     @property
     def output_weight(self) -> Tensor:

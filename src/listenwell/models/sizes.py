@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass
@@ -13,6 +14,8 @@ class TransformerSizes:
     """Of every layer."""
     heads: int = 6
     """Of every attention."""
+    attention_width: int = 0
+    """Of all heads of an attention together; 0 means the model's."""
     encoder_layers: int = 1
     """How deep the context is read."""
     decoder_layers: int = 1
@@ -23,3 +26,14 @@ class TransformerSizes:
     """After every part, and on the embeddings."""
     word_width: int = 0
     """Width of the word table; 0 means the model's. A narrower one goes through a projection."""
+
+    @property
+    def layer_sizes(self) -> dict[str, Any]:
+        """As encoders and decoders take them."""
+        return {
+            "width": self.width,
+            "heads": self.heads,
+            "inner": self.feed_forward,
+            "dropout": self.dropout,
+            "attention_width": self.attention_width,
+        }

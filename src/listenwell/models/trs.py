@@ -63,8 +63,8 @@ class Trs(Model):
 
     def _layers(self, config: TrsConfig) -> tuple[nn.Module, Decoder]:
         """What reads the context and what writes the reply."""
-        sizes = (config.width, config.heads, config.feed_forward, config.dropout)
-        return Encoder(config.encoder_layers, *sizes), Decoder(config.decoder_layers, *sizes)
+        sizes = config.layer_sizes
+        return Encoder(config.encoder_layers, **sizes), Decoder(config.decoder_layers, **sizes)
 
     def initialise(self, prior: WordPrior) -> None:
         if prior.vectors is not None and prior.known is not None:
