@@ -261,7 +261,7 @@ def test_the_file_of_word_vectors_can_be_chosen_and_is_named_in_the_signature(tm
     assert all(score.value == pytest.approx(1) for score in evaluation.scores)
     assert all("vectors:mine" in str(score.signature) for score in evaluation.scores)
     with pytest.raises(ValueError, match=r"none of these metrics reads .*--metrics embedding-average,"):
-        evaluate(parrot(), made_items(), {}, quiet, resamples=0, metrics=["bleu"], vectors=vectors)
+        evaluate(parrot(), made_items(), {}, quiet, resamples=0, metrics=["bleu-4"], vectors=vectors)
 
 
 @pytest.mark.parametrize(
