@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -186,6 +187,7 @@ def compare(one: Path, other: Path, tolerance: float) -> int:
 
 
 def run(base: str, python: str | None, tolerance: float, options: list[str]) -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a stop, too, takes the worktree away
     with tempfile.TemporaryDirectory(prefix="safety-net-") as temporary:
         tree, files = Path(temporary, "base"), [Path(temporary, name) for name in ("base.json", "present.json")]
         subprocess.run(["git", "worktree", "add", "--detach", tree, base], cwd=ROOT, check=True)
