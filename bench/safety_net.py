@@ -9,7 +9,8 @@ both versions answer the same 200 contexts of EmpatheticDialogues' test split, a
 emotions, labels and candidates, likelihoods, what every classifier says, and each decision of crisis care. Texts must
 be the same; numbers the same to the last digit, or within `--tolerance` where a library or a kernel changed.
 
-It is run by hand, needs the corpora (LISTENWELL_DATA) and takes about ten minutes per version on one core.
+It is run by hand, needs the corpora (LISTENWELL_DATA) and takes about ten minutes per version on one core; a quick look
+takes one or two: `--items 3 --talks 50 --systems trs,house`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -35,6 +37,8 @@ HOMES = {
     "examples": ("listenwell.data.dialogue:examples", "listenwell.dialogue:examples"),
     "Labeller": ("listenwell.classifiers.labeller:Labeller", "listenwell.labelling:Labeller"),
     "Listener": ("listenwell.classifiers.listener:ListenerClassifier", "listenwell.house.listening:Listening"),
+    "Empathy": ("listenwell.classifiers.empathy:EmpathyClassifier",),
+    "Chooser": ("listenwell.classifiers.chooser:ReplyChooser",),
     "SafetyWrapper": ("listenwell.systems.safety.wrapper:SafetyWrapper", "listenwell.care.cared:Cared"),
 }
 TALKING = ("trs", "multi-trs", "mime", "moel", "meed2", "bert-joint", "house")
@@ -44,31 +48,50 @@ SAFETY_CASES = ("tests/systems/safety", "tests/care")
 
 def find(name: str) -> Any:
     """The thing of this name, wherever the installed version keeps it."""
+    thing = find_if_any(name)
+    if thing is None:
+        raise SystemExit(f"this version has no {name}: looked at {', '.join(HOMES[name])}")
+    return thing
+
+
+def find_if_any(name: str) -> Any | None:
+    """The same; None where the version is older than it."""
     for home in HOMES[name]:
         module, attribute = home.split(":")
         try:
             return getattr(import_module(module), attribute)
         except (ImportError, AttributeError):
             continue
-    raise SystemExit(f"this version has no {name}: looked at {', '.join(HOMES[name])}")
+    return None
 
 
-def record(items: int, systems: Iterable[str], cases: Path) -> dict[str, Any]:
+def record(items: int, systems: Iterable[str], cases: Path, most_talks: int) -> dict[str, Any]:
     """What every shipped system and classifier says, and what crisis care decides."""
     contexts = contexts_of_test(items)
     present = find("shipped")()
-    recording: dict[str, Any] = {"systems": {}, "classifiers": {}, "safety": safety_decisions(cases)}
+    print("care …", file=sys.stderr)
+    recording: dict[str, Any] = {"systems": {}, "safety": safety_decisions(cases, most_talks)}
     for name in systems:
         if name in present:
             print(f"{name} …", file=sys.stderr)
             recording["systems"][name] = system_record(name, contexts)
-    texts = [turn.text for item in contexts for turn in (*item.context, item.reply)]
+    print("classifiers …", file=sys.stderr)
+    return {**recording, "classifiers": dict(classifier_records(contexts, present))}
+
+
+def classifier_records(items: list[Any], present: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """What each classifier says of the turns, of the dialogues, or of the people's replies to them."""
+    texts = [turn.text for item in items for turn in (*item.context, item.reply)]
     for name, labels in LABELLERS.items():
-        recording["classifiers"][name] = find("Labeller").load(name, labels).log_probs(texts).tolist()
-    listener = find("Listener").load("house-listener")
-    heads = listener.log_probs([item.context for item in contexts])
-    recording["classifiers"]["house-listener"] = {name: values.tolist() for name, values in heads.items()}
-    return recording
+        yield name, find("Labeller").load(name, labels).log_probs(texts).tolist()
+    heads = find("Listener").load("house-listener").log_probs([item.context for item in items])
+    yield "house-listener", {name: values.tolist() for name, values in heads.items()}
+    empathy, chooser = find_if_any("Empathy"), find_if_any("Chooser")
+    if empathy is not None and "epitome" in present:
+        pairs = [(item.context[-1].text, item.reply.text) for item in items]
+        yield "epitome", empathy.load("epitome").log_probs(pairs).tolist()
+    if chooser is not None and "house-chooser" in present:
+        yield "house-chooser", chooser.load("house-chooser").fit([(i.context, i.reply.text) for i in items]).tolist()
 
 
 def contexts_of_test(items: int) -> list[Any]:
@@ -98,11 +121,12 @@ class Silent:
         return None
 
 
-def safety_decisions(cases: Path) -> list[Any]:
+def safety_decisions(cases: Path, most: int) -> list[Any]:
     """What care answers to each written case, and to the speakers' turns of the test split, alone and in talk."""
     wrapper = find("SafetyWrapper")(Silent())
     decisions = []
-    for talk in talks(cases):
+    every = list(talks(cases))
+    for talk in every[:: max(1, len(every) // most)][:most] if most else every:
         reply = wrapper.care(talk) if hasattr(wrapper, "care") else wrapper.intervene(talk)
         decisions.append(None if reply is None else [*map(str, reply.reasons.values()), reply.text])
     return decisions
@@ -163,6 +187,7 @@ def compare(one: Path, other: Path, tolerance: float) -> int:
 
 
 def run(base: str, python: str | None, tolerance: float, options: list[str]) -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a stop, too, takes the worktree away
     with tempfile.TemporaryDirectory(prefix="safety-net-") as temporary:
         tree, files = Path(temporary, "base"), [Path(temporary, name) for name in ("base.json", "present.json")]
         subprocess.run(["git", "worktree", "add", "--detach", tree, base], cwd=ROOT, check=True)
@@ -185,7 +210,8 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="run: the commit to compare with; compare: two files")
     parser.add_argument("--out", type=Path, help="record: the file to write")
     parser.add_argument("--cases", type=Path, default=ROOT, help="record: the checkout whose written cases are used")
-    parser.add_argument("--items", type=int, default=200)
+    parser.add_argument("--items", type=int, default=200, help="contexts of the test split that are answered")
+    parser.add_argument("--talks", type=int, default=0, help="talks that crisis care decides on, spread; 0 for all")
     parser.add_argument("--systems", default=",".join(TALKING))
     parser.add_argument("--python", help="run: an interpreter that has what BASE needs")
     parser.add_argument("--tolerance", type=float, default=0.0)
@@ -193,9 +219,10 @@ def main() -> int:
     if args.action == "compare":
         return compare(*map(Path, args.names), args.tolerance)
     if args.action == "run":
-        options = ["--items", str(args.items), "--systems", args.systems]
+        options = ["--items", str(args.items), "--systems", args.systems, "--talks", str(args.talks)]
         return run(args.names[0], args.python, args.tolerance, options)
-    args.out.write_text(json.dumps(record(args.items, args.systems.split(","), args.cases)), encoding="utf-8")
+    recording = record(args.items, args.systems.split(","), args.cases, args.talks)
+    args.out.write_text(json.dumps(recording), encoding="utf-8")
     return 0
 
 

@@ -16,11 +16,12 @@ from listenwell.classifiers.label_cache import (
     fingerprint,
     label_all,
     label_contexts,
-    labelled_as_here,
+    labelled_with,
 )
 from listenwell.contract import Controls
 from listenwell.data.batching import EncodingConfig
 from listenwell.data.dialogue import Dialogue, Example, Label, Turn
+from listenwell.labels.sets import EMOTION_INTENT
 from listenwell.labels.taxonomy import LABELS
 from listenwell.systems.bot import Bot
 
@@ -28,7 +29,7 @@ from listenwell.systems.bot import Bot
 class Counting:
     """Labels a text by its length, and remembers what it was given."""
 
-    def __init__(self, part=None):
+    def __init__(self, part=None, labels=EMOTION_INTENT):
         self.given = []
 
     def label(self, texts):
@@ -72,11 +73,11 @@ def test_for_learning_a_reply_keeps_the_label_of_its_corpus_and_gets_one_where_i
 def test_the_neutral_of_another_label_set_is_not_taken_for_ours():
     theirs = [item("a", reply="bb", label="neutral"), item("a", reply="bb", label="joy")]
     assert [one.reply.label.name for one in label_all(theirs, Counting())] == [LABELS[2]] * 2
-    assert not labelled_as_here(one.reply for one in theirs)
+    assert not labelled_with(EMOTION_INTENT, (one.reply for one in theirs))
     ours = [*theirs[:1], item("a", reply="b", label="joyful")]
     assert [one.reply.label.name for one in label_all(ours, Counting())] == ["neutral", "joyful"]
-    assert labelled_as_here(one.reply for one in ours)
-    assert not labelled_as_here([None, Turn("listener", "x")])
+    assert labelled_with(EMOTION_INTENT, (one.reply for one in ours))
+    assert not labelled_with(EMOTION_INTENT, [None, Turn("listener", "x")])
 
 
 # What is remembered

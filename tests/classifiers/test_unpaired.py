@@ -71,7 +71,7 @@ def test_every_threshold_of_the_paper_is_counted_at_once():
         )
     )
     assert [counts.number(s, "speaker") + counts.number(s, "listener") for s in THRESHOLDS] == [5, 4, 3, 2, 1]
-    assert sum(kept["sad"] for kept in counts.kept[0.6].values()) == 3
+    assert sum(kept["sad"] for kept in counts.kept_by_side[0.6].values()) == 3
 
 
 def test_a_threshold_that_is_no_probability_is_refused():

@@ -245,3 +245,40 @@ def test_where_the_data_has_other_labels_nothing_is_held_against_them():
     ]
     names = {score.name for score in measured(Chooser(["neutral"] * 6), items).scores}
     assert not any("label" in name or "oracle" in name for name in names)
+
+
+BY_VECTORS = ["embedding-average", "greedy-matching", "vector-extrema"]
+
+
+def test_the_file_of_word_vectors_can_be_chosen_and_is_named_in_the_signature(tmp_path):
+    words = sorted({word for _, reply, _ in SAID for word in reply.split()})
+    rows = np.random.default_rng(0).normal(size=(len(words), 4)).round(3)
+    lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(words, rows, strict=True)]
+    (tmp_path / "mine.vec").write_text("\n".join(lines))
+    vectors = tmp_path / "mine.vec"
+    evaluation = evaluate(parrot(), made_items(), {}, quiet, resamples=0, metrics=BY_VECTORS, vectors=vectors)
+    assert [score.name for score in evaluation.scores] == BY_VECTORS
+    assert all(score.value == pytest.approx(1) for score in evaluation.scores)
+    assert all("vectors:mine" in str(score.signature) for score in evaluation.scores)
+    with pytest.raises(ValueError, match=r"none of these metrics reads .*--metrics embedding-average,"):
+        evaluate(parrot(), made_items(), {}, quiet, resamples=0, metrics=["bleu-4"], vectors=vectors)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"the quick brown fox\n", r"mine.vec line 1: could not convert .* 'quick'; expected a text file with a word"),
+        (b"word\nanother\n", "mine.vec line 1: there are no numbers; expected a text file"),
+        (b"\x1f\x8b\x08\xff\xfe", "mine.vec: not UTF-8 text; expected a text file"),
+        (b"a 1 2\nb 1\n", "mine.vec line 2: "),
+        (b"", "mine.vec: there are no word vectors in it"),
+        (None, "mine.vec: there is no such file of word vectors"),
+    ],
+)
+def test_what_is_not_a_file_of_word_vectors_is_refused_before_a_reply_is_written(tmp_path, content, problem):
+    if content is not None:
+        (tmp_path / "mine.vec").write_bytes(content)
+    system = parrot()
+    with pytest.raises((ValueError, FileNotFoundError), match=problem):
+        evaluate(system, made_items(), {}, quiet, metrics=BY_VECTORS, vectors=tmp_path / "mine.vec")
+    assert not system.given

@@ -26,13 +26,12 @@ from listenwell.classifiers.label_cache import (
     cached_labeller,
     label_all,
     label_contexts,
-    labelled_as_here,
+    labelled_with,
 )
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.listener import ListenerClassifier
-from listenwell.data.batching import collate, encode, ordered_batches
+from listenwell.data.batching import Targets, collate, encode, ordered_batches
 from listenwell.data.dialogue import Example, Turn, without_annotations
-from listenwell.labels.taxonomy import EMOTION_ID, LABEL_ID
 from listenwell.layers.head import Head
 from listenwell.metrics.emotion import ABSENT
 from listenwell.metrics.extras import need
@@ -129,10 +128,11 @@ def calibrate_listener(
 
     A head that the data has no label for keeps a temperature of 1. Earlier temperatures are forgotten.
     """
-    gold = {"emotion": [gold_emotion(item) for item in items], "label": [gold_label(item) for item in items]}
+    listening = ListenerClassifier(ckpt)
+    targets = Targets(listening.model.label_set, emotions=listening.model.emotions)
+    gold = {"emotion": [targets.emotion(item) for item in items], "label": [targets.label(item) for item in items]}
     if all(label == ABSENT for labels in gold.values() for label in labels):
         raise ValueError("there is nothing to calibrate by: no dialogue has an emotion, and no reply one of the labels")
-    listening = ListenerClassifier(ckpt)
     heads = {name: listening.model.head(name) for name in HEADS}
     for head in heads.values():
         head.temperature.fill_(1.0)
@@ -158,18 +158,19 @@ def calibrate_choice(ckpt: Checkpoint, items: Sequence[Example], begin: Begin | 
     weighted by how often each is right. What was set earlier is forgotten.
 
     The contexts are read once, by the predictor alone: no reply is written. The labels of the replies are the corpus's
-    own, if they are of the 41, else the labeller's, as in training. The temperature is fitted to them; the choice goes
-    by the predictor's probabilities alone and is held against them.
+    own, if they are of the model's label set, else the labeller's, as in training. The temperature is fitted to them;
+    the choice goes by the predictor's probabilities alone and is held against them.
     """
     model: Any = ckpt.model
     part = ckpt.parts.get(LABELLER)
-    labeller = None if part is None else cached_labeller(part, begin)
-    own = labelled_as_here(item.reply for item in items)
+    labels = ckpt.model.label_set
+    labeller = None if part is None else cached_labeller(part, begin, labels)
+    own = labelled_with(labels, (item.reply for item in items))
     if not own:
         if labeller is None or not items:
-            raise ValueError("there is nothing to calibrate by: no reply has one of the 41 labels")
-        items = label_all(items, labeller)
-    gold = np.array([gold_label(item) for item in items])
+            raise ValueError(f"there is nothing to calibrate by: no reply has one of the {len(labels)} labels")
+        items = label_all(items, labeller, labels)
+    gold = np.array([Targets(labels).label(item) for item in items])
     labelled = [without_annotations(item) for item in items] if labeller is None else label_contexts(items, labeller)
     if model.predictor is not None:
         model.predictor.temperature.fill_(1.0)
@@ -180,7 +181,7 @@ def calibrate_choice(ckpt: Checkpoint, items: Sequence[Example], begin: Begin | 
     scale, offset = fit_choice(expected.exp().numpy())
     model.label_scale.copy_(torch.from_numpy(scale))
     model.label_offset.copy_(torch.from_numpy(offset))
-    ways = [F.one_hot(chosen, len(LABEL_ID)).numpy() for chosen in (expected.argmax(dim=-1), model.choose(expected))]
+    ways = [F.one_hot(chosen, len(labels)).numpy() for chosen in (expected.argmax(dim=-1), model.choose(expected))]
     f1 = [metrics.weighted_f1(way, gold, resamples=0).value for way in ways]
     accuracy = [metrics.accuracy_at(way, gold, resamples=0).value for way in ways]
     by: Literal["the corpus", "the labeller"] = "the corpus" if own else "the labeller"
@@ -228,25 +229,17 @@ def fit_choice(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _expected(ckpt: Checkpoint, items: Sequence[Example], begin: Begin | None) -> torch.Tensor:
-    """log p(label of the reply | context), (items, 41)."""
+    """log p(label of the reply | context), (items, labels)."""
     model: Any = ckpt.model.eval()
-    data = encode(items, ckpt.tokenizer, ckpt.encoding, cut_replies=True)
+    data = encode(items, ckpt.tokenizer, ckpt.encoding, cut_replies=True, targets=Targets(model.label_set))
     done = begin("reading", len(items)) if begin is not None else None
-    expected = torch.zeros(len(items), len(LABEL_ID))
+    expected = torch.zeros(len(items), len(model.label_set))
     for rows in ordered_batches(data.lengths()):
         with torch.inference_mode():
             expected[rows] = model.predict(collate(data, rows, ckpt.tokenizer.pad))
         if done is not None:
             done(len(rows))
     return expected
-
-
-def gold_emotion(item: Example) -> int:
-    return EMOTION_ID.get(item.emotion.name, ABSENT) if item.emotion else ABSENT
-
-
-def gold_label(item: Example) -> int:
-    return LABEL_ID.get(item.reply.label.name, ABSENT) if item.reply and item.reply.label else ABSENT
 
 
 def _compared(log_probs: np.ndarray, gold: np.ndarray, temperature: float) -> Calibration:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from listenwell.data.dialogue import Example, Label, Turn
-from listenwell.labels.taxonomy import LABEL_ID, NEUTRAL
+from listenwell.labels.sets import EMOTION_INTENT, LabelSet
 from listenwell.paths import writable_cache
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ Begin = Callable[[str, int], Callable[[int], None]]
 
 
 class Labels(Protocol):
-    """Anything that labels texts: one of the 41 for each, with how sure it is."""
+    """Anything that labels texts: one of a label set for each, with how sure it is."""
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -53,11 +53,11 @@ class Labels(Protocol):
     def label(self, texts: Sequence[str]) -> list[Label]: ...
 
 
-def load_labeller(part: Checkpoint) -> Labels:
-    """The labeller that a checkpoint of a classifier makes."""
+def load_labeller(part: Checkpoint, labels: LabelSet = EMOTION_INTENT) -> Labels:
+    """The labeller that a checkpoint of a classifier makes; one of other labels is refused."""
     from listenwell.classifiers.labeller import Labeller
 
-    return Labeller(part)
+    return Labeller(part, labels)
 
 
 def label_contexts(items: Iterable[Example], labeller: Labels) -> list[Example]:
@@ -67,15 +67,19 @@ def label_contexts(items: Iterable[Example], labeller: Labels) -> list[Example]:
     return [replace(item, context=tuple(_as(turn, known) for turn in item.context)) for item in items]
 
 
-def label_all(items: Iterable[Example], labeller: Labels) -> list[Example]:
-    """For learning: contexts by the labeller; a reply keeps the label of its corpus, where that is one of the 41."""
+def label_all(items: Iterable[Example], labeller: Labels, labels: LabelSet = EMOTION_INTENT) -> list[Example]:
+    """For learning: contexts by the labeller; a reply keeps the label of its corpus, where that is of the label set."""
     items = list(items)
-    own = labelled_as_here(item.reply for item in items)
-    bare = [item.reply.text for item in items if item.reply is not None and not (own and is_labelled(item.reply))]
+    own = labelled_with(labels, (item.reply for item in items))
+
+    def keeps(turn: Turn) -> bool:
+        return own and is_labelled(turn, labels)
+
+    bare = [item.reply.text for item in items if item.reply is not None and not keeps(item.reply)]
     known = _label_once([*(turn.text for item in items for turn in item.context), *bare], labeller)
 
     def reply(turn: Turn | None) -> Turn | None:
-        return turn if turn is None or (own and is_labelled(turn)) else _as(turn, known)
+        return turn if turn is None or keeps(turn) else _as(turn, known)
 
     return [
         replace(item, context=tuple(_as(turn, known) for turn in item.context), reply=reply(item.reply))
@@ -83,23 +87,23 @@ def label_all(items: Iterable[Example], labeller: Labels) -> list[Example]:
     ]
 
 
-def is_labelled(turn: Turn | None) -> bool:
-    """Whether a turn has one of the 41 labels."""
-    return turn is not None and turn.label is not None and turn.label.name in LABEL_ID
+def is_labelled(turn: Turn | None, labels: LabelSet = EMOTION_INTENT) -> bool:
+    """Whether a turn has a label of the set."""
+    return turn is not None and turn.label is not None and turn.label.name in labels
 
 
-def labelled_as_here(turns: Iterable[Turn | None]) -> bool:
-    """Whether a corpus labels its turns by the 41."""
-    return are_the_41(Counter(turn.label.name for turn in turns if turn is not None and turn.label is not None))
+def labelled_with(labels: LabelSet, turns: Iterable[Turn | None]) -> bool:
+    """Whether a corpus labels its turns by the set."""
+    return are_of(labels, Counter(turn.label.name for turn in turns if turn is not None and turn.label is not None))
 
 
-def are_the_41(labels: Mapping[str, int]) -> bool:
-    """Whether labels, each given so often, are of the 41: most of them are among these, "neutral" not counted.
+def are_of(labels: LabelSet, counts: Mapping[str, int]) -> bool:
+    """Whether labels, each given so often, are of the set: most of them are in it, the neutral one not counted.
 
     Other label sets have a "neutral" too, but it means another thing beside six feelings than beside forty.
     """
-    telling = {name: number for name, number in labels.items() if name != NEUTRAL}
-    return 2 * sum(number for name, number in telling.items() if name in LABEL_ID) > sum(telling.values())
+    telling = {name: count for name, count in counts.items() if name != labels.neutral}
+    return 2 * sum(count for name, count in telling.items() if name in labels) > sum(telling.values())
 
 
 def _label_once(texts: Iterable[str], labeller: Labels) -> dict[str, Label]:
@@ -158,9 +162,10 @@ class CachedLabeller:
                     yield mark, Label.from_json(record)
 
 
-def cached_labeller(part: Checkpoint, begin: Begin | None = None) -> CachedLabeller:
+def cached_labeller(part: Checkpoint, begin: Begin | None = None, labels: LabelSet = EMOTION_INTENT) -> CachedLabeller:
     """The labeller of a checkpoint, remembering in the user's cache what these very weights said."""
-    return CachedLabeller(load_labeller(part), writable_cache() / "labels" / f"{fingerprint(part)}.jsonl", begin)
+    path = writable_cache() / "labels" / f"{fingerprint(part)}.jsonl"
+    return CachedLabeller(load_labeller(part, labels), path, begin)
 
 
 def fingerprint(part: Checkpoint) -> str:

@@ -17,12 +17,12 @@ from listenwell import checkpoint
 from listenwell.checkpoint import Checkpoint, HasCheckpoint
 from listenwell.data.batching import collate, encode, ordered_batches
 from listenwell.data.dialogue import Example, Turn
-from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, LABELS, POSITIVE
-from listenwell.models.listener import HEADS, Listener
+from listenwell.labels.sets import LabelSet
+from listenwell.labels.taxonomy import EMOTION_ID, POSITIVE
+from listenwell.models.listener import Listener
 from listenwell.weights import find
 
 DEFAULT = "house-listener"
-CLASSES: dict[str, tuple[str, ...]] = dict(zip(HEADS, (EMOTIONS, LABELS), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class ListenerPrediction:
     """What a listener predicts about a dialogue, as probabilities, likeliest first."""
 
     emotions: dict[str, float]
-    """Of the speaker, 32."""
+    """Of the speaker: each that the listener knows."""
     labels: dict[str, float]
-    """What people would reply with, 41."""
+    """What people would reply with: each label that the listener knows."""
 
     @property
     def emotion(self) -> str:
@@ -113,7 +113,7 @@ class ListenerClassifier(HasCheckpoint):
         """
         items = [Example(str(row), _bare(turns, row)) for row, turns in enumerate(contexts)]
         data = encode(items, self.checkpoint.tokenizer, self.checkpoint.encoding)
-        log_probs = {head: np.zeros((len(items), len(classes))) for head, classes in CLASSES.items()}
+        log_probs = {head: np.zeros((len(items), len(classes))) for head, classes in self.model.classes.items()}
         for rows in ordered_batches(data.lengths()):
             batch = collate(data, rows, self.checkpoint.tokenizer.pad)
             with torch.inference_mode():
@@ -128,15 +128,14 @@ class ListenerClassifier(HasCheckpoint):
         self, contexts: Sequence[Sequence[Turn]], done: Callable[[int], None] | None = None
     ) -> list[ListenerPrediction]:
         """The predictions for each dialogue so far."""
-        return predictions_from(self.log_probs(contexts, done))
+        return self.predictions(self.log_probs(contexts, done))
 
-
-def predictions_from(log_probs: Mapping[str, np.ndarray]) -> list[ListenerPrediction]:
-    """Log-probabilities of each head (contexts, classes) as one prediction per context."""
-    return [
-        ListenerPrediction(_ranked(emotions, EMOTIONS), _ranked(labels, LABELS))
-        for emotions, labels in zip(np.exp(log_probs["emotion"]), np.exp(log_probs["label"]), strict=True)
-    ]
+    def predictions(self, log_probs: Mapping[str, np.ndarray]) -> list[ListenerPrediction]:
+        """Log-probabilities of each head (contexts, classes) as one prediction per context."""
+        return [
+            ListenerPrediction(_ranked(emotions, self.model.emotions), _ranked(labels, self.model.label_set))
+            for emotions, labels in zip(np.exp(log_probs["emotion"]), np.exp(log_probs["label"]), strict=True)
+        ]
 
 
 def _bare(turns: Sequence[Turn], row: int) -> tuple[Turn, ...]:
@@ -145,5 +144,5 @@ def _bare(turns: Sequence[Turn], row: int) -> tuple[Turn, ...]:
     return tuple(Turn(turn.speaker, turn.text) for turn in turns)
 
 
-def _ranked(chances: np.ndarray, names: tuple[str, ...]) -> dict[str, float]:
-    return {names[index]: float(chances[index]) for index in np.argsort(-chances, kind="stable")}
+def _ranked(chances: np.ndarray, names: LabelSet) -> dict[str, float]:
+    return {names.labels[index]: float(chances[index]) for index in np.argsort(-chances, kind="stable")}

@@ -37,31 +37,37 @@ class UnpairedCounts:
     read: Counter[Role] = field(default_factory=Counter)
     too_short: Counter[Role] = field(default_factory=Counter)
     repeated: Counter[Role] = field(default_factory=Counter)
-    kept: dict[float, dict[Role, Counter[str]]] = field(default_factory=lambda: {s: _by_side() for s in THRESHOLDS})
+    kept_by_side: dict[float, dict[Role, Counter[str]]] = field(
+        default_factory=lambda: {s: _by_side() for s in THRESHOLDS}
+    )
     """Of each threshold, by emotion."""
 
     def include(self, *thresholds: float) -> None:
         """Counts also what these keep, beside the thresholds of the paper."""
         for threshold in thresholds:
             check_threshold(threshold)
-            self.kept.setdefault(threshold, _by_side())
+            self.kept_by_side.setdefault(threshold, _by_side())
 
     def number(self, threshold: float, role: Role) -> int:
-        return self.kept[threshold][role].total()
+        return self.kept_by_side[threshold][role].total()
 
     def add(self, role: Role, emotion: Label) -> None:
-        for threshold, kept in self.kept.items():
-            kept[role][emotion.name] += is_sure(emotion, threshold)
+        for threshold, by_side in self.kept_by_side.items():
+            by_side[role][emotion.name] += is_sure(emotion, threshold)
 
     def to_json(self) -> dict[str, Any]:
-        kept = {f"{s:.2f}": {side: self.number(s, role) for role, side in SIDES.items()} for s in sorted(self.kept)}
+        numbers = {
+            f"{s:.2f}": {side: self.number(s, role) for role, side in SIDES.items()} for s in sorted(self.kept_by_side)
+        }
         emotions = {
-            f"{s:.2f}": {side: {name: self.kept[s][role][name] for name in EMOTIONS} for role, side in SIDES.items()}
-            for s in sorted(self.kept)
+            f"{s:.2f}": {
+                side: {name: self.kept_by_side[s][role][name] for name in EMOTIONS} for role, side in SIDES.items()
+            }
+            for s in sorted(self.kept_by_side)
         }
         counters = {"read": self.read, "too short": self.too_short, "repeated": self.repeated}
         sides = {name: {side: counter[role] for role, side in SIDES.items()} for name, counter in counters.items()}
-        return {**sides, "kept": kept, "emotions": emotions}
+        return {**sides, "kept": numbers, "emotions": emotions}
 
 
 def unpaired(

@@ -173,10 +173,11 @@ def _stats(places: list[str], plot: Path | None, json: bool) -> None:
 
 
 def _draw(last: dict[str, int], folder: Path, picture: Path) -> None:
-    from listenwell.classifiers.label_cache import are_the_41
+    from listenwell.classifiers.label_cache import are_of
     from listenwell.evaluation.pictures import draw_distributions
+    from listenwell.labels.sets import EMOTION_INTENT
 
-    if are_the_41(last):
+    if are_of(EMOTION_INTENT, last):
         draw_distributions({"last utterances": last}, f"{folder.resolve().name}: last utterance", picture, "curate")
     else:
         from listenwell.data.sources.plots import draw

@@ -144,11 +144,12 @@ def _stats(
 
 def _draw(statistics: Statistics, title: str, path: Path) -> None:
     """The shares of the 41 labels, as MEED2's Figure 2 has them; of other labels how often each is given."""
-    from listenwell.classifiers.label_cache import are_the_41
+    from listenwell.classifiers.label_cache import are_of
     from listenwell.data.sources.plots import draw
     from listenwell.evaluation.pictures import draw_distributions
+    from listenwell.labels.sets import EMOTION_INTENT
 
-    if not are_the_41(statistics.labels):
+    if not are_of(EMOTION_INTENT, statistics.labels):
         return draw(statistics, title, path)
     counts = {"turns": statistics.labels, **({"dialogues": statistics.emotions} if statistics.emotions else {})}
     draw_distributions(counts, title, path, "data")

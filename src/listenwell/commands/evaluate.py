@@ -26,6 +26,7 @@ def evaluate(
     precision: Literal["", "bf16"] = "",
     workers: int = 1,
     metrics: str | None = None,
+    vectors: Path | None = None,
 ) -> None:
     """Score a system on a split: perplexity, emotion accuracy, BLEU, Distinct, bland replies and more.
 
@@ -67,11 +68,14 @@ def evaluate(
             are the same; each process needs the memory of one system. Not for openai:NAME.
         metrics: Which scores, by name, separated by commas (docs/metrics.md), or all; the usual ones if not given. What
             cannot be computed is listed with the reason.
+        vectors: A text file of word vectors, such as GloVe's, for embedding-average, greedy-matching and
+            vector-extrema; the first one in LISTENWELL_DATA/glove if not given. It is named in their signatures.
     """
     from listenwell.commands.evaluate_classifier import evaluate_classifier
     from listenwell.commands.evaluate_replies import evaluate_replies
     from listenwell.commands.evaluation_input import Options, load_subject, read_corpus
     from listenwell.commands.numbers import at_least
+    from listenwell.metrics.vector_similarity import check_word_vectors
     from listenwell.outputs import EVALUATE, check_folder
 
     at_least(0, limit=limit, items=items, resamples=resamples)
@@ -80,6 +84,8 @@ def evaluate(
         raise ValueError("--limit takes the first items and --items draws some; give one of them")
     if out is not None:
         check_folder(out, EVALUATE)
+    if vectors is not None:
+        check_word_vectors(vectors)
     options = Options(
         system=system,
         data=data,
@@ -100,6 +106,7 @@ def evaluate(
         precision=precision,
         workers=workers,
         metrics=metrics,
+        vectors=vectors,
     )
     subject = load_subject(options)
     corpus = read_corpus(options, subject)

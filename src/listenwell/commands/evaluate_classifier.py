@@ -29,6 +29,7 @@ def evaluate_classifier(options: Options, subject: Subject, corpus: Corpus) -> N
         "--positivity": options.positivity,
         "--precision": options.precision,
         "--workers": options.workers > 1,
+        "--vectors": options.vectors,
     }
     if needless := [name for name, value in for_replies.items() if value]:
         raise ValueError(f"{options.system} labels texts and writes no replies; leave {', '.join(needless)} out")

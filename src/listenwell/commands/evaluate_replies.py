@@ -69,16 +69,19 @@ def load_readers(options: Options, subject: Subject) -> dict[str, Any]:
     from listenwell.classifiers.label_cache import LABELLER
     from listenwell.classifiers.labeller import Labeller
     from listenwell.evaluation.evaluate import check_judge
+    from listenwell.labels.sets import EMOTION_INTENT
 
     labeller = reading(options.labeller, "emotion-intent")
     judge = reading(options.judge, "judge", "polarity")
     trained = subject.checkpoint
     if trained is not None:
-        if labeller is None and LABELLER in trained.parts:
-            labeller = Labeller(trained.parts[LABELLER])
+        own = trained.parts.get(LABELLER)
+        if labeller is None and own is not None and own.model.label_set == EMOTION_INTENT:
+            labeller = Labeller(own)
         if judge is not None:
             check_judge(judge.checkpoint, trained)
-    return {"labeller": labeller, "judge": judge, "empathy": empathy_loader(options.empathy, trained)}
+    empathy = empathy_loader(options.empathy, trained)
+    return {"labeller": labeller, "judge": judge, "empathy": empathy, "vectors": options.vectors}
 
 
 def empathy_loader(named: str | None, system: Checkpoint | None) -> EmpathyLoader:

@@ -36,6 +36,7 @@ class Options:
     precision: Literal["", "bf16"] = ""
     workers: int = 1
     metrics: str | None = None
+    vectors: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

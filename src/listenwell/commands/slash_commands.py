@@ -13,6 +13,7 @@ from rich.padding import Padding
 
 from listenwell.commands.chat_session import PROBLEMS, LeaveChat, Session
 from listenwell.commands.display import grid
+from listenwell.labels.sets import EMOTION_INTENT
 from listenwell.labels.taxonomy import EMOTIONS, INTENT_MEANINGS, LABELS, NEUTRAL
 from listenwell.loading import talking
 from listenwell.systems.capabilities import Capabilities
@@ -101,11 +102,14 @@ def _intents() -> Iterable[str]:
 
 
 def _list_intents(session: Session) -> None:
-    present = session.conversation.intent
-    session.console.print(grid(((_mark(name, present), name, about) for name, about in INTENT_MEANINGS.items())))
-    session.console.print("or a feeling that the reply expresses:")
-    session.console.print(Padding(", ".join((*EMOTIONS, NEUTRAL)), (0, 2)))
-    if not Capabilities.of(session.conversation.system).takes_label:
+    present, can = session.conversation.intent, Capabilities.of(session.conversation.system)
+    if can.label_set == EMOTION_INTENT:
+        session.console.print(grid(((_mark(name, present), name, about) for name, about in INTENT_MEANINGS.items())))
+        session.console.print("or a feeling that the reply expresses:")
+        session.console.print(Padding(", ".join((*EMOTIONS, NEUTRAL)), (0, 2)))
+    else:
+        session.console.print(Padding(", ".join(can.label_set), (0, 2)))
+    if not can.takes_label:
         session.note(f"{session.conversation.system.name} does not take an intent; house and meed2 do")
     else:
         session.note(f"now: {present}; /intent off ends it" if present else "now: the system chooses")

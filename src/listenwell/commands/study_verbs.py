@@ -156,11 +156,11 @@ def links(name: str, url: str | None, people: str | None, server: str, json: boo
         raise OptionError("study links needs --people anna,ben: an id for each person, as you want it in the report")
     with _store(name, url) as store:
         ratings = Ratings(store, store.study(name))
-        made = {one: f"{server}/r/{ratings.join(one).token}" for one in ids}
+        link_of = {one: f"{server}/r/{ratings.join(one).token}" for one in ids}
     if json:
-        print(encoder.dumps(made))
+        print(encoder.dumps(link_of))
         return
-    for one, link in made.items():
+    for one, link in link_of.items():
         print(f"{one}\t{link}")
 
 
@@ -206,14 +206,14 @@ def report(name: str, url: str | None, out: Path | None, json: bool) -> None:
     with _store(name, url) as store:
         study = store.study(name)
         notice = data_notice(study)
-        made = make_report(store, study, (notice,) if notice else ())
+        full_report = make_report(store, study, (notice,) if notice else ())
     if out is not None:
-        write_report(made, out)
+        write_report(full_report, out)
     if json:
-        print(encoder.dumps(to_json(made), ensure_ascii=False))
+        print(encoder.dumps(to_json(full_report), ensure_ascii=False))
         return
     console = wide()
-    for section in made.sections:
+    for section in full_report.sections:
         console.print(f"{section.title}: {section.about}", style="bold", highlight=False)
         for one in section.tables:
             rows = [

@@ -109,11 +109,13 @@ def _show(counts: UnpairedCounts, files: dict[float, Path]) -> None:
     console, sides = Console(), [f"{side}s" for side in SIDES.values()]
     met = {"read": counts.read, "too short": counts.too_short, "repeated": counts.repeated}
     rows = [(name, *(f"{counter[role]:,}" for role in SIDES)) for name, counter in met.items()]
-    rows += [(f"kept at {s:.2f}", *(f"{counts.number(s, role):,}" for role in SIDES)) for s in sorted(counts.kept)]
+    rows += [
+        (f"kept at {s:.2f}", *(f"{counts.number(s, role):,}" for role in SIDES)) for s in sorted(counts.kept_by_side)
+    ]
     console.print(table("Unpaired texts", ("", *sides), rows, right=sides))
     columns = [f"{least:.2f}" for least in files]
     emotions = [
-        (name, *(" + ".join(f"{counts.kept[least][role][name]:,}" for role in SIDES) for least in files))
+        (name, *(" + ".join(f"{counts.kept_by_side[least][role][name]:,}" for role in SIDES) for least in files))
         for name in EMOTIONS
     ]
     console.print(table(f"By emotion: {' + '.join(sides)}", ("emotion", *columns), emotions, right=columns))

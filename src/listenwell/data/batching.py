@@ -16,7 +16,6 @@ import torch
 from listenwell.contract import ABSENT, Batch, Sequence
 from listenwell.data.dialogue import ROLES, Example, Label, LabelPlace, Turn
 from listenwell.labels.sets import EMOTION, EMOTION_INTENT, LabelSet
-from listenwell.labels.taxonomy import LABEL_ID
 from listenwell.text import Tokenizer
 from listenwell.text.chatml import LINE, chat_headers
 
@@ -61,6 +60,15 @@ class Targets:
     def emotion(self, item: Example) -> int:
         return label_id_in(self.emotions, item.label_of(self.emotion_of))
 
+    def of_turn(self, turn: Turn) -> int:
+        """The label that a turn's positions have."""
+        return self.unlabelled if turn.label is None else self.labels.ids.get(turn.label.name, self.unlabelled)
+
+    @property
+    def unlabelled(self) -> int:
+        """What a position has whose turn has no label, or one of another set: the neutral one, where the set has it."""
+        return ABSENT if self.labels.neutral is None else self.labels.ids[self.labels.neutral]
+
 
 def label_id_in(labels: LabelSet, label: Label | None) -> int:
     """The id of a label in a set; ABSENT where there is no label, or one of another set."""
@@ -86,6 +94,8 @@ class Encoded:
     emotions: list[int] = field(default_factory=list)
     labels: list[int] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
+    padding_label: int = ABSENT
+    """Of the positions that only fill a batch up."""
     languages: Counter[str] = field(default_factory=Counter)
     """How many of the examples are in each language."""
     label_chances: np.ndarray | None = None
@@ -114,8 +124,8 @@ def encode(
 ) -> Encoded:
     """Every example as ids. Equal turns are encoded once: a dialogue's contexts share theirs.
 
-    `targets` says what the label and the emotion of an example are; the labels of single positions, which
-    models read, are always of the 41.
+    `targets` says what the label and the emotion of an example are, and which set the labels of single positions, which
+    models read, are of.
     """
     known: dict[str, list[int]] = {}
     targets = targets or Targets()
@@ -127,26 +137,25 @@ def encode(
 
     def context(turns: tuple[Turn, ...]) -> Side:
         turns = turns[-config.max_turns :]
-        return _context(turns, ids, tokenizer, config) if headers is None else _chat(turns, ids, headers, config)
+        if headers is None:
+            return _context(turns, ids, tokenizer, config, targets)
+        return _chat(turns, ids, headers, config, targets)
 
     headers = _Headers(tokenizer) if config.turns == "chatml" else None
-    encoded = Encoded()
+    encoded = Encoded(padding_label=targets.unlabelled)
+    longest = config.max_reply if cut_replies else None
     for item in items:
         encoded.ids.append(item.id)
         encoded.languages[item.language] += 1
         encoded.contexts.append(context(item.context) if item.context else None)
-        encoded.replies.append(_utterance(item.reply, ids, tokenizer, config.max_reply if cut_replies else None))
-        encoded.followings.append(_utterance(item.following, ids, tokenizer, config.max_reply))
+        encoded.replies.append(_utterance(item.reply, ids, tokenizer, longest, targets))
+        encoded.followings.append(_utterance(item.following, ids, tokenizer, config.max_reply, targets))
         encoded.emotions.append(targets.emotion(item))
         encoded.labels.append(targets.label(item))
     return encoded
 
 
-def _label(turn: Turn) -> int:
-    return LABEL_ID.get(turn.label.name, LABEL_ID["neutral"]) if turn.label else LABEL_ID["neutral"]
-
-
-def _context(turns: tuple[Turn, ...], ids, tokenizer: Tokenizer, config: EncodingConfig) -> Side:
+def _context(turns: tuple[Turn, ...], ids, tokenizer: Tokenizer, config: EncodingConfig, targets: Targets) -> Side:
     tokens: list[int] = []
     roles: list[int] = []
     labels: list[int] = []
@@ -156,11 +165,11 @@ def _context(turns: tuple[Turn, ...], ids, tokenizer: Tokenizer, config: Encodin
             piece = [tokenizer.start, *piece, tokenizer.end]
         tokens += piece
         roles += [ROLES.index(turn.speaker)] * len(piece)
-        labels += [_label(turn)] * len(piece)
+        labels += [targets.of_turn(turn)] * len(piece)
     room = config.max_context - (not config.separators)
     tokens, roles, labels = tokens[-room:], roles[-room:], labels[-room:]
     if not config.separators:
-        tokens, roles, labels = [tokenizer.ctx, *tokens], [0, *roles], [LABEL_ID["neutral"], *labels]
+        tokens, roles, labels = [tokenizer.ctx, *tokens], [0, *roles], [targets.unlabelled, *labels]
     return Side(np.array(tokens, np.int64), np.array(roles, np.int64), np.array(labels, np.int64))
 
 
@@ -168,12 +177,12 @@ class _Headers:
     """What stands before and behind a turn in ChatML."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        ids = chat_headers(tokenizer)
+        ids = chat_headers(tokenizer, ())
         self.before = {role: ids[role] for role in ROLES}
         self.behind = [tokenizer.end, *ids[LINE]]
 
 
-def _chat(turns: tuple[Turn, ...], ids, headers: _Headers, config: EncodingConfig) -> Side:
+def _chat(turns: tuple[Turn, ...], ids, headers: _Headers, config: EncodingConfig, targets: Targets) -> Side:
     """The newest turns that have room, whole; of a last turn that is too long by itself, its end."""
     kept_turns: list[tuple[Turn, list[int]]] = []
     room = config.max_context
@@ -187,27 +196,27 @@ def _chat(turns: tuple[Turn, ...], ids, headers: _Headers, config: EncodingConfi
         kept_turns.insert(0, (turn, [*headers.before[turn.speaker], *text, *headers.behind]))
     columns = [
         np.concatenate([np.full(len(piece), value(turn), np.int64) for turn, piece in kept_turns])
-        for value in (lambda turn: ROLES.index(turn.speaker), _label)
+        for value in (lambda turn: ROLES.index(turn.speaker), targets.of_turn)
     ]
     return Side(np.concatenate([np.array(piece, np.int64) for _, piece in kept_turns]), *columns)
 
 
-def _utterance(turn: Turn | None, ids, tokenizer: Tokenizer, most: int | None) -> Side | None:
+def _utterance(turn: Turn | None, ids, tokenizer: Tokenizer, most: int | None, targets: Targets) -> Side | None:
     """A reply's tokens with the end token; a reply that is cut does not end."""
     if turn is None:
         return None
     tokens = np.array([*ids(turn), tokenizer.end][:most], np.int64)
-    return Side(tokens, np.full_like(tokens, ROLES.index(turn.speaker)), np.full_like(tokens, _label(turn)))
+    return Side(tokens, np.full_like(tokens, ROLES.index(turn.speaker)), np.full_like(tokens, targets.of_turn(turn)))
 
 
-def _pad(sides: list[Side | None], pad: int) -> Sequence | None:
+def _pad(sides: list[Side | None], pad: int, padding_label: int) -> Sequence | None:
     present = [side for side in sides if side is not None]
     if not present:
         return None
     longest = max(len(side.tokens) for side in present)
     tokens = np.full((len(sides), longest), pad, np.int64)
     roles = np.zeros_like(tokens)
-    labels = np.full_like(tokens, LABEL_ID["neutral"])
+    labels = np.full_like(tokens, padding_label)
     mask = np.zeros(tokens.shape, bool)
     for row, side in enumerate(sides):
         if side is not None:
@@ -223,9 +232,9 @@ def collate(data: Encoded, rows: Iterable[int], pad: int) -> Batch:
     """These items of the data as one batch."""
     rows = tuple(int(row) for row in rows)
     return Batch(
-        context=_pad([data.contexts[row] for row in rows], pad),
-        reply=_pad([data.replies[row] for row in rows], pad),
-        following=_pad([data.followings[row] for row in rows], pad),
+        context=_pad([data.contexts[row] for row in rows], pad, data.padding_label),
+        reply=_pad([data.replies[row] for row in rows], pad, data.padding_label),
+        following=_pad([data.followings[row] for row in rows], pad, data.padding_label),
         emotion=torch.tensor([data.emotions[row] for row in rows]),
         label=torch.tensor([data.labels[row] for row in rows]),
         label_chances=None if data.label_chances is None else torch.from_numpy(data.label_chances[list(rows)]).float(),

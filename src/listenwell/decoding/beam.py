@@ -35,20 +35,20 @@ class Live:
 
 
 @dataclass(slots=True)
-class Kept:
+class Completed:
     """Completed hypotheses of each row, best first."""
 
     scores: Tensor
-    """(rows, kept), −inf where there is none yet."""
+    """(rows, completed), −inf where there is none yet."""
     logprobs: Tensor
     lengths: Tensor
     """Without the end token."""
     finished: Tensor
     tokens: Tensor
-    """(rows, kept, max_length)"""
+    """(rows, completed, max_length)"""
 
     @classmethod
-    def of(cls, live: Live, length: int, finished: bool, penalty: float) -> Kept:
+    def of(cls, live: Live, length: int, finished: bool, penalty: float) -> Completed:
         return cls(
             scores=normalised(live.logprobs, length + finished, penalty),
             logprobs=live.logprobs,
@@ -57,10 +57,10 @@ class Kept:
             tokens=live.tokens,
         )
 
-    def best(self, other: Kept, count: int) -> Kept:
+    def best(self, other: Completed, count: int) -> Completed:
         """The `count` best of both."""
         pairs = [(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)]
-        joined = Kept(*(torch.cat(pair, dim=1) for pair in pairs))
+        joined = Completed(*(torch.cat(pair, dim=1) for pair in pairs))
         order = joined.scores.topk(min(count, joined.scores.shape[1]), dim=1).indices
         return map_tensors(joined, lambda tensor: pick(tensor, order))
 
@@ -118,34 +118,34 @@ def search_steps(
     # All rows begin with one hypothesis: `beams` equal ones would all be continued in the same way.
     tokens = torch.zeros(count, 1, options.max_length, dtype=torch.long, device=device)
     live = Live(torch.zeros(count, 1, device=device), tokens)
-    kept = map_tensors(Kept.of(live, 0, True, options.length_penalty), lambda tensor: tensor[:, :0])
+    completed = map_tensors(Completed.of(live, 0, True, options.length_penalty), lambda tensor: tensor[:, :0])
     last = torch.full((count,), start, device=device)
     for step in range(options.max_length):
         logits, state = model.step(last, state)
         allowed = rules.apply(logits, live.tokens.flatten(0, 1)[:, :step])
         ways = continuations(live, allowed, 2 * options.beams)
         ended = ended_ones(live, ways, rules.end, options.beams)
-        kept = kept.best(Kept.of(ended, step, True, options.length_penalty), options.candidates)
+        completed = completed.best(Completed.of(ended, step, True, options.length_penalty), options.candidates)
         width = live.logprobs.shape[1]
         live, origins = going_on(live, ways, rules.end, options.beams, step)
         if step + 1 == options.max_length:
-            cut = Kept.of(live, options.max_length, False, options.length_penalty)
-            kept = kept.best(cut, options.candidates)
+            cut = Completed.of(live, options.max_length, False, options.length_penalty)
+            completed = completed.best(cut, options.candidates)
             settled = torch.ones_like(rows, dtype=torch.bool)
         else:
-            settled = decided(live, kept, step + 1, options)
+            settled = decided(live, completed, step + 1, options)
         if dropped is not None:
             settled |= torch.tensor([dropped(row) for row in rows.tolist()], dtype=torch.bool, device=device)
         decided_now: dict[int, list[Hypothesis]] = {}
         if bool(settled.any()):
-            decided_now = dict(zip(rows[settled].tolist(), only(kept, settled).hypotheses(), strict=True))
+            decided_now = dict(zip(rows[settled].tolist(), only(completed, settled).hypotheses(), strict=True))
             for row, hypotheses in decided_now.items():
                 results[row] = hypotheses
         yield decided_now
         if bool(settled.all()):
             break
         state = follow(state, origins, width, ~settled)
-        rows, live, kept = rows[~settled], only(live, ~settled), only(kept, ~settled)
+        rows, live, completed = rows[~settled], only(live, ~settled), only(completed, ~settled)
         last = live.tokens[:, :, step].flatten()
     return results
 
@@ -178,8 +178,8 @@ def going_on(live: Live, ways: Continuations, end: int, beams: int, step: int) -
     return Live(logprobs, tokens), origins
 
 
-def decided(live: Live, kept: Kept, length: int, options: Decoding) -> Tensor:
-    """True for rows in which no live hypothesis, `length` tokens long, can still become one of the kept.
+def decided(live: Live, completed: Completed, length: int, options: Decoding) -> Tensor:
+    """True for rows in which no live hypothesis, `length` tokens long, can still become one of the best.
 
     A live hypothesis can at best continue at no cost (log 1 = 0). It ends with length + 1 to max_length
     steps; as its log-probability is negative, a positive penalty makes the longest of these the best
@@ -188,8 +188,8 @@ def decided(live: Live, kept: Kept, length: int, options: Decoding) -> Tensor:
     best = live.logprobs.amax(dim=1)
     lengths = (length + 1, length + 1 if options.early else options.max_length)
     bounds = [normalised(best, steps, options.length_penalty) for steps in lengths]
-    hopeless = torch.maximum(*bounds) <= kept.scores[:, -1]
-    full = (kept.scores[:, -1] > -inf) & (kept.scores.shape[1] == options.candidates)
+    hopeless = torch.maximum(*bounds) <= completed.scores[:, -1]
+    full = (completed.scores[:, -1] > -inf) & (completed.scores.shape[1] == options.candidates)
     return (full & hopeless) | (best == -inf)
 
 

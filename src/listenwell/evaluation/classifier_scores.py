@@ -12,12 +12,13 @@ import numpy as np
 
 from listenwell import metrics
 from listenwell.checkpoint import write_json
-from listenwell.classifiers.label_cache import labelled_as_here
+from listenwell.classifiers.label_cache import labelled_with
 from listenwell.classifiers.labeller import Labeller
 from listenwell.data.dialogue import ROLES, Dialogue, Example, examples
 from listenwell.data.sources.jsonl import write_lines
 from listenwell.evaluation.evaluate import Progress
 from listenwell.evaluation.pictures import draw_confusion
+from listenwell.labels.sets import EMOTION_INTENT
 from listenwell.labels.taxonomy import LABELS
 from listenwell.metrics import Score
 from listenwell.outputs import EVALUATE, write_folder
@@ -67,7 +68,7 @@ def evaluate_labels(
     names = labeller.names
     ids = {name: index for index, name in enumerate(names)}
     chosen = [item for item in items if item.reply and item.reply.label and item.reply.label.name in ids]
-    if not chosen or (names is LABELS and not labelled_as_here(item.reply for item in items)):
+    if not chosen or (names is LABELS and not labelled_with(EMOTION_INTENT, (item.reply for item in items))):
         label_counts = Counter(item.reply.label.name for item in items if item.reply and item.reply.label)
         listed = ", ".join(name for name, _ in label_counts.most_common(5)) or "none"
         raise ValueError(f"there is nothing to score: the labels of the turns are not the {len(names)} ({listed})")

@@ -22,6 +22,7 @@ from listenwell.evaluation.pictures import draw_distributions
 from listenwell.evaluation.split_tables import Tables, split_tables, tables_json
 from listenwell.metrics import Score, registry
 from listenwell.metrics.material import Material, Progress, UnavailableError
+from listenwell.metrics.vector_similarity import check_word_vectors
 from listenwell.outputs import EVALUATE, write_folder
 from listenwell.systems.base import System
 from listenwell.systems.capabilities import Capabilities
@@ -72,12 +73,13 @@ def evaluate(
     metrics: str | Sequence[str] | None = None,
     classifiers: Mapping[str, Labeller] | None = None,
     empathy: EmpathyLoader | None = None,
+    vectors: Path | None = None,
 ) -> Evaluation:
     """Generates and scores. The system is given contexts alone: no situation, no emotion, no label.
 
     `labeller`, of the 41 labels, and `judge`, of polarity, read the replies where they are given, and `classifiers` of
-    other label sets by their names; `empathy` loads the classifier of empathy, if a metric needs it. What is `kept` is
-    not done again.
+    other label sets by their names; `empathy` loads the classifier of empathy, if a metric needs it; `vectors` is a
+    file of word vectors. What is in `partial_results` is not done again.
 
     `metrics` are names, "all", or None for the default set (docs/metrics.md). What of these cannot be computed stands
     in `about["left out"]`, with the reason.
@@ -87,11 +89,15 @@ def evaluate(
         raise ValueError("there is nothing to evaluate: no reply with a context in the data")
     language = one_language(items)
     wanted = registry.chosen(metrics, Material([""] * len(items), items).languages)  # a wrong name is refused at once
+    if vectors is not None:
+        check_vectors_used(vectors, wanted)
     readers = {"emotion-intent": labeller, "polarity": judge, **(classifiers or {})}
     replies, seconds = generate_replies(
         system, [without_annotations(item) for item in items], progress("replies", len(items)), partial_results
     )
-    material = collect_material(replies, items, progress, resamples, system, readers, partial_results, empathy)
+    material = collect_material(
+        replies, items, progress, resamples, system, readers, partial_results, empathy, vectors=vectors
+    )
     scored = registry.run(wanted, material)
     labels = chosen_labels(replies)
     if labeller is not None and any("classifier emotion-intent" in one.needs for one in wanted):
@@ -112,6 +118,14 @@ def evaluate(
         **({"left out": scored.left_out} if scored.left_out else {}),
     }
     return Evaluation(system.name, scores, items, replies, about, labels, split_tables(scores, items, resamples))
+
+
+def check_vectors_used(vectors: Path, metrics: Sequence[registry.Metric]) -> None:
+    """Refuses what is not a file of word vectors, or one that no metric would read."""
+    check_word_vectors(vectors)
+    if not any("word vectors" in one.needs for one in metrics):
+        readers = ",".join(name for name, one in registry.known().items() if "word vectors" in one.needs)
+        raise ValueError(f"none of these metrics reads the word vectors {vectors}; those that do: --metrics {readers}")
 
 
 def generate_replies(
@@ -155,17 +169,21 @@ def draw_items(items: Sequence[Example], number: int, seed: int = 0) -> list[Exa
     return [items[row] for row in sorted(rows)]
 
 
-def emotion_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
+def emotion_scores(
+    replies: Sequence[Reply], items: Sequence[Example], resamples: int, capabilities: Capabilities | None = None
+) -> list[Score]:
     """Absent, not zero, for a system that recognises no emotions, or data without them."""
-    return _scores(EMOTION_METRICS, replies, items, resamples)
+    return _scores(EMOTION_METRICS, replies, items, resamples, capabilities)
 
 
-def label_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
-    """Is the label chosen that of the reply in the data? With what a uniform guess among the 41 would score.
+def label_scores(
+    replies: Sequence[Reply], items: Sequence[Example], resamples: int, capabilities: Capabilities | None = None
+) -> list[Score]:
+    """Is the label chosen that of the reply in the data? With what a uniform guess among all labels would score.
 
     Absent for a system that does not choose, or where the data's labels are not these.
     """
-    return _scores(LABEL_METRICS, replies, items, resamples)
+    return _scores(LABEL_METRICS, replies, items, resamples, capabilities)
 
 
 def reply_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
@@ -173,8 +191,15 @@ def reply_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: 
     return _scores(REPLY_METRICS, replies, items, resamples)
 
 
-def _scores(names: Sequence[str], replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
-    return registry.run(registry.chosen(names), collect_material(replies, items, resamples=resamples)).scores
+def _scores(
+    names: Sequence[str],
+    replies: Sequence[Reply],
+    items: Sequence[Example],
+    resamples: int,
+    capabilities: Capabilities | None = None,
+) -> list[Score]:
+    material = collect_material(replies, items, resamples=resamples, capabilities=capabilities)
+    return registry.run(registry.chosen(names), material).scores
 
 
 def chosen_labels(replies: Sequence[Reply]) -> dict[str, Counter[str]]:

@@ -15,17 +15,18 @@ import numpy as np
 
 from listenwell import metrics
 from listenwell.checkpoint import write_json
-from listenwell.classifiers.calibration import gold_emotion, gold_label
-from listenwell.classifiers.label_cache import labelled_as_here
+from listenwell.classifiers.label_cache import labelled_with
 from listenwell.classifiers.listener import ListenerClassifier, ListenerPrediction
+from listenwell.data.batching import Targets
 from listenwell.data.dialogue import Example
 from listenwell.data.sources.jsonl import write_lines
 from listenwell.evaluation.evaluate import Progress, emotion_scores, label_scores
 from listenwell.evaluation.pictures import draw_confusion
-from listenwell.labels.taxonomy import EMOTIONS, LABELS
+from listenwell.labels.sets import LabelSet
 from listenwell.metrics import Score
 from listenwell.metrics.emotion import ABSENT
 from listenwell.outputs import EVALUATE, write_folder
+from listenwell.systems.capabilities import Capabilities
 from listenwell.systems.reply import Reply
 
 TOP_CLASSES = 5
@@ -39,8 +40,10 @@ class ListeningEvaluation:
     system: str
     scores: list[Score]
     confusion: np.ndarray
-    """(32, 32) how often the gold emotion of the row was predicted as that of the column."""
+    """(emotions, emotions) how often the gold emotion of the row was predicted as that of the column."""
     records: list[dict[str, Any]]
+    emotions: LabelSet
+    """That it distinguishes."""
     about: dict[str, Any] = field(default_factory=dict)
 
 
@@ -53,25 +56,28 @@ def evaluate_listening(
 ) -> ListeningEvaluation:
     """Listens and scores. The listener is given contexts alone: no situation, no emotion, no label."""
     items = list(items)
-    emotions = np.array([gold_emotion(item) for item in items], dtype=np.int64)
+    known, known_labels = listening.model.emotions, listening.model.label_set
+    targets = Targets(known_labels, emotions=known)
+    emotions = np.array([targets.emotion(item) for item in items], dtype=np.int64)
     if not (emotions != ABSENT).any():
-        raise ValueError("there is nothing to score: no dialogue in the data has one of the 32 emotions")
+        raise ValueError(f"there is nothing to score: no dialogue in the data has one of the {len(known)} emotions")
     readings = listening.predict([item.context for item in items], progress("listening", len(items)))
-    chances = _table([one.emotions for one in readings], EMOTIONS)
+    chances = _table([one.emotions for one in readings], known.labels)
     predictions = [Reply("", one.emotion, one.emotions, next(iter(one.labels))) for one in readings]
+    capabilities = Capabilities(emotions=known, label_set=known_labels)
     scores = [
-        *emotion_scores(predictions, items, resamples),
+        *emotion_scores(predictions, items, resamples, capabilities),
         metrics.calibration_error(chances, emotions, resamples=resamples),
     ]
-    if labelled := label_scores(predictions, items, resamples):
-        by_label = _table([one.labels for one in readings], LABELS)
-        labels = np.array([gold_label(item) for item in items], dtype=np.int64)
+    if labelled := label_scores(predictions, items, resamples, capabilities):
+        by_label = _table([one.labels for one in readings], known_labels.labels)
+        labels = np.array([targets.label(item) for item in items], dtype=np.int64)
         ece = metrics.calibration_error(by_label, labels, resamples=resamples)
         scores += [*labelled, replace(ece, name="label-ece")]
     about = {**about, "items": len(items)}
-    with_labels = labelled_as_here(item.reply for item in items)
+    with_labels = labelled_with(known_labels, (item.reply for item in items))
     records = [_record(item, one, with_labels) for item, one in zip(items, readings, strict=True)]
-    return ListeningEvaluation(listening.name, scores, metrics.confusion(chances, emotions), records, about)
+    return ListeningEvaluation(listening.name, scores, metrics.confusion(chances, emotions), records, known, about)
 
 
 def _table(rows: Sequence[dict[str, float]], names: Sequence[str]) -> np.ndarray:
@@ -98,6 +104,11 @@ def write(evaluation: ListeningEvaluation, folder: Path) -> None:
         summary["scores"] = [s.to_json() for s in evaluation.scores]
         write_json(place / "scores.json", summary)
         corpus = f"{evaluation.about.get('data', '')}, {evaluation.about.get('split', '')}".strip(", ")
-        draw_confusion(evaluation.confusion, EMOTIONS, f"{evaluation.system} on {corpus}", place / "confusion.png")
+        draw_confusion(
+            evaluation.confusion,
+            evaluation.emotions.labels,
+            f"{evaluation.system} on {corpus}",
+            place / "confusion.png",
+        )
 
     write_folder(folder, fill, EVALUATE)

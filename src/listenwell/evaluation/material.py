@@ -6,12 +6,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from listenwell.classifiers.empathy import EmpathyClassifier, Pair
-from listenwell.classifiers.label_cache import Labels, fingerprint, is_labelled, labelled_as_here
+from listenwell.classifiers.label_cache import Labels, fingerprint, is_labelled, labelled_with
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.sentence_encoder import sentence_encoder
 from listenwell.data.batching import label_id_in
@@ -19,7 +20,6 @@ from listenwell.data.dialogue import Example, without_annotations
 from listenwell.evaluation.partial import PartialResults
 from listenwell.labels.empathy import MECHANISMS
 from listenwell.labels.sets import LabelSet
-from listenwell.labels.taxonomy import LABEL_ID
 from listenwell.metrics.material import (
     CLASSIFIER,
     ClassifierOutput,
@@ -51,21 +51,27 @@ def collect_material(
     readers: Mapping[str, Labeller | None] | None = None,
     partial_results: PartialResults | None = None,
     empathy: EmpathyLoader | None = None,
+    capabilities: Capabilities | None = None,
+    vectors: Path | None = None,
 ) -> Material:
-    """Replies with all that is needed to score them; without a system, only what the replies give."""
+    """Replies with all that is needed to score them; without a system, only what the replies give.
+
+    The emotions and labels are of the sets in `capabilities`: those of the system, if not given.
+    """
+    can = capabilities or Capabilities.of(system)
     providers: dict[str, Callable[[], Any]] = {
-        "predicted emotions": partial(_predicted_emotions, replies, Capabilities.of(system).emotions),
-        "true emotions": partial(_true_emotions, items, system),
-        "chosen labels": partial(_chosen_labels, replies),
-        "reference labels": partial(_reference_labels, items),
+        "predicted emotions": partial(_predicted_emotions, replies, can.emotions),
+        "true emotions": partial(_true_emotions, items, can),
+        "chosen labels": partial(_chosen_labels, replies, can.label_set),
+        "reference labels": partial(_reference_labels, items, can.label_set),
     }
     material = Material([reply.text for reply in replies], items, providers, resamples, progress=progress)
     if system is not None:
         providers["likelihoods"] = partial(_likelihoods, system, items, progress, partial_results)
         providers["oracle likelihoods"] = partial(_oracle, system, items, progress)
-        providers["labelled likelihoods"] = partial(_labelled, material)
+        providers["labelled likelihoods"] = partial(_labelled, material, can.label_set)
         providers["sentence vectors"] = partial(_sentence_vectors, material)
-        providers["word vectors"] = partial(load_word_vectors, material)
+        providers["word vectors"] = partial(load_word_vectors, material, vectors)
     for labels, reader in (readers or {}).items():
         providers[f"{CLASSIFIER}{labels}"] = partial(_classified, material, labels, reader)
     if empathy is not None:
@@ -79,9 +85,8 @@ def _predicted_emotions(replies: Sequence[Reply], emotions: LabelSet) -> np.ndar
     return np.array([[reply.emotions[name] for name in emotions] for reply in replies])
 
 
-def _true_emotions(items: Sequence[Example], system: System | None) -> np.ndarray:
+def _true_emotions(items: Sequence[Example], capabilities: Capabilities) -> np.ndarray:
     """Among the emotions that the system knows, where the data that it learned from has them."""
-    capabilities = Capabilities.of(system)
     emotions = capabilities.emotions
     gold = np.array([label_id_in(emotions, item.label_of(capabilities.emotion_of)) for item in items])
     if not (gold >= 0).any():
@@ -89,16 +94,17 @@ def _true_emotions(items: Sequence[Example], system: System | None) -> np.ndarra
     return gold
 
 
-def _chosen_labels(replies: Sequence[Reply]) -> np.ndarray:
-    if not all(reply.label in LABEL_ID for reply in replies):
+def _chosen_labels(replies: Sequence[Reply], labels: LabelSet) -> np.ndarray:
+    """(items, labels), 1 for the label that was chosen."""
+    if not all(reply.label in labels for reply in replies):
         raise UnavailableError("the system does not choose a label to reply with")
-    return np.array([LABEL_ID[reply.label or ""] for reply in replies])
+    return np.eye(len(labels))[[labels.ids[reply.label or ""] for reply in replies]]
 
 
-def _reference_labels(items: Sequence[Example]) -> np.ndarray:
-    if not labelled_as_here(item.reply for item in items):
-        raise UnavailableError("the replies in the data have no labels, or others than the 41")
-    return np.array([LABEL_ID.get(i.reply.label.name, -100) if i.reply and i.reply.label else -100 for i in items])
+def _reference_labels(items: Sequence[Example], labels: LabelSet) -> np.ndarray:
+    if not labelled_with(labels, (item.reply for item in items)):
+        raise UnavailableError(f"the replies in the data have no labels, or others than the {len(labels)}")
+    return np.array([label_id_in(labels, item.label_of("reply")) for item in items])
 
 
 def _likelihoods(
@@ -116,9 +122,10 @@ def _likelihoods(
     return likelihoods
 
 
-def _labelled_rows(items: Sequence[Example]) -> list[int]:
-    ours = labelled_as_here(item.reply for item in items)
-    return [row for row, item in enumerate(items) if ours and is_labelled(item.reply)]
+def _labelled_rows(items: Sequence[Example], labels: LabelSet) -> list[int]:
+    if not labelled_with(labels, (item.reply for item in items)):
+        return []
+    return [row for row, item in enumerate(items) if is_labelled(item.reply, labels)]
 
 
 def _oracle(system: System, items: Sequence[Example], progress: Progress) -> Likelihoods:
@@ -126,19 +133,20 @@ def _oracle(system: System, items: Sequence[Example], progress: Progress) -> Lik
     measure = getattr(system, "oracle_likelihoods", None)
     if measure is None:
         raise UnavailableError("the system takes no label to reply with")
-    rows = _labelled_rows(items)
+    labels = Capabilities.of(system).label_set
+    rows = _labelled_rows(items, labels)
     if not rows:
-        raise UnavailableError("the replies in the data have no labels, or others than the 41")
+        raise UnavailableError(f"the replies in the data have no labels, or others than the {len(labels)}")
     knowing = [replace(without_annotations(items[row]), reply=items[row].reply) for row in rows]
     likelihoods = measure(knowing, done=progress("likelihoods with the true label", len(rows)))
     return unavailable("the system takes no label to reply with") if likelihoods is None else likelihoods
 
 
-def _labelled(material: Material) -> Likelihoods:
+def _labelled(material: Material, labels: LabelSet) -> Likelihoods:
     """Of the references that have a label, without giving it: what the oracle's are compared with."""
     # The pass with the labels costs nothing more here: every evaluation that has this one has that one too.
     oracle = material.get("oracle likelihoods")
-    rows = _labelled_rows(material.items)
+    rows = _labelled_rows(material.items, labels)
     if len(rows) == len(material.items):
         raise UnavailableError("all references have a label: the score of all is the one to compare with")
     likelihoods = material.get("likelihoods")

@@ -54,6 +54,20 @@ class LabelSet:
     def ids(self) -> dict[str, int]:
         return {label: index for index, label in enumerate(self.labels)}
 
+    def id_of(self, label: str) -> int:
+        """The id of a label; an unknown one is refused, with the near ones."""
+        if label not in self.ids:
+            raise ValueError(unknown_name("label", label, self.labels))
+        return self.ids[label]
+
+    @cached_property
+    def neutral(self) -> str | None:
+        """The label of a text that expresses nothing, if there is one: called so, or the only one of that polarity."""
+        if NEUTRAL in self.ids:
+            return NEUTRAL
+        neutral = [label for label, polarity in self.polarity.items() if polarity == "neutral"]
+        return neutral[0] if len(neutral) == 1 else None
+
     def __len__(self) -> int:
         return len(self.labels)
 

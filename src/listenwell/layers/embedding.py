@@ -7,6 +7,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from listenwell.layers.transformer import sinusoids
 
@@ -127,3 +128,17 @@ def _look_aside(narrow: Tensor, widen: Tensor) -> bool:
     free -= taken @ (taken.T @ free)
     narrow.copy_(torch.linalg.qr(free).Q.T)
     return True
+
+
+class WordReader(nn.Module):
+    """A word table for reading alone, of the same form and size as one that words are also chosen by."""
+
+    def __init__(self, vocabulary: int, width: int, table_width: int = 0) -> None:
+        super().__init__()
+        table_width = table_width or width
+        self.table = nn.Parameter(torch.randn(vocabulary, table_width) * table_width**-0.5)
+        narrow = table_width != width
+        self.widen = nn.Linear(table_width, width, bias=False) if narrow else nn.Identity()
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.widen(F.embedding(tokens, self.table)) * math.sqrt(self.table.shape[1])

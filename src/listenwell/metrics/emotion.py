@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from listenwell.labels.taxonomy import LABELS
 from listenwell.metrics.bootstrap import RESAMPLES, SEED, same_length, score_with_interval
 from listenwell.metrics.material import Material, UnavailableError
 from listenwell.metrics.registry import metric
@@ -154,10 +153,11 @@ def _register_labels(prefix: str, measure: Callable[..., Score], whose: str, by:
     @metric(name, needs=["chosen labels", "reference labels"], about=f"{shown}, weighted, of {whose}")
     def compute(material: Material) -> Score:
         gold = material.get("reference labels")
-        ids = material.get("chosen labels")
+        chosen = material.get("chosen labels")
         if by == "uniform":
-            ids = np.random.default_rng(0).integers(len(LABELS), size=len(gold))
-        score = measure(np.eye(len(LABELS))[ids], gold, **material.resampling)
+            labels = chosen.shape[1]
+            chosen = np.eye(labels)[np.random.default_rng(0).integers(labels, size=len(gold))]
+        score = measure(chosen, gold, **material.resampling)
         return replace(score, name=name, signature=score.signature.plus(chosen=by))
 
 

@@ -27,12 +27,12 @@ NEEDS: dict[str, str] = {
     "true emotions": "the emotion of each item in the data, one of those that the system knows",
     "dialogue emotions": "the emotion of each dialogue in the data, one of the 32",
     "chosen labels": "the label that the system chooses for each reply",
-    "reference labels": "the label of each reference in the data, one of the 41",
+    "reference labels": "the label of each reference in the data, one of those that the system knows",
     "classifier emotion-intent": "a classifier of the 41 labels",
     "classifier polarity": "a classifier of polarity",
     "classifier empathy": "a classifier of empathy, EPITOME's",
     "sentence vectors": "a sentence encoder",
-    "word vectors": "word vectors as a text file, such as GloVe's, in LISTENWELL_DATA/glove",
+    "word vectors": "word vectors as a text file, such as GloVe's: --vectors FILE, or one in LISTENWELL_DATA/glove",
 }
 """What a metric may need, and what that is. `classifier NAME` stands for a classifier of any label set."""
 

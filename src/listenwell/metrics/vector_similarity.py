@@ -5,12 +5,14 @@ A word without a vector has the mean of all vectors. Words are those of `listenw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from listenwell.configuration import ConfigError
 from listenwell.data.sources import data_roots
 from listenwell.metrics.bootstrap import RESAMPLES, SEED, same_length, score_with_interval
 from listenwell.metrics.material import Material, UnavailableError
@@ -37,15 +39,9 @@ class WordVectors:
 
 def read_word_vectors(path: Path, words: Collection[str]) -> WordVectors:
     """The vectors of `words` in a text file with a word and its numbers on each line; a header may come first."""
-    from listenwell.text.vectors import vector_lines  # brings up the tokenizers
-
     vectors: dict[str, Array] = {}
     total, count = np.zeros(0), 0
-    for number, word, values in vector_lines(path):
-        try:
-            row = np.array(values, dtype=np.float64)
-        except ValueError as problem:
-            raise ValueError(f"{path} line {number}: {problem}") from problem
+    for word, row in _rows(path):
         total, count = (total if count else np.zeros(len(row))) + row, count + 1
         if word in words:
             vectors[word] = row
@@ -54,13 +50,41 @@ def read_word_vectors(path: Path, words: Collection[str]) -> WordVectors:
     return WordVectors(path.stem, vectors, total / count)
 
 
-def load_word_vectors(material: Material) -> WordVectors:
-    """From the first text file in LISTENWELL_DATA/glove, by name."""
+def _rows(path: Path) -> Iterator[tuple[str, Array]]:
+    """Each word with its vector."""
+    from listenwell.text.vectors import vector_lines  # brings up the tokenizers
+
+    expected = "expected a text file with a word and its numbers on each line, as GloVe's"
+    try:
+        for number, word, values in vector_lines(path):
+            try:
+                row = np.array(values, dtype=np.float64)
+            except ValueError as problem:
+                raise ConfigError(f"{path} line {number}: {problem}; {expected}") from problem
+            if not len(row):
+                raise ConfigError(f"{path} line {number}: there are no numbers; {expected}")
+            yield word, row
+    except UnicodeDecodeError as problem:
+        raise ConfigError(f"{path}: not UTF-8 text; {expected}") from problem
+
+
+def check_word_vectors(path: Path) -> None:
+    """Refuses a file whose first lines are not word vectors, before the work that needs it."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file of word vectors")
+    if not list(islice(_rows(path), 2)):
+        raise ValueError(f"{path}: there are no word vectors in it")
+
+
+def load_word_vectors(material: Material, path: Path | None = None) -> WordVectors:
+    """From the file that was named, else from the first text file in LISTENWELL_DATA/glove, by name."""
+    words = {word for side in (material.reply_words, material.reference_words) for text in side for word in text}
+    if path is not None:
+        return read_word_vectors(path, words)
     folders = [root / FOLDER for root in data_roots()]
     files = [file for folder in folders for file in sorted(folder.glob("*.txt"))]
     if not files:
         raise UnavailableError(f"no word vectors; looked for a .txt file in {', '.join(map(str, folders))}")
-    words = {word for side in (material.reply_words, material.reference_words) for text in side for word in text}
     try:
         return read_word_vectors(files[0], words)
     except (OSError, ValueError) as problem:

@@ -114,7 +114,7 @@ class EmotionSide(nn.Module):
         return torch.einsum("bs,bsw->bw", scores.softmax(dim=-1), hidden)
 
     def believe(self, felt: Tensor) -> Tensor:
-        """log p(emotion | context), (batch, 32), by C_E."""
+        """log p(emotion | context), (batch, emotions), by C_E."""
         return self.choice(self.dropout(felt)).log_softmax(dim=-1)
 
 

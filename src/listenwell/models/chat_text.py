@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from listenwell.backbones.reading import Memory
 from listenwell.contract import Batch, Model, Sequence, Vocabulary, map_tensors
 from listenwell.data.dialogue import ROLES
-from listenwell.labels.taxonomy import LABELS
 from listenwell.models.joined_text import READ, REPLY, Text
 from listenwell.text.chatml import ANSWERED, LINE, LISTENER
+
+PLAIN = -1
+"""In the place of a plan's label: no plan, a plain header. It is the last row of the table of headers."""
+
+
+@dataclass(slots=True)
+class Read:
+    """What was read before the reply begins. Every tensor has the batch first."""
+
+    memory: Memory
+    """Keys and values of each layer."""
+    mask: Tensor
+    """(batch, time), True at real positions."""
+    first: Tensor
+    """(batch,) the last token of the header: not yet read, it takes the place of the start token."""
+    plan: Tensor
+    """(batch,) the label of the plan, PLAIN where there is none."""
 
 
 class ChatText(Model):
@@ -23,7 +40,7 @@ class ChatText(Model):
 
     def _tabulate(self) -> None:
         """The headers of a reply as one table, one row per label and the plain one last."""
-        headers = [self.config.headers[name] for name in (*LABELS, LISTENER)]
+        headers = [self.config.headers[name] for name in (*self.label_set, LISTENER)]
         longest = max(map(len, headers))
         tokens = torch.tensor([header + [0] * (longest - len(header)) for header in headers])
         mask = torch.arange(longest) < torch.tensor([[len(header)] for header in headers])

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from listenwell.labels.taxonomy import LABELS
-
 
 def check_summed(score_mass: float, score_most: int) -> None:
     """Whether these can say which labels a likelihood is summed over."""
     if not 0 < score_mass <= 1:
         raise ValueError(f"score_mass is {score_mass}, expected a share above 0 and at most 1")
-    if not 1 <= score_most <= len(LABELS):
-        raise ValueError(f"score_most is {score_most}, expected 1 to {len(LABELS)} labels")
+    if score_most < 0:
+        raise ValueError(f"score_most is {score_most}, expected at least 1 label, or 0 for all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +31,12 @@ class LikelyLabels:
 
     @classmethod
     def of(cls, expected: Tensor, mass: float, most: int, unlabelled: bool = False) -> LikelyLabels:
-        """The labels of each row that together hold `mass` of (batch, labels) log-probabilities, at most `most`.
+        """The labels of each row that together hold `mass` of (batch, labels) log-probabilities.
 
-        A row has at least one; the last one taken is the one that reaches the mass.
+        They are at most `most`, where that is not 0. A row has at least one; the last one taken is the one that reaches
+        the mass.
         """
+        most = min(most or expected.shape[1], expected.shape[1])
         return cls(len(expected), most + unlabelled, *likeliest(expected, mass, most))
 
     def table(self, values: Tensor) -> Tensor:

@@ -7,9 +7,10 @@ for in the last.
     α = softmax_t(v·h_t / √width),   p(emotion | context) = softmax(W Σ α_t h_t / temperature)
     the same with another v, W and temperature: p(label of the reply | context)
 
-The emotion is the dialogue's, one of 32; the label is what the next reply does, one of 41, learned from what people
-did. The temperatures are 1 while it learns; `listenwell calibrate` sets them on validation data, so that a system can
-sum over what was heard. It does not talk: `listenwell.classifiers.listener` is what uses it.
+The emotion is the dialogue's, of the 32; the label is what the next reply does, of the 41, learned from what people
+did. Either may be of another label set. The temperatures are 1 while it learns; `listenwell calibrate` sets them on
+validation data, so that a system can sum over what was heard. It does not talk: `listenwell.classifiers.listener` is
+what uses it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from listenwell.contract import (
     map_tensors,
 )
 from listenwell.data.dialogue import ROLES
-from listenwell.labels.taxonomy import EMOTIONS, LABELS
+from listenwell.labels.sets import LabelSet, label_set
 from listenwell.layers.head import Head
 from listenwell.models.terms import classification_terms
 
@@ -54,6 +55,10 @@ class ListenerConfig:
     """The encoder's sizes; those of the backbone if not given."""
     dropout: float = 0.1
     """On what each head classifies. Inside the encoder it is the architecture's own."""
+    emotions: str = "emotion"
+    """What a speaker may feel: a label set by name, the 32 or another, such as one of the recipe's own `label_sets`."""
+    labels: str = "emotion-intent"
+    """What a reply may do: a label set by name too. The recipe's data has the same `labels`."""
 
 
 class Listener(Model):
@@ -72,11 +77,9 @@ class Listener(Model):
         vocabulary.check_known(self.backbone.vocabulary, config.backbone)
         self.speakers = nn.Embedding(len(ROLES), self.backbone.width)
         nn.init.zeros_(self.speakers.weight)  # it starts as the encoder that was pretrained
+        self.emotions, self.label_set = label_set(config.emotions), label_set(config.labels)
         self.heads = nn.ModuleDict(
-            {
-                name: Head(self.backbone.width, len(classes), config.dropout)
-                for name, classes in zip(HEADS, (EMOTIONS, LABELS), strict=True)
-            }
+            {name: Head(self.backbone.width, len(classes), config.dropout) for name, classes in self.classes.items()}
         )
 
     @classmethod
@@ -90,6 +93,11 @@ class Listener(Model):
 
     def initialise(self, prior: WordPrior) -> None:
         self.backbone.load_pretrained(self.config.backbone)
+
+    @property
+    def classes(self) -> dict[str, LabelSet]:
+        """What each head tells apart, by its name."""
+        return dict(zip(HEADS, (self.emotions, self.label_set), strict=True))
 
     def head(self, name: str) -> Head:
         """One of HEADS."""
@@ -110,7 +118,7 @@ class Listener(Model):
         return {name: self.head(name)(hidden, mask) for name in HEADS}
 
     def predict(self, batch: Batch) -> dict[str, Tensor]:
-        """log p(emotion | context) (batch, 32) and log p(label of the reply | context) (batch, 41), calibrated."""
+        """log p(emotion | context) (batch, emotions) and log p(label of the reply | context) (batch, labels)."""
         hidden, mask = self.read(batch)
         return {name: self.head(name).log_probs(hidden, mask) for name in HEADS}
 

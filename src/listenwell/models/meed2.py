@@ -1,9 +1,9 @@
 """MEED2 (`meed2`, `meed2-plain`): replies with a chosen emotion or intent, Xie and Pu (2021).
 
 Every utterance of the context stands between <s> and </s>, and every position is the sum of word, position,
-utterance label and speaker embeddings (§ 4.1). A predictor, a transformer encoder of its own, says with which of the
-41 labels to reply (Eqs 1–2). The generator, an encoder and a decoder that share their embeddings, writes the reply
-with that label in the embedding of each of its positions: another label, another reply.
+utterance label and speaker embeddings (§ 4.1). A predictor, a transformer encoder of its own, says with which label to
+reply, of the paper's 41 or of another set (Eqs 1–2). The generator, an encoder and a decoder that share their
+embeddings, writes the reply with that label in the embedding of each of its positions: another label, another reply.
 
     label ~ p(l | x)     reply ~ p(y | x, l)     score: −log Σ p(l | x) p(y | x, l)
 
@@ -37,9 +37,9 @@ from listenwell.contract import (
     chosen,
 )
 from listenwell.data.dialogue import ROLES
-from listenwell.labels.taxonomy import LABEL_ID, LABELS, NEUTRAL, label_id
+from listenwell.labels.sets import label_set
 from listenwell.layers.dropout import Dropout
-from listenwell.layers.embedding import WordEmbedding
+from listenwell.layers.embedding import WordEmbedding, WordReader
 from listenwell.layers.transformer import Decoder, Encoder, Memory, sinusoids
 from listenwell.models.label_sum import LikelyLabels, check_summed
 from listenwell.models.sizes import TransformerSizes
@@ -49,7 +49,7 @@ LISTENER = ROLES.index("listener")
 """Who replies when the model talks."""
 
 TOGETHER = 16
-"""Replies of like length whose label is summed out at once: each is read 41 times, and so would be its padding."""
+"""Replies of like length whose label is summed out at once: each is read once per label, and so is its padding."""
 
 PREDICTOR = "predictor"
 """The stage in which the predictor learns, by the name that it has in a recipe."""
@@ -70,27 +70,18 @@ class Meed2Config(TransformerSizes):
     with copies of its embeddings and layers. Who has learned to write replies knows the words."""
     labels: bool = True
     """Read the utterances' labels and choose the reply's; without them it is the plain transformer of Table 3."""
+    label_set: str = "emotion-intent"
+    """The labels of utterances and replies: a label set by name, the 41 or another, such as one of the recipe's own
+    `label_sets`. The recipe's data has the same `labels`, and its labeller gives them."""
+    emotions: str = "emotion"
+    """Which of these labels are emotions, not intents: those of this label set, by name."""
     unconditional_share: float = 0.0
     """The share of replies that is learned without a label, so that it also learns to reply without one; and
     the weight that such a reply then has in the likelihood, beside those with a label."""
     score_mass: float = 1.0
     """For the likelihood: so much of the predictor's probability is summed over, the likeliest labels first."""
-    score_most: int = 41
-    """For the likelihood: over at most so many labels."""
-
-
-class WordReader(nn.Module):
-    """A word table for reading alone, of the same form and size as one that words are also chosen by."""
-
-    def __init__(self, vocabulary: int, width: int, table_width: int = 0) -> None:
-        super().__init__()
-        table_width = table_width or width
-        self.table = nn.Parameter(torch.randn(vocabulary, table_width) * table_width**-0.5)
-        narrow = table_width != width
-        self.widen = nn.Linear(table_width, width, bias=False) if narrow else nn.Identity()
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        return self.widen(F.embedding(tokens, self.table)) * math.sqrt(self.table.shape[1])
+    score_most: int = 0
+    """For the likelihood: over at most so many labels; 0 for all."""
 
 
 Words = TypeVar("Words", WordEmbedding, WordReader)
@@ -103,7 +94,7 @@ class Input(nn.Module, Generic[Words]):
         super().__init__()
         self.words: Words = words
         self.speakers = nn.Embedding(len(ROLES), config.width)
-        self.labels = nn.Embedding(len(LABELS), config.width) if config.labels else None
+        self.labels = nn.Embedding(len(label_set(config.label_set)), config.width) if config.labels else None
         for table in (self.speakers, self.labels):
             if table is not None:
                 nn.init.normal_(table.weight, std=0.1)
@@ -111,7 +102,7 @@ class Input(nn.Module, Generic[Words]):
 
     def forward(self, tokens: Tensor, roles: Tensor, labels: Tensor | None, first: int = 0) -> Tensor:
         """(batch, time, width). `labels` are ids (batch, time), ABSENT where there is none, or weights of all labels
-        (batch, time, 41); one time serves all.
+        (batch, time, labels); one time serves all.
 
         `first` is the position of the first token.
         """
@@ -147,7 +138,7 @@ class Predictor(nn.Module):
         self.encoder = Encoder(config.predictor_layers, **sizes)
         self.attention = nn.Parameter(torch.randn(config.width) * config.width**-0.5)  # v of Eq 1
         self.hidden = nn.Linear(config.width, config.width)
-        self.out = nn.Linear(config.width, len(LABELS))
+        self.out = nn.Linear(config.width, len(label_set(config.label_set)))
         self.dropout = Dropout(config.dropout)
         self.register_buffer("temperature", torch.ones(()))
 
@@ -157,7 +148,7 @@ class Predictor(nn.Module):
         return (weights[:, None] @ hidden)[:, 0]
 
     def forward(self, context: Sequence) -> Tensor:
-        """log p(label | context), (batch, 41)."""
+        """log p(label | context), (batch, labels)."""
         pooled = self.pool(self.encoder(self.input.of(context), context.mask), context.mask)
         # A distribution in full precision, also where the layers are not.
         logits = self.out(self.dropout(F.gelu(self.hidden(pooled)))).to(self.out.weight.dtype)
@@ -172,7 +163,7 @@ class DecoderInput:
     label: Tensor | None = None
     """(batch,) ids."""
     expected: Tensor | None = None
-    """(batch, 41) what the predictor gave each label, as log-probabilities; whatever was asked for."""
+    """(batch, labels) what the predictor gave each label, as log-probabilities; whatever was asked for."""
 
 
 class Meed2(Model):
@@ -180,7 +171,7 @@ class Meed2(Model):
 
     label_scale: Tensor
     label_offset: Tensor
-    """By these a label is chosen for a reply, (41,) each: the one with the highest
+    """By these a label is chosen for a reply, (labels,) each: the one with the highest
     label_scale · (p(l | x) − label_offset). At first that is the likeliest, as in the paper; `listenwell calibrate`
     sets them. To ask and to acknowledge are the likeliest far more often than they are right."""
 
@@ -204,6 +195,7 @@ class Meed2(Model):
             raise ValueError(f"{layers}: alike if the predictor starts as the generator")
         self.config = config
         self.vocabulary = vocabulary
+        self.label_set, self.emotions = label_set(config.label_set), label_set(config.emotions)
         sizes = {**config.layer_sizes, "activation": F.gelu}
         self.input = Input(WordEmbedding(vocabulary.size, config.width, config.word_width), config)
         self.encoder = Encoder(config.encoder_layers, **sizes)
@@ -211,8 +203,8 @@ class Meed2(Model):
         self.predictor = Predictor(config, vocabulary) if config.labels else None
         self.takes_label = self.has_oracle_score = config.labels
         if config.labels:
-            self.register_buffer("label_scale", torch.ones(len(LABELS)))
-            self.register_buffer("label_offset", torch.zeros(len(LABELS)))
+            self.register_buffer("label_scale", torch.ones(len(self.label_set)))
+            self.register_buffer("label_offset", torch.zeros(len(self.label_set)))
 
     @property
     def words(self) -> WordEmbedding:
@@ -243,14 +235,14 @@ class Meed2(Model):
         return self.decoder.remember(self.encoder(self.input.of(batch.context), batch.context.mask), batch.context.mask)
 
     def predict(self, batch: Batch) -> Tensor:
-        """log p(label | context), (batch, 41)."""
+        """log p(label | context), (batch, labels)."""
         if self.predictor is None:
             raise ValueError("this model was built without labels, so it has no predictor of the reply's label")
         assert batch.context is not None
         return self.predictor(batch.context)
 
     def choose(self, expected: Tensor) -> Tensor:
-        """The label to reply with (batch,), of what the predictor expects, (batch, 41) log-probabilities."""
+        """The label to reply with (batch,), of what the predictor expects, (batch, labels) log-probabilities."""
         return (self.label_scale * (expected.exp() - self.label_offset)).argmax(dim=-1)
 
     def understand(
@@ -271,8 +263,8 @@ class Meed2(Model):
         expected = self.predict(batch)
         label = self.choose(expected)
         if controls is not None and controls.label is not None:
-            label = torch.full_like(label, label_id(controls.label))
-        certain = F.one_hot(label, len(LABELS)).to(expected.dtype).log()
+            label = torch.full_like(label, self.label_set.id_of(controls.label))
+        certain = F.one_hot(label, len(self.label_set)).to(expected.dtype).log()
         return State({"label": certain}, DecoderInput(memory, label, expected))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -285,7 +277,7 @@ class Meed2(Model):
     def teach(self, reply: Sequence, memory: Memory, label: Tensor | None) -> tuple[Tensor, Tensor]:
         """Teacher forcing: the decoder's outputs (positions, table width) and targets, real positions only.
 
-        `label` is an id per row (batch,), ABSENT for none, or weights of all labels (batch, 41): the same at every
+        `label` is an id per row (batch,), ABSENT for none, or weights of all labels (batch, labels): the same at every
         position.
         """
         x = self.input(reply.shifted(self.vocabulary.start), reply.roles, None if label is None else label[:, None])
@@ -293,11 +285,15 @@ class Meed2(Model):
         return self.words.query(hidden[reply.mask]), reply.tokens[reply.mask]
 
     def gold(self, batch: Batch) -> Tensor | None:
-        """The replies' labels (batch,), neutral where a reply has none; None for the plain transformer."""
+        """The replies' labels (batch,), neutral where a reply has none and the label set has that; None for the plain
+        transformer."""
         if self.predictor is None:
             return None
         assert batch.label is not None
-        return batch.label.masked_fill(batch.label == ABSENT, LABEL_ID[NEUTRAL])
+        neutral = self.label_set.neutral
+        if neutral is None:
+            return batch.label
+        return batch.label.masked_fill(batch.label == ABSENT, self.label_set.ids[neutral])
 
     def likelihood(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
         """The reply's negative log-likelihood under its true label, in training and in validation (§ 4.3); in training
@@ -382,10 +378,10 @@ class Meed2(Model):
             return {}
         chances = state.fixed.expected[row].exp()
         chosen = int(state.fixed.label[row])
-        values, indices = chances.topk(3)
+        values, indices = chances.topk(min(3, len(chances)))
         likely = zip(indices.tolist(), values.tolist(), strict=True)
         return {
-            "does": LABELS[chosen],
+            "does": self.label_set.labels[chosen],
             "probability": round(chances[chosen].item(), 4),
-            "likeliest": {LABELS[index]: round(chance, 4) for index, chance in likely},
+            "likeliest": {self.label_set.labels[index]: round(chance, 4) for index, chance in likely},
         }

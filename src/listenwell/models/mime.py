@@ -87,7 +87,7 @@ class EncodedContext:
     summary: Tensor
     """c of Eq 3: (batch, width)."""
     emotion: Tensor
-    """log P of Eq 5: (batch, 32)."""
+    """log P of Eq 5: (batch, emotions)."""
     priors: list[Gaussian]
     """P(z_g | C), one per group."""
 
@@ -190,7 +190,7 @@ class Mime(Trs):
 
     @property
     def emotion_embeddings(self) -> Tensor:
-        """E_E (32, width), in the order of the taxonomy."""
+        """E_E (emotions, width), in the order of the label set."""
         return self.emotion.weight
 
     def read(self, batch: Batch) -> EncodedContext:

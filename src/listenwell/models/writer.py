@@ -16,7 +16,8 @@ The same weights also go the other way, as Dual-Emp's backward model does: from 
     <|im_start|>answers
     I lost my job.<|im_end|>                     p(last turn | reply)
 
-The plan is one of the 41 labels. This model does not make it; where there is none, the header is plain.
+The plan is one of the 41 labels, or of another set's. This model does not make it; where there is none, the header is
+plain.
 
 What it makes of the context also tells what the speaker feels, as BERT (JT) learns emotion and reply together: it
 reads the context anyway.
@@ -57,19 +58,16 @@ from listenwell.contract import (
     WordPrior,
     chosen,
 )
-from listenwell.labels.taxonomy import EMOTIONS, LABELS, label_id
+from listenwell.labels.sets import label_set
 from listenwell.layers.head import Head
 from listenwell.layers.loss import packed_cross_entropy
 from listenwell.layers.packing import Places
-from listenwell.models.chat_text import ChatText
+from listenwell.models.chat_text import PLAIN, ChatText, Read
 from listenwell.models.joined_text import REPLY, Text
 from listenwell.models.label_sum import LikelyLabels, check_summed
 from listenwell.models.terms import classification_terms, sum_by_row
 from listenwell.text import backbone_tokenizer
 from listenwell.text.chatml import LISTENER, chat_headers
-
-PLAIN = len(LABELS)
-"""In the place of a plan: no plan, a plain header."""
 
 AT_ONCE = 64
 """For scores under many plans: rows that are read together. Each has a copy of its context's keys and values."""
@@ -87,6 +85,10 @@ class WriterConfig:
     headers: dict[str, list[int]] = field(default_factory=dict)
     """The token ids of the headers by what they stand for, as `listenwell.text.chatml` writes them; with the
     backbone's tokenizer if not given."""
+    emotions: str = "emotion"
+    """What a speaker may feel: a label set by name, the 32 or another, such as one of the recipe's own `label_sets`."""
+    labels: str = "emotion-intent"
+    """What a plan may be: a label set by name too. The recipe's data has the same `labels`."""
     rank: int = 16
     """Width of the adapters."""
     scale: float = 2.0
@@ -96,21 +98,7 @@ class WriterConfig:
     score_mass: float = 0.95
     """For the likelihood under a planner: so much of its probability is summed over, the likeliest labels first."""
     score_most: int = 6
-    """For the likelihood under a planner: over at most so many labels. The rest goes to a reply without a plan."""
-
-
-@dataclass(slots=True)
-class Read:
-    """What was read before the reply begins. Every tensor has the batch first."""
-
-    memory: Memory
-    """Keys and values of each layer."""
-    mask: Tensor
-    """(batch, time), True at real positions."""
-    first: Tensor
-    """(batch,) the last token of the header: not yet read, it takes the place of the start token."""
-    plan: Tensor
-    """(batch,) the label of the plan, PLAIN where there is none."""
+    """For the likelihood under a planner: over at most so many labels, 0 for all. The rest is of no plan."""
 
 
 class Writer(ChatText):
@@ -135,13 +123,14 @@ class Writer(ChatText):
         check_summed(config.score_mass, config.score_most)
         self.config = config
         self.vocabulary = vocabulary
+        self.emotions, self.label_set = label_set(config.emotions), label_set(config.labels)
         self.backbone = make_adapted(config.architecture, config.rank, config.scale)
         self._own_names = own_names(self.backbone)
         self._stored: StoredWeights | None = None
         """Where the backbone's weights are, as long as they are not read."""
         self.register_state_dict_pre_hook(_read_first)
         vocabulary.check_known(len(self._table), config.backbone)
-        self.emotion = Head(self._table.shape[1], len(EMOTIONS), config.emotion_dropout)
+        self.emotion = Head(self._table.shape[1], len(self.emotions), config.emotion_dropout)
         self._tabulate()
 
     @classmethod
@@ -150,7 +139,7 @@ class Writer(ChatText):
         return replace(
             config,
             architecture=config.architecture or language_architecture(config.backbone),
-            headers=config.headers or chat_headers(backbone_tokenizer(config.backbone)),
+            headers=config.headers or chat_headers(backbone_tokenizer(config.backbone), label_set(config.labels)),
         )
 
     @property
@@ -260,7 +249,7 @@ class Writer(ChatText):
         return classification_terms("emotion", believed, batch.emotion, smoothing)
 
     def believe(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """log p(emotion | context), (batch, 32), by what was made of the context's positions (batch, time, width)."""
+        """log p(emotion | context), (batch, emotions), from the encoded context (batch, time, width)."""
         with torch.autocast(hidden.device.type, enabled=False):
             return self.emotion.log_probs(hidden.to(self.emotion.attention.dtype), mask)
 
@@ -292,9 +281,9 @@ class Writer(ChatText):
         return {"backward": Term(loss, len(nll))}
 
     def score(self, batch: Batch, generator: torch.Generator | None = None, chances: Tensor | None = None) -> Tensor:
-        """−log p(reply | context), the end counted; with the log-chances of all labels (batch, 41) that a planner
-        gives, −log of Σ p(plan | context) p(reply | context, plan) over the likeliest plans, with what is left of the
-        planner's probability on a reply without a plan.
+        """−log p(reply | context), the end counted; with the log-chances of all labels (batch, labels) that a
+        planner gives, −log of Σ p(plan | context) p(reply | context, plan) over the likeliest plans, with what is left
+        of the planner's probability on a reply without a plan.
         """
         assert batch.reply is not None
         if chances is None:
@@ -378,7 +367,7 @@ class Writer(ChatText):
             text = self.answered(batch.reply)
         else:
             if controls is not None and controls.label is not None:
-                plan = torch.full_like(plan, label_id(controls.label))
+                plan = torch.full_like(plan, self.label_set.id_of(controls.label))
             context = Text.joined(self.context(batch))
             text = Text.joined(context, self.header(plan))
         text, first = self.opening(text)
@@ -401,7 +390,7 @@ class Writer(ChatText):
     def reasons(self, state: State, row: int) -> dict[str, Any]:
         """Its plan, if it has one."""
         plan = int(state.fixed.plan[row])
-        return {} if plan == PLAIN else {"plan": LABELS[plan]}
+        return {} if plan == PLAIN else {"plan": self.label_set.labels[plan]}
 
 
 def _read_first(model: Writer, *_: object) -> None:

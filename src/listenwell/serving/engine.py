@@ -14,12 +14,13 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from listenwell.serving.errors import ApiError, busy, failed, stopping
 from listenwell.serving.metrics import Metrics
+from listenwell.systems.capabilities import Capabilities
 from listenwell.systems.together import Job, write_plainly
 
 logger = logging.getLogger("listenwell.serving")
@@ -77,7 +78,12 @@ class Ticket:
 @dataclass(eq=False)
 class Group:
     tickets: list[Ticket]
-    steps: Iterator[None]
+    steps: Generator[None, None, None]
+
+
+def _each(steps: Iterable[None]) -> Generator[None, None, None]:
+    """The steps of any system, as something that can be closed before its end."""
+    yield from steps
 
 
 class Engine:
@@ -197,10 +203,10 @@ class Engine:
         if not jobs:
             return Group(tickets, self._call(tickets[0]))
         self.metrics.together.labels(self.name).observe(len(jobs))
-        write = getattr(self.system, "write_together", None)
-        return Group(tickets, iter(write(jobs) if write is not None else write_plainly(self.system, jobs)))
+        together = Capabilities.of(self.system).can_write_together
+        return Group(tickets, _each(self.system.write_together(jobs) if together else write_plainly(self.system, jobs)))
 
-    def _call(self, ticket: Ticket) -> Iterator[None]:
+    def _call(self, ticket: Ticket) -> Generator[None, None, None]:
         assert ticket.call is not None
         if ticket.left_at is None:
             ticket.result = ticket.call()
@@ -238,7 +244,7 @@ class Engine:
                 if ticket.job is not None and ticket.job.grows and ticket.job.text != ticket.text:
                     news.append((ticket, ticket.job.text, False))
         group.tickets = staying
-        if not staying and hasattr(group.steps, "close"):
+        if not staying:
             group.steps.close()
         for ticket, _, done in news:
             if done:

@@ -9,13 +9,13 @@ from typing import Any
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Turn
 from listenwell.decoding import Decoding
-from listenwell.labels.taxonomy import LABELS
 from listenwell.serving.engine import Engine
 from listenwell.serving.errors import bad_request
 from listenwell.serving.metrics import Metrics
 from listenwell.serving.schema import ChatRequest, Wishes
 from listenwell.serving.settings import Limits, Settings
 from listenwell.systems.base import as_context, draw_number
+from listenwell.systems.capabilities import Capabilities
 from listenwell.systems.controls import controls_from_request
 from listenwell.systems.reply import Reply
 from listenwell.systems.safety import SafetyWrapper
@@ -49,12 +49,12 @@ class Served:
 
     def describe(self) -> dict[str, Any]:
         """As /v1/models lists it, beyond what the protocol knows."""
-        takes_intent = bool(getattr(self.system, "takes_label", False))
+        can = Capabilities.of(self.system)
         return {
             "languages": list(self.wrapper.languages),
-            "takes_intent": takes_intent,
-            "intents": list(LABELS) if takes_intent else [],
-            "takes_positivity": bool(getattr(self.system, "takes_positivity", False)),
+            "takes_intent": can.takes_label,
+            "intents": list(can.label_set) if can.takes_label else [],
+            "takes_positivity": can.takes_positivity,
             "about": self.about,
         }
 
@@ -121,7 +121,8 @@ class Served:
         }
 
     def _hear(self, context: tuple[Turn, ...]) -> tuple[Reply, dict[str, Any] | None]:
-        if hasattr(self.system, "plan"):
+        can = Capabilities.of(self.system)
+        if can.can_plan:
             (one,) = self.system.plan([context])
             plan = one.plan
             record = {
@@ -133,8 +134,8 @@ class Served:
                 "now": str(one.now),
             }
             return Reply("", one.prediction.emotion, one.prediction.emotions), jsonable(record)
-        if hasattr(self.system, "hear"):
-            heard = self.system.hear(context)
+        if can.can_recognise:
+            heard = self.system.recognise(context)
             return heard, None if heard.label is None else {"label": heard.label}
         return Reply(""), None
 

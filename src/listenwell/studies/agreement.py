@@ -48,8 +48,8 @@ def krippendorff_alpha(units: Units, level: Level, order: Sequence[Value] = ()) 
     `order` lists the values of an ordinal scale from lowest to highest; numbers are in their own order.
     """
     pairable = [list(values.values()) for values in units.values() if len(values) >= 2]
-    found = {value for values in pairable for value in values}
-    known = [value for value in order if value in found] if order else sorted(found, key=_number_or_text)
+    given = {value for values in pairable for value in values}
+    known = [value for value in order if value in given] if order else sorted(given, key=_number_or_text)
     if len(known) < 2:
         return None
     place = {value: number for number, value in enumerate(known)}
@@ -108,14 +108,16 @@ def mean_over_pairs(
     for unit, values in units.items():
         for rater, value in values.items():
             by_rater.setdefault(rater, {})[unit] = value
-    found = []
+    agreements = []
     for one, other in combinations(sorted(by_rater), 2):
         both = [unit for unit in by_rater[one] if unit in by_rater[other]]
         if len(both) < least:
             continue
         agreement = pairwise([by_rater[one][unit] for unit in both], [by_rater[other][unit] for unit in both])
         if agreement is not None:
-            found.append((agreement, len(both)))
-    if not found:
+            agreements.append((agreement, len(both)))
+    if not agreements:
         return None
-    return sum(kappa * number for kappa, number in found) / sum(number for _, number in found), len(found)
+    return sum(kappa * number for kappa, number in agreements) / sum(number for _, number in agreements), len(
+        agreements
+    )

@@ -132,15 +132,15 @@ def _compare(view: View, first: str, second: str, scale: str) -> tuple[float | N
 
 def _rating_tests(view: View, scales: Mapping[str, str], machine: str) -> Table:
     pairs = [(a, b, key) for a, b in combinations(view.results.spec.systems, 2) for key in scales]
-    found = [_compare(view, a, b, key) for a, b, key in pairs]
-    adjusted = holm([p for _, p in found])
+    comparisons = [_compare(view, a, b, key) for a, b, key in pairs]
+    adjusted = holm([p for _, p in comparisons])
     rows = tuple(
         Row(
             f"{a} − {b}, {scales[key]}",
             (Cell(difference, digits=3), p_value(p), p_value(corrected), Cell("yes" if stars(corrected) else "no")),
             "machine" if machine else "measured",
         )
-        for (a, b, key), (difference, p), corrected in zip(pairs, found, adjusted, strict=True)
+        for (a, b, key), (difference, p), corrected in zip(pairs, comparisons, adjusted, strict=True)
     )
     title = _titled("Differences between systems", machine)
     columns = ("difference", "p", "p, Holm", "significant")
@@ -275,20 +275,22 @@ def _drag_rows(view: View, machine: str) -> list[Row]:
 
 def _drag_tests(view: View, machine: str) -> Table:
     pairs = list(combinations(view.results.spec.systems, 2))
-    found = []
+    comparisons = []
     for a, b in pairs:
         one, other = area_shares(view, a, "good"), area_shares(view, b, "good")
         both = sorted(set(one) & set(other))
         left, right = [one[item] for item in both], [other[item] for item in both]
-        found.append((100 * (fmean(left) - fmean(right)) if both else None, paired_t(left, right) if both else None))
-    adjusted = holm([p for _, p in found])
+        comparisons.append(
+            (100 * (fmean(left) - fmean(right)) if both else None, paired_t(left, right) if both else None)
+        )
+    adjusted = holm([p for _, p in comparisons])
     rows = tuple(
         Row(
             f"{a} − {b}",
             (Cell(difference, digits=1), p_value(p), p_value(corrected), Cell("yes" if stars(corrected) else "no")),
             "machine" if machine else "measured",
         )
-        for (a, b), (difference, p), corrected in zip(pairs, found, adjusted, strict=True)
+        for (a, b), (difference, p), corrected in zip(pairs, comparisons, adjusted, strict=True)
     )
     columns = ("difference of good, %", "p", "p, Holm", "significant")
     title = _titled("Differences between systems", machine)

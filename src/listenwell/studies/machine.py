@@ -115,11 +115,11 @@ def judge_named(name: str, base_url: str | None = None) -> Judge:
     from listenwell.studies.empathy_judge import EmpathyJudge
     from listenwell.weights import find
 
-    made = load(find(name))
-    if judges_empathy(made):
-        return EmpathyJudge(made.name, EmpathyClassifier(made))
-    labeller = Labeller(made, made.model.label_set if made.model.labels_texts else "emotion-intent")
-    return ClassifierJudge(made.name, labeller)
+    trained = load(find(name))
+    if judges_empathy(trained):
+        return EmpathyJudge(trained.name, EmpathyClassifier(trained))
+    labeller = Labeller(trained, trained.model.label_set if trained.model.labels_texts else "emotion-intent")
+    return ClassifierJudge(trained.name, labeller)
 
 
 class Classifier(Protocol):
@@ -248,11 +248,11 @@ def _example(keys: Sequence[str], value: str) -> str:
 
 def parse(text: str) -> dict[str, Any]:
     """The JSON object in what a model said, with or without words or a fence around it."""
-    found = re.search(r"\{.*\}", text, re.DOTALL)
-    if found is None:
+    match = re.search(r"\{.*\}", text, re.DOTALL)
+    if match is None:
         raise ValueError("there is no JSON object in it")
     try:
-        value = json.loads(found[0])
+        value = json.loads(match[0])
     except json.JSONDecodeError as problem:
         raise ValueError(f"its JSON cannot be read ({problem.msg})") from None
     if not isinstance(value, dict):

@@ -154,7 +154,7 @@ def _record(
     row: Mapping[Any, Any], rater: Mapping[Any, Any], given: Mapping[str, Any], parents: set[str]
 ) -> TaskRecord:
     layout = json.loads(row["layout"])
-    found = tuple(
+    answers = tuple(
         Answer(
             entry["item"],
             tuple(entry["systems"]),
@@ -176,7 +176,7 @@ def _record(
         row["started_at"],
         row["done_at"],
         len(layout),
-        found,
+        answers,
     )
 
 
@@ -195,13 +195,13 @@ class Judgement:
 
 def judgements(records: Sequence[TaskRecord], results: Results) -> list[Judgement]:
     """Every judgement in these records. The human reply of a bonus check is no system under test, and left out."""
-    found = []
+    judgements = []
     items = results.items()
     for record in records:
         for answer in record.answers:
             for system, scale, value in _judged(answer, items[answer.item], results.spec):
-                found.append(Judgement(record.rater, record.machine, answer.item, system, scale, value))
-    return found
+                judgements.append(Judgement(record.rater, record.machine, answer.item, system, scale, value))
+    return judgements
 
 
 def _judged(answer: Answer, item: Item, spec: StudySpec) -> list[tuple[str, str, float | str]]:
@@ -209,17 +209,17 @@ def _judged(answer: Answer, item: Item, spec: StudySpec) -> list[tuple[str, str,
     if spec.kind == "ab":
         first, second = item.systems
         return [(pair_name(first, second), "choice", _outcome(said["verdict"], first))]
-    found: list[tuple[str, str, float | str]] = []
+    values: list[tuple[str, str, float | str]] = []
     for system, value in said.items():
         if item.bonus and system == HUMAN and HUMAN not in spec.systems:
             continue
         if spec.kind == "likert":
-            found += [(system, scale, number) for scale, number in value.items()]
+            values += [(system, scale, number) for scale, number in value.items()]
         elif spec.kind == "drag":
-            found.append((system, "appropriate", value))
+            values.append((system, "appropriate", value))
         else:
-            found.append((system, "emotion", float(value == item.emotion) if spec.picks_emotion else float(value)))
-    return found
+            values.append((system, "emotion", float(value == item.emotion) if spec.picks_emotion else float(value)))
+    return values
 
 
 def pair_name(first: str, second: str) -> str:

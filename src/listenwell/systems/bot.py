@@ -15,7 +15,7 @@ from torch import Tensor
 from listenwell.checkpoint import Checkpoint, HasCheckpoint
 from listenwell.classifiers.label_cache import LABELLER, CachedLabeller, Labels, label_contexts, load_labeller
 from listenwell.contract import Batch, Controls, Direction, Model, State, Steps
-from listenwell.data.batching import EncodingConfig, collate, encode, ordered_batches
+from listenwell.data.batching import EncodingConfig, Targets, collate, encode, ordered_batches
 from listenwell.data.dialogue import Example, LabelPlace, Talk, Turn
 from listenwell.decoding import Decoding, Guided, Hypothesis, changed, decode, paired, stream
 from listenwell.labels.sets import LabelSet
@@ -51,8 +51,10 @@ class Bot(HasCheckpoint):
         self.encoding: EncodingConfig = checkpoint.encoding
         self.decoding: Decoding = checkpoint.decoding
         part = checkpoint.parts.get(LABELLER)
-        # ReplyOptions again and again for the same turns: by the next turn of a talk, by replies, by likelihoods.
-        self.labeller: Labels | None = None if part is None else CachedLabeller(load_labeller(part))
+        # Asked again and again for the same turns: by the next turn of a talk, by replies, by likelihoods.
+        self.labeller: Labels | None = (
+            None if part is None else CachedLabeller(load_labeller(part, self.model.label_set))
+        )
         """The labels of turns, where the model reads them."""
         self.precision: Precision = ""
 
@@ -80,6 +82,11 @@ class Bot(HasCheckpoint):
     def emotion_of(self) -> LabelPlace:
         """Where the data that it learned from has the emotion: with the dialogue, or with a turn."""
         return self.checkpoint.meta.get("recipe", {}).get("data", {}).get("emotion_of", "dialogue")
+
+    @property
+    def label_set(self) -> LabelSet:
+        """The labels that a reply may have."""
+        return self.model.label_set
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -230,7 +237,8 @@ class Bot(HasCheckpoint):
         return items if self.labeller is None else label_contexts(items, self.labeller)
 
     def _batches(self, items: Sequence[Example], tokens: int = 6_000, examples: int = 0) -> Iterator[Batch]:
-        data = encode(items, self.tokenizer, self.encoding)
+        targets = Targets(self.label_set, emotions=self.emotions, emotion_of=self.emotion_of)
+        data = encode(items, self.tokenizer, self.encoding, targets=targets)
         for rows in ordered_batches(data.lengths(), examples=examples, tokens=tokens):
             yield collate(data, rows, self.tokenizer.pad)
 
@@ -268,7 +276,7 @@ class Bot(HasCheckpoint):
             text=candidates[0].text,
             emotion=next(iter(emotions), last_label),
             emotions=emotions,
-            label=None if label is None else self.model.label_set.labels[label],
+            label=None if label is None else self.label_set.labels[label],
             reasons=reasons,
             candidates=candidates,
             system=self.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, cast
 
-from listenwell.labels.taxonomy import label_id, unknown_name
+from listenwell.labels.taxonomy import unknown_name
 from listenwell.systems.capabilities import Capabilities
 
 if TYPE_CHECKING:
@@ -134,8 +134,9 @@ def _intent(bot: Any, intent: str) -> str:
     if not isinstance(intent, str):
         raise TypeError(f"intent is {intent!r}, expected the name of a label, such as 'consoling'")
     name = intent.strip().lower()
-    label_id(name)
-    if not Capabilities.of(bot).takes_label:
+    capabilities = Capabilities.of(bot)
+    capabilities.label_set.id_of(name)
+    if not capabilities.takes_label:
         raise ValueError(f"{bot.name} does not take an intent; house and meed2 do")
     return name
 

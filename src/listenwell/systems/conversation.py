@@ -87,7 +87,7 @@ class Conversation:
         return None if self.controls is None else self.controls.label
 
     def set_intent(self, intent: str | None) -> None:
-        """What replies should do or express from now on, one of the 41 labels; None leaves the choice to the system."""
+        """What replies should do or express from now on, one of the system's labels; None leaves the choice to it."""
         self.controls = controls_from_request(self.system, intent, self.positivity, self.situation)
 
     # Say

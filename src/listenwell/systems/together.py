@@ -20,6 +20,7 @@ from listenwell.decoding import Decoding, Hypothesis, Row, write_rows
 from listenwell.decoding.beam import search_steps
 from listenwell.decoding.decode import rows_of
 from listenwell.decoding.rules import Rules
+from listenwell.systems.capabilities import Capabilities
 from listenwell.systems.reply import Reply
 
 if TYPE_CHECKING:
@@ -98,10 +99,10 @@ def _kind(job: Job, by_seed: bool) -> object:
 class _Watched(torch.Generator):
     """A generator that notes whether it was asked for anything."""
 
-    asked = False
+    was_used = False
 
     def initial_seed(self) -> int:
-        self.asked = True
+        self.was_used = True
         return super().initial_seed()
 
 
@@ -117,7 +118,7 @@ def draws_latents(bot: Bot) -> bool:
         before = generator.manual_seed(0).get_state()
         with bot._computing():
             bot.model.understand(replace(batch, rows=(0,)), generator=generator)
-        _DRAWS[bot.model] = generator.asked or not torch.equal(before, generator.get_state())
+        _DRAWS[bot.model] = generator.was_used or not torch.equal(before, generator.get_state())
     return _DRAWS[bot.model]
 
 
@@ -221,10 +222,10 @@ def write_plainly(system: Any, jobs: Sequence[Job]) -> Iterator[None]:
     for job in jobs:
         if job.dropped:
             continue
-        speaks = system
-        if hasattr(system, "with_decoding"):
+        speaks, can = system, Capabilities.of(system)
+        if can.can_change_decoding:
             speaks = system.with_decoding(**{f.name: getattr(job.decoding, f.name) for f in fields(job.decoding)})
-        if job.grows and hasattr(speaks, "stream"):
+        if job.grows and can.can_stream:
             yield from _grow(speaks.stream(job.context, job.controls), job)
         else:
             job.reply = speaks.reply(job.context, job.controls)

@@ -12,7 +12,8 @@ for start and end take their places.
 
 from __future__ import annotations
 
-from listenwell.labels.taxonomy import LABELS
+from collections.abc import Iterable
+
 from listenwell.text.tokenizer import Tokenizer
 
 SPEAKER, LISTENER, ANSWERED, LINE = "speaker", "listener", "answers", "line"
@@ -22,13 +23,16 @@ NAMES = {SPEAKER: "user", LISTENER: "assistant", ANSWERED: "answers"}
 """How the text calls those that have the word; `answers` is one token, as `user` is."""
 
 
-def chat_headers(tokenizer: Tokenizer) -> dict[str, list[int]]:
+def chat_headers(tokenizer: Tokenizer, labels: Iterable[str]) -> dict[str, list[int]]:
     """The ids of every header by what it stands for: the roles, `answers`, a reply with each label; and of a line."""
     if tokenizer.kind != "backbone":
         raise ValueError(
             "turns: chatml is how a pretrained language model reads them; name its tokenizer, "
             "text: {kind: backbone, backbone: NAME}"
         )
-    texts = {**NAMES, **{label: f"{NAMES[LISTENER]} ({label})" for label in LABELS}}
+    labels = list(labels)
+    if taken := sorted({*NAMES, LINE} & {*labels}):
+        raise ValueError(f"a label is called {taken[0]}, as a header already is; call the label otherwise")
+    texts = {**NAMES, **{label: f"{NAMES[LISTENER]} ({label})" for label in labels}}
     headers = {key: [tokenizer.start, *tokenizer.encode(f"{text}\n")] for key, text in texts.items()}
     return {**headers, LINE: tokenizer.encode("\n")}

@@ -23,7 +23,7 @@ from listenwell.data import sources
 from listenwell.data.batching import Encoded, Targets, collate, encode, epoch_batches
 from listenwell.data.dialogue import Dialogue, Example, examples
 from listenwell.data.relabel import renamed, without_emoticons
-from listenwell.labels.sets import EMOTION, LabelSet, label_set, own_label_sets
+from listenwell.labels.sets import EMOTION, EMOTION_INTENT, LabelSet, label_set, own_label_sets
 from listenwell.labels.taxonomy import with_near_name
 from listenwell.text import Tokenizer, train_tokenizer
 from listenwell.text.lexicon import emotional_words
@@ -143,7 +143,7 @@ def encode_split(
     if emotions is not None:
         items = _counted(items, data, emotions)
     if labeller is not None:
-        items = label_all(items, labeller)
+        items = label_all(items, labeller, (sets or LabelSets()).label or EMOTION_INTENT)
     if data.chances_by:
         items = list(items)
     encoded = encode(items, tokenizer, recipe.encoding, cut_replies, targets(recipe, data, sets))
@@ -392,7 +392,7 @@ def _encoded(
     begin: Begin | None = None,
 ) -> Encoded:
     stream = with_corpus(recipe, stream)
-    key = "|".join(str(getattr(stream, f.name)) for f in fields(DataConfig)) + f"|{cut}|{sets.emotion}"
+    key = "|".join(str(getattr(stream, f.name)) for f in fields(DataConfig)) + f"|{cut}|{sets.emotion}|{sets.label}"
     if key not in ready:
         ready[key] = encode_split(
             recipe, stream, stream.split, tokenizer, cut_replies=cut, labeller=labeller, sets=sets, begin=begin

@@ -66,7 +66,7 @@ class Trainer:
         self.save_every = save_every
         self.journal = Journal(folder, state.update) if self.processes.main else None
         part = ckpt.parts.get(LABELLER)
-        self.labeller = None if part is None else cached_labeller(part, display.begin)
+        self.labeller = None if part is None else cached_labeller(part, display.begin, self.model.label_set)
         self.optimizer_set: OptimizerSet | None = None
         self.average: Average | None = None
         self.valid = Encoded()

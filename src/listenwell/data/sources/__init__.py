@@ -1,6 +1,7 @@
 """Corpora by name: `read("empathetic-dialogues", split="train")` gives Dialogues, one at a time.
 
-A source is one module with `read` and `files`; it is imported only when its name is used. Several are read as
+A source is one module with `read` and `files`, and `read_polarity` if its turns have more labels than a Turn holds; it
+is imported only when its name is used. Several are read as
 one, one after another, by their names with + between: "xdailydialog+emotionlines".
 """
 
@@ -87,8 +88,9 @@ def read(
         return (replace(dialogue, id=f"{part}/{dialogue.id}") for part, dialogues in each for dialogue in dialogues)
     source, place = _resolve(name, path)
     given = () if place is None else (place,)
-    if by_mood and hasattr(source, "read_polarity"):  # its turns have more labels than a Turn holds
-        return source.read_polarity(*given, split=split, **options)
+    read_polarity = getattr(source, "read_polarity", None)
+    if by_mood and read_polarity is not None:
+        return read_polarity(*given, split=split, **options)
     dialogues = source.read(*given, split=split, **options)
     return map(by_polarity, dialogues) if by_mood else dialogues
 

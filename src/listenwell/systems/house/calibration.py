@@ -8,7 +8,8 @@ from dataclasses import asdict
 import numpy as np
 
 from listenwell.checkpoint import Checkpoint
-from listenwell.classifiers.calibration import Calibration, fit_head, gold_emotion
+from listenwell.classifiers.calibration import Calibration, fit_head
+from listenwell.data.batching import Targets
 from listenwell.data.dialogue import Example
 from listenwell.systems.house.writer import HouseWriter
 
@@ -20,7 +21,9 @@ def calibrate_writer(
     ckpt: Checkpoint, items: Sequence[Example], done: Callable[[int], None] | None = None
 ) -> dict[str, Calibration]:
     """Sets the temperature of the emotion that a writer hears, by dialogues whose emotion is known."""
-    voice, gold = HouseWriter(ckpt), np.array([gold_emotion(item) for item in items])
+    voice = HouseWriter(ckpt)
+    targets = Targets(emotions=voice.model.emotions)
+    gold = np.array([targets.emotion(item) for item in items])
     voice.model.emotion.temperature.fill_(1.0)
     log_probs = []
     for begin in range(0, len(items), CHUNK):

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Dialogue, Example
-from listenwell.labels.taxonomy import LABELS
 from listenwell.systems.base import Precision
 from listenwell.systems.house.options import HouseDecoding
+from listenwell.systems.house.planner import PLANS
 from listenwell.systems.remote.endpoint import Endpoint
 from listenwell.systems.reply import Candidate
 
@@ -70,7 +70,7 @@ class EndpointWriter:
         each = [(item, plan) for item, some in zip(items, plans, strict=True) for plan in some]
         written = self.endpoint.many_candidates([(item.context, _controls(plan)) for item, plan in each], done)
         marked = [
-            [replace(one, moves=(LABELS[int(plan)],)) for one in candidates]
+            [replace(one, moves=(PLANS.labels[int(plan)],)) for one in candidates]
             for (_, plan), candidates in zip(each, written, strict=True)
         ]
         count = plans.shape[1]
@@ -93,4 +93,4 @@ class EndpointWriter:
 
 
 def _controls(plan: Tensor) -> Controls:
-    return Controls(label=LABELS[int(plan)])
+    return Controls(label=PLANS.labels[int(plan)])

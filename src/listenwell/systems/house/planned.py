@@ -9,8 +9,7 @@ import torch
 
 from listenwell.classifiers.listener import CLEAR, ListenerPrediction, Now, mood_of
 from listenwell.data.dialogue import Example, Turn
-from listenwell.labels.taxonomy import LABEL_ID
-from listenwell.systems.house.planner import Plan, feels_bad_now
+from listenwell.systems.house.planner import PLANS, Plan, feels_bad_now
 from listenwell.systems.house.small_talk import small_talk
 from listenwell.systems.house.vetoes import plain_reply, tells_of_a_loss
 from listenwell.systems.reply import Candidate
@@ -115,5 +114,5 @@ def as_item(row: int, one: Planned, turns: int = 0) -> Example:
 
 
 def plan_ids(planned: Sequence[Planned], count: int = 1) -> torch.Tensor:
-    """(items, count): the labels that candidates are written for."""
-    return torch.tensor([[LABEL_ID[label] for label in moves(one, count)] for one in planned])
+    """(items, count): the labels that candidates are written for, as ids of PLANS."""
+    return torch.tensor([[PLANS.ids[label] for label in moves(one, count)] for one in planned])

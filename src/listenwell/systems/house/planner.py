@@ -28,10 +28,15 @@ from typing import Literal
 from listenwell.classifiers.listener import ListenerPrediction, Now
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Turn
+from listenwell.labels.sets import EMOTION, EMOTION_INTENT, LabelSet
 from listenwell.labels.taxonomy import EMOTIONS, LABELS, NEGATIVE, NEUTRAL, POSITIVE, label_id, polarity
 from listenwell.systems.house.options import Lean, check_positivity
 
 Phase = Literal["share", "acknowledge", "lift"]
+
+FEELINGS, PLANS = EMOTION, EMOTION_INTENT
+"""What is planned by, and what a plan may be. How much each label lifts is written down here by its name, so that a
+plan for other labels would need other rules."""
 
 ACKNOWLEDGES: frozenset[str] = frozenset({"acknowledging", "sympathizing", "consoling"}) | NEGATIVE
 """Labels of a listener's turn that takes up a negative feeling: these intents, or a feeling like it."""
@@ -127,6 +132,16 @@ class Planner:
             reason += "" if controls.emotion is None else f" (given that the speaker feels {controls.emotion})"
         requested = controls.label is not None
         return Plan(next(iter(chances)), chances, positivity, reason, dict(prediction.labels), phase, requested)
+
+
+def check_plannable(whose: str, emotions: LabelSet, labels: LabelSet) -> None:
+    """Refuses a part that hears or writes by other labels than the rules here are for."""
+    for known, needed in ((emotions, FEELINGS), (labels, PLANS)):
+        if known.labels != needed.labels:
+            raise ValueError(
+                f"{whose} distinguishes {known.name}, but the house system plans by {needed.name}; "
+                "use it by itself, or train it with that label set"
+            )
 
 
 def find_phase(feels_bad: bool, context: Sequence[Turn], labels: Sequence[str]) -> Phase:

@@ -52,7 +52,7 @@ class CandidateWriter(Protocol):
         ...
 
     def feel(self, items: Sequence[Example], to_answer: bool = False) -> np.ndarray | None:
-        """log p(emotion | context) of each item, (items, 32). With `to_answer`, its reading is kept for writing."""
+        """log p(emotion | context) of each item, (items, emotions). With `to_answer`, readings are kept for writing."""
         ...
 
     def write(
@@ -77,7 +77,7 @@ class CandidateWriter(Protocol):
     def likelihoods_by(
         self, items: Sequence[Example], chances: Tensor, done: Callable[[int], None] | None = None
     ) -> Likelihoods | None:
-        """Of the replies, the plan summed out by its log-probabilities (items, 41)."""
+        """Of the replies, the plan summed out by its log-probabilities (items, labels)."""
         ...
 
     def oracle_likelihoods(

@@ -25,14 +25,13 @@ from listenwell.classifiers.listener import (
     ListenerPrediction,
     Now,
     felt_now,
-    predictions_from,
 )
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Example, Turn
 from listenwell.decoding import Decoding
-from listenwell.labels.taxonomy import LABEL_ID
 from listenwell.metrics.positivity import leaning
 from listenwell.systems.base import Likelihoods, Precision, Talk, as_context, as_contexts, draw_number
+from listenwell.systems.capabilities import Capabilities
 from listenwell.systems.controls import ReplyOptions, for_this_call
 from listenwell.systems.house.options import HouseDecoding
 from listenwell.systems.house.pairs import make_pairs
@@ -45,7 +44,7 @@ from listenwell.systems.house.planned import (
     plain_candidates,
     plan_ids,
 )
-from listenwell.systems.house.planner import Planner
+from listenwell.systems.house.planner import PLANS, Planner, check_plannable
 from listenwell.systems.house.protocol import CandidateWriter
 from listenwell.systems.house.reranking import fresh, new, uplift
 from listenwell.systems.house.vetoes import Sentence, find_vetoes, split_sentences
@@ -77,6 +76,9 @@ class House:
         self.chooser = ReplyChooser(parts[CHOOSER]) if CHOOSER in parts else None
         self.writer = writer
         self.name = writer.system_name
+        check_plannable(self.listening.name, self.listening.model.emotions, self.listening.model.label_set)
+        known = Capabilities.of(writer)
+        check_plannable(self.name, known.emotions, known.label_set)
 
     @classmethod
     def of(cls, ckpt: Checkpoint) -> House:
@@ -148,7 +150,7 @@ class House:
         if (felt := self.writer.feel(items, to_answer)) is not None:
             both = (log_probs["emotion"] + felt) / 2
             log_probs["emotion"] = both - np.logaddexp.reduce(both, axis=1, keepdims=True)
-        return predictions_from(log_probs)
+        return self.listening.predictions(log_probs)
 
     # Reply
 
@@ -313,7 +315,7 @@ class House:
             yield "likelihood", [candidate.score for _, candidate in pairs]
         log_probs = self.labeller.log_probs(texts) if weights.plan or weights.positivity else np.empty((0, 0))
         if weights.plan:
-            wanted = [LABEL_ID[next(iter(candidate.moves), one.plan.label)] for one, candidate in pairs]
+            wanted = [PLANS.ids[next(iter(candidate.moves), one.plan.label)] for one, candidate in pairs]
             yield "plan", log_probs[np.arange(len(texts)), wanted].clip(LEAST)
         if weights.consensus:
             consensus = self.writer.consensus([one.last for one, _ in pairs], texts)

@@ -114,7 +114,7 @@ def _ranked(house: House, jobs: Sequence[Job]) -> Iterator[None]:
     jobs, planned, written = [jobs[r] for r in left], [planned[r] for r in left], [written[r] for r in left]
     speaks = house.with_decoding(rerank=HouseDecoding.extend(jobs[0].decoding).rerank)
     ranked = speaks.rerank(planned, written)
-    found = list(zip(planned, ranked, strict=True))
+    answers = list(zip(planned, ranked, strict=True))
     tries = [
         (row, other)
         for row, candidates in enumerate(ranked)
@@ -126,8 +126,8 @@ def _ranked(house: House, jobs: Sequence[Job]) -> Iterator[None]:
         again = [jobs[row] for row, _ in tries]
         numbers = [jobs[row].number + AGAIN for row, _ in tries]
         more = yield from _candidates(house, again, others, numbers)
-        found = _with_others(found, tries, speaks.rerank(others, more))
-    for job, (one, candidates) in zip(jobs, found, strict=True):
+        answers = _with_others(answers, tries, speaks.rerank(others, more))
+    for job, (one, candidates) in zip(jobs, answers, strict=True):
         job.reply = house._explain(one, candidates)
         job.text = job.reply.text
     yield
@@ -177,16 +177,16 @@ def _candidates(
 
 
 def _with_others(
-    found: list[tuple[Planned, list[Candidate]]],
+    answers: list[tuple[Planned, list[Candidate]]],
     tries: Sequence[tuple[int, Planned]],
     written: Sequence[list[Candidate]],
 ) -> list[tuple[Planned, list[Candidate]]]:
     """What was found first, with what was written under other plans, and a plain sentence where all is vetoed."""
     for (row, other), more in zip(tries, written, strict=True):
-        one, before = found[row]
+        one, before = answers[row]
         joined = in_order([*before, *more])
-        found[row] = (other if joined[0] in more else one), joined
-    return [(one, [*plain_candidates(one, candidates), *candidates]) for one, candidates in found]
+        answers[row] = (other if joined[0] in more else one), joined
+    return [(one, [*plain_candidates(one, candidates), *candidates]) for one, candidates in answers]
 
 
 # One, as it grows

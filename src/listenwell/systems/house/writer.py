@@ -22,8 +22,8 @@ from listenwell.contract import Batch, State, Steps, chosen
 from listenwell.contract import Sequence as Tokens
 from listenwell.data.dialogue import Example, Turn
 from listenwell.decoding import Hypothesis, decode, stream
-from listenwell.labels.taxonomy import EMOTIONS, LABELS
 from listenwell.layers.cpu import return_freed_memory
+from listenwell.models.chat_text import PLAIN
 from listenwell.models.joined_text import REPLY, Text
 from listenwell.models.writer import AT_ONCE, Writer
 from listenwell.systems.base import Likelihoods, Precision
@@ -115,12 +115,12 @@ class HouseWriter(Bot):
         return {**super().__getstate__(), "_engines": {}, "_begun": {}}
 
     def feel(self, items: Sequence[Example], to_answer: bool = False) -> np.ndarray:
-        """log p(emotion | context) of each item, (items, 32): what the writer itself hears.
+        """log p(emotion | context) of each item, (items, emotions): what the writer itself hears.
 
         With `to_answer`, readings are kept until it next writes.
         """
         self._begun = {}
-        log_probs, held = np.zeros((len(items), len(EMOTIONS))), 0
+        log_probs, held = np.zeros((len(items), len(self.emotions))), 0
         for batch in self._batches(items, **self.together):
             held += 0 if batch.context is None else batch.context.tokens.numel()
             with torch.inference_mode():
@@ -175,7 +175,7 @@ class HouseWriter(Bot):
         ended = [pair for pair in written if pair[0].finished]
         for one, label in sorted(ended or written, key=lambda pair: -pair[0].score):
             text = self.tokenizer.decode(one.tokens)
-            moves = tuple(LABELS[label : label + 1])  # without a plan there is none
+            moves = () if label == PLAIN else (self.label_set.labels[label],)
             texts.setdefault(text, Candidate(text, one.score, moves=moves))
         return list(texts.values())
 
@@ -198,7 +198,7 @@ class HouseWriter(Bot):
     def likelihoods_by(
         self, items: Sequence[Example], chances: Tensor, done: Callable[[int], None] | None = None
     ) -> Likelihoods:
-        """Of the replies, the plan summed out by a planner's log-chances of all labels (items, 41)."""
+        """Of the replies, the plan summed out by a planner's log-chances of all labels (items, labels)."""
         engine = self._measuring()
 
         def score(batch: Batch) -> Tensor:

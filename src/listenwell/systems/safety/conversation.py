@@ -116,7 +116,7 @@ def _read_ahead(last: str, turns: Sequence[Turn]) -> None:
     recent = _unanswered(turns)
     for detector in detectors_of(last):
         ours = recent.kept(detector.reads)
-        if len(ours) > 1 and hasattr(detector, "read_ahead") and not detector.eased(ours[-1]):
+        if len(ours) > 1 and not detector.eased(ours[-1]):
             detector.read_ahead(readable(last), ours)
 
 

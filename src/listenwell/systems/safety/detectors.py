@@ -59,6 +59,10 @@ class Detector(Protocol):
         """The sign that messages make together, the last of which shows none alone."""
         ...
 
+    def read_ahead(self, text: str, messages: Sequence[str]) -> None:
+        """Prepares `detect` of a message and `together` of the recent ones, where reading takes long."""
+        ...
+
     def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
         """Whether a sign of the last message stands beside those before it."""
         ...
@@ -109,6 +113,9 @@ class RuleDetector:
         found = look(joined(messages))
         # What the messages before say alone was heard when they came: the last must have a part in it.
         return found if found is not None and look(joined(messages[:-1])) is None else None
+
+    def read_ahead(self, text: str, messages: Sequence[str]) -> None:
+        """Rules are quick: there is nothing to prepare."""
 
     def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
         lowered = sign.directness == "indirect" and sign.why.startswith(LOWERED_BY_GRIEF)

@@ -11,6 +11,10 @@ the shipped corpus, where the rules find no sign in it. A conversation is traine
 recent turns. There are fewer written conversations than single messages, so some messages are shown at the end of an
 ordinary conversation, some are told sentence by sentence with replies of ordinary listeners in between, and some
 conversations lose their replies: a sign stays a sign, and ordinary talk stays ordinary.
+
+The loop is its own, not `listenwell.training`: that encodes a stream once, while here every epoch draws other ordinary
+talk and another setting for each case; and what is trained is the encoder of `classifier`, which does without
+transformers, as crisis care must.
 """
 
 from __future__ import annotations
