@@ -2,8 +2,9 @@
 
 A server is started for each system, and asked first by one client that waits for each reply before the next request,
 then by many that do the same beside each other. Printed are replies per second, their ratio, the time to the first text
-and to the whole reply (median and 95th percentile), the processor time of a reply, the share that care answered, and
-the server's memory.
+and to the whole reply (median and 95th percentile), the processor time of a reply, how many cores other programs used
+meanwhile, the share that care answered, and the server's memory. Where others used more than a tenth of a core, or more
+in one of the two runs, the ratio says little; the processor time of a reply still does.
 """
 
 from __future__ import annotations
@@ -115,6 +116,12 @@ def processor_seconds(process: psutil.Process) -> float:
     return sum(times.user + times.system for times in (one.cpu_times() for one in family(process)))
 
 
+def machine_seconds() -> float:
+    """What all programs have computed so far."""
+    times = psutil.cpu_times()
+    return times.user + times.system + times.nice
+
+
 def percentiles(values: Sequence[float]) -> str:
     return f"{median(values):.2f} / {quantiles(values, n=20)[-1]:.2f}"
 
@@ -127,14 +134,16 @@ def measure(model: str, options: argparse.Namespace) -> list[tuple[str, ...]]:
         alone = 0.0
         for clients in (1, options.clients):
             count = options.alone if clients == 1 else options.requests
-            before = processor_seconds(process)
+            before, own, whole, begun = processor_seconds(process), time.process_time(), machine_seconds(), time.time()
             rate, timed = asyncio.run(run(url, model, clients, count, streams))
             alone = alone or rate
-            spent = 1000 * (processor_seconds(process) - before) / len(timed)
+            used = processor_seconds(process) - before
+            others = machine_seconds() - whole - used - (time.process_time() - own)
+            spent = 1000 * used / len(timed)
             memory = sum(one.memory_info().rss for one in family(process)) / 2**20
             row = [model, options.mode, str(clients), f"{rate:.2f}", f"{rate / alone:.1f}"]
             row += [percentiles([one.first for one in timed]), percentiles([one.whole for one in timed])]
-            row += [f"{spent:.0f} ms"]
+            row += [f"{spent:.0f} ms", f"{max(0.0, others) / (time.time() - begun):.1f}"]
             row += [f"{100 * sum(one.cared for one in timed) / len(timed):.0f} %", f"{memory:,.0f} MB"]
             rows.append(tuple(row))
     return rows
@@ -162,6 +171,7 @@ def main() -> None:
         "first text (s)",
         "whole (s)",
         "processor",
+        "others",
         "care",
         "memory",
     )

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from toy_models import END, START, Markov, Recurrent, everything, repeats
 
 from listenwell.decoding import Decoding, decode
+from listenwell.decoding.beam import topk_in_blocks
 
 ALL = 400
 """More beams than there are replies of up to four words out of three."""
@@ -182,3 +183,19 @@ def test_stopping_early_takes_fewer_steps_and_misses_what_is_only_good_when_long
         tokens[early], steps[early] = reply.tokens, len(model.rows_seen)
     assert tokens == {False: [3] * 12, True: []}
     assert steps[True] < steps[False] == 12
+
+
+@pytest.mark.parametrize("length", [64 * 40, 64 * 40 + 7, 5_000, 63, 12])
+def test_the_largest_of_long_rows_are_those_that_sorting_finds(length):
+    values = torch.randn(7, length, generator=torch.Generator().manual_seed(length))
+    values[1, :] = -torch.inf
+    values[2, 5:] = -torch.inf
+    values[3, -3:] += 10
+    best, places = topk_in_blocks(values, 10)
+    assert torch.equal(best, values.sort(dim=1, descending=True).values[:, :10])
+    assert torch.equal(values.gather(1, places), best)
+    assert all(len(set(row)) == 10 for row in places.tolist())
+    for row in range(len(values)):  # nor does a row depend on those beside it
+        alone, where = topk_in_blocks(values[row : row + 1], 10)
+        assert torch.equal(alone[0], best[row])
+        assert torch.equal(where[0], places[row])

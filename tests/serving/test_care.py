@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 import torch
@@ -15,7 +15,14 @@ from serving_helpers import Echo
 
 from listenwell.data.dialogue import Turn
 from listenwell.serving.care import CarePool, care_record
-from listenwell.serving.crisis_reading import AT_ONCE, EightBitEncoder, EightBitReader, ReadTogether, of_like_length
+from listenwell.serving.crisis_reading import (
+    AT_ONCE,
+    EightBitEncoder,
+    EightBitReader,
+    LikeLengthReader,
+    ReadTogether,
+    of_like_length,
+)
 from listenwell.systems.safety import SafetyWrapper, load_resources
 from listenwell.systems.safety.classifier import MARGIN, english_classifier, log_odds, padded
 from listenwell.systems.safety.conversation import rules_speak
@@ -61,6 +68,89 @@ def test_what_several_threads_ask_is_read_in_fewer_batches(classifier):
         found = [one.result().odds for one in asked]
     assert found == pytest.approx(expected, abs=1e-3)
     assert len(batches) == 2
+
+
+def numbered(parts):
+    """A reader whose answer to a part is the part."""
+    return {part: torch.tensor(part) for part in parts}
+
+
+def started(together: ReadTogether, parts) -> Future:
+    answer: Future = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(together(parts))
+        except ValueError as problem:
+            answer.set_exception(problem)
+
+    threading.Thread(target=ask, daemon=True).start()
+    return answer
+
+
+def test_batches_are_read_beside_each_other_and_whoever_is_answered_waits_for_none():
+    begun, ends = [threading.Event() for _ in range(4)], [threading.Event() for _ in range(4)]
+    batches = []
+
+    def slow(parts):
+        place = len(batches)
+        batches.append(sorted(parts))
+        begun[place].set()
+        assert ends[place].wait(20)
+        return numbered(parts)
+
+    together = ReadTogether(slow, at_once=2)
+    first = started(together, {(1,)})
+    assert begun[0].wait(20)
+    second = started(together, {(2,)})
+    assert begun[1].wait(20)  # although the first is still being read
+    others = [started(together, {(number,)}) for number in (3, 4, 5)]
+    while len(together._waiting) < 3:
+        threading.Event().wait(0.001)
+    ends[0].set()
+    assert first.result(20).keys() == {(1,)}
+    assert begun[2].wait(20)
+    late = started(together, {(6,)})
+    ends[1].set()
+    assert second.result(20).keys() == {(2,)}
+    assert begun[3].wait(20)  # both places are taken again
+    ends[2].set()
+    assert [set(other.result(20)) for other in others] == [{(3,)}, {(4,)}, {(5,)}]
+    ends[3].set()
+    assert late.result(20).keys() == {(6,)}
+    assert batches == [[(1,)], [(2,)], [(3,), (4,), (5,)], [(6,)]]
+
+
+def test_what_fails_in_a_batch_is_read_alone():
+    begun, end = threading.Event(), threading.Event()
+
+    def picky(parts):
+        if (1,) in parts:
+            begun.set()
+            assert end.wait(20)
+        if (2,) in parts:
+            raise ValueError("no twos")
+        return numbered(parts)
+
+    together = ReadTogether(picky)
+    first = started(together, {(1,)})
+    assert begun.wait(20)
+    others = {number: started(together, {(number,)}) for number in (2, 3)}
+    while len(together._waiting) < 2:
+        threading.Event().wait(0.001)
+    end.set()
+    assert first.result(20).keys() == {(1,)}
+    assert others[3].result(20).keys() == {(3,)}
+    with pytest.raises(ValueError, match="no twos"):
+        others[2].result(20)
+    assert together({(4,)}).keys() == {(4,)}
+
+
+def test_float32_in_batches_of_like_length_reads_what_the_classifier_reads(classifier):
+    parts = {tuple(part) for text in SAFE + SIGNS for view in classifier.tokenizer.views(text) for part in view}
+    found, expected = LikeLengthReader(classifier.embed, classifier.encoder)(parts), classifier.read(parts)
+    for part in parts:
+        torch.testing.assert_close(found[part], expected[part], atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("threshold", [BACKED, ALONE])
@@ -166,3 +256,22 @@ def test_care_tells_what_kind_of_reply_it_is():
     assert question["kind"] in ("question", "card")
     spanish = care_record(wrapper.care("Quiero morir, no puedo más con esto"), resources)
     assert (spanish["kind"], spanish["sign"]) == ("card", "self-harm")
+
+
+def test_each_message_is_read_by_one_core():
+    """Several are read beside each other instead."""
+
+    class Counting:
+        def care(self, turns, controls=None):
+            return torch.get_num_threads()
+
+    async def ask() -> int:
+        pool = CarePool(threads=1)
+        try:
+            return await pool.ask(Counting(), [Turn("speaker", SAFE[0])], None)
+        finally:
+            pool.close()
+
+    before = torch.get_num_threads()
+    assert asyncio.run(ask()) == 1
+    assert torch.get_num_threads() == before

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import torch
 
 pytest.importorskip("fastapi")
 
@@ -242,6 +243,21 @@ def test_a_worker_thread_that_dies_is_replaced_and_its_clients_are_told(monkeypa
         assert engine.held == 0
     assert "MemoryError" in caplog.text
     assert "secret" not in caplog.text
+
+
+def test_whoever_writes_computes_with_the_threads_of_the_settings(monkeypatch):
+    with running(Echo(), threads=2) as server:
+        engine, before = server.engine(), torch.get_num_threads()
+        publish, threads = engine._publish, []
+
+        def noting(group, ended):
+            threads.append(torch.get_num_threads())
+            publish(group, ended)
+
+        monkeypatch.setattr(engine, "_publish", noting)
+        assert server.chat("hello").status_code == 200
+        assert set(threads) == {2}
+        assert torch.get_num_threads() == before
 
 
 def converse(url: str, conversations: int, turns: int) -> list[list[str]]:

@@ -23,6 +23,9 @@ from listenwell.decoding.rules import Rules
 
 Tree = TypeVar("Tree")
 
+BLOCK = 64
+"""Numbers of a row that are compared at once."""
+
 
 @dataclass(slots=True)
 class Live:
@@ -152,10 +155,33 @@ def search_steps(
 
 def continuations(live: Live, allowed: Tensor, count: int) -> Continuations:
     """The `count` likeliest ways to continue each row, from `allowed` (rows × width, vocabulary)."""
-    vocabulary = allowed.shape[1]
-    totals = (live.logprobs.flatten()[:, None] + allowed).view(len(live.logprobs), -1)
-    logprobs, index = totals.topk(min(count, totals.shape[1]), dim=1)
-    return Continuations(logprobs, index // vocabulary, index % vocabulary)
+    each = min(count, allowed.shape[1])
+    logprobs, tokens = topk_in_blocks(
+        allowed, each
+    )  # what is not among these of its hypothesis is not among those of the row
+    totals = (live.logprobs.flatten()[:, None] + logprobs).view(len(live.logprobs), -1)
+    best, index = totals.topk(min(count, totals.shape[1]), dim=1)
+    return Continuations(best, index // each, tokens.view_as(totals).gather(1, index))
+
+
+def topk_in_blocks(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """As `values.topk(count, dim=1)`, in less than half the time where rows are as long as a vocabulary.
+
+    On a CPU topk looks at single numbers. The largest of each block are found by many at once, and the `count` largest
+    numbers of a row are in the `count` blocks with the largest ones.
+    """
+    blocks = values.shape[1] // BLOCK
+    if blocks < 4 * count:
+        ranked = values.topk(count, dim=1)
+        return ranked.values, ranked.indices
+    whole = blocks * BLOCK
+    table = values[:, :whole].unflatten(1, (blocks, BLOCK))
+    chosen = table.amax(dim=2).topk(count, dim=1).indices
+    columns = (chosen[:, :, None] * BLOCK + torch.arange(BLOCK, device=values.device)).flatten(1)
+    rest = torch.arange(whole, values.shape[1], device=values.device).expand(len(values), -1)
+    columns = torch.cat([columns, rest], dim=1)
+    best, place = values.gather(1, columns).topk(count, dim=1)
+    return best, columns.gather(1, place)
 
 
 def ended_ones(live: Live, ways: Continuations, end: int, beams: int) -> Live:

@@ -37,6 +37,27 @@ def let_waiting_threads_sleep() -> None:
         os.environ.update(WAITING)
 
 
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def computing_threads() -> int:
+    """How many threads share out a product here, unless told otherwise: as many as the user or torch chose."""
+    import torch  # not above: `let_waiting_threads_sleep` comes before it
+
+    return torch.get_num_threads()
+
+
+def compute_with(threads: int) -> None:
+    """How many threads share out the products of the thread that calls this; others keep their number."""
+    import torch
+
+    # At its first product a thread takes the number that was set last, by whichever thread. To ask for it comes before.
+    torch.get_num_threads()
+    torch.set_num_threads(threads)
+
+
 def keep_freed_memory() -> None:
     """Tells glibc to keep freed blocks instead of giving them back to the system.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Turn
+from listenwell.layers.cpu import compute_with, cores
 from listenwell.systems.base import as_context
 from listenwell.systems.reply import Reply
 from listenwell.systems.safety import Resources, SafetyWrapper
@@ -41,9 +42,9 @@ class CarePool:
         self.threads = threads
         self.asked = 0
         """Conversations that care has not decided yet."""
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="care")
-        self._rules = ThreadPoolExecutor(1, thread_name_prefix="care-rules")
-        self._urgent = ThreadPoolExecutor(URGENT_THREADS, thread_name_prefix="care-urgent")
+        self._pool = _pool(threads, "care")
+        self._rules = _pool(1, "care-rules")
+        self._urgent = _pool(URGENT_THREADS, "care-urgent")
         read_together()
 
     async def ask(self, wrapper: SafetyWrapper, turns: Sequence[Turn], controls: Controls | None) -> Reply | None:
@@ -63,6 +64,11 @@ class CarePool:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+def _pool(threads: int, name: str) -> ThreadPoolExecutor:
+    # Several batches are read beside each other, each by one core: that wastes less than sharing out small products.
+    return ThreadPoolExecutor(threads, name, initializer=compute_with, initargs=(1,))
+
+
 _Asked = tuple[SafetyWrapper, list[Turn], Controls | None, Memory]
 """What care is asked, and what it computes for both looks."""
 
@@ -79,14 +85,15 @@ def _care(wrapper: SafetyWrapper, turns: list[Turn], controls: Controls | None, 
 
 def read_together() -> None:
     """Lets the crisis classifier, where there is one, read what several threads ask at the same time as one batch."""
-    from listenwell.serving.crisis_reading import EightBitReader, ReadTogether, has_vnni
+    from listenwell.serving.crisis_reading import EightBitReader, LikeLengthReader, ReadTogether, has_vnni
     from listenwell.systems.safety.classifier import english_classifier
     from listenwell.systems.safety.detector import rules
 
     classifier = english_classifier(rules("en").normal)
     if classifier is not None and not isinstance(classifier.read, ReadTogether):
-        classifier.rough = ReadTogether(EightBitReader(classifier)) if has_vnni() else None
-        classifier.read = ReadTogether(classifier.read)
+        exact = LikeLengthReader(classifier.embed, classifier.encoder)
+        classifier.rough = ReadTogether(EightBitReader(classifier), cores()) if has_vnni() else None
+        classifier.read = ReadTogether(exact, cores())
 
 
 def care_record(reply: Reply, resources: Resources) -> dict[str, Any]:

@@ -8,7 +8,8 @@ the mean, and by 0.62 at most in 3,738 texts of written cases and corpora: a mes
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from listenwell.layers.packing import Places
-from listenwell.systems.safety.classifier import HEADS, CrisisClassifier, Encoder, Layer, Read, padded
+from listenwell.systems.safety.classifier import HEADS, CrisisClassifier, Embeddings, Encoder, Layer, Read, padded
 
 AT_ONCE = 256
 """Tokens that are read together: more gain nothing, since what is between two layers leaves the cache."""
@@ -97,12 +98,13 @@ class EightBitLayer:
         return self.output_norm(hidden + self.contract(F.gelu(self.expand(hidden))))
 
 
-class EightBitReader:
-    """The rough reader of a classifier."""
+class LikeLengthReader:
+    """Reads parts of like length together, with any encoder."""
 
-    def __init__(self, classifier: CrisisClassifier) -> None:
-        self.embed, self.encoder = classifier.embed, EightBitEncoder(classifier.encoder)
+    def __init__(self, embed: Embeddings, encoder: Callable[[Tensor, Tensor], Tensor]) -> None:
+        self.embed, self.encoder = embed, encoder
 
+    @torch.inference_mode()
     def __call__(self, parts: Parts) -> dict[tuple[int, ...], Tensor]:
         found: dict[tuple[int, ...], Tensor] = {}
         for some in of_like_length(parts):
@@ -110,6 +112,13 @@ class EightBitReader:
             rows = self.encoder(self.embed(tokens), mask).log_softmax(-1)
             found |= dict(zip(some, rows, strict=True))
         return found
+
+
+class EightBitReader(LikeLengthReader):
+    """The rough reader of a classifier."""
+
+    def __init__(self, classifier: CrisisClassifier) -> None:
+        super().__init__(classifier.embed, EightBitEncoder(classifier.encoder))
 
 
 def of_like_length(parts: Parts, most: int = AT_ONCE) -> Iterator[list[tuple[int, ...]]]:
@@ -127,29 +136,50 @@ def of_like_length(parts: Parts, most: int = AT_ONCE) -> Iterator[list[tuple[int
 @dataclass(eq=False, slots=True)
 class _Question:
     parts: Parts
+    taken: bool = False
+    """Whether somebody reads it, or has."""
+    read: bool = False
     answer: dict[tuple[int, ...], Tensor] | None = None
 
 
 class ReadTogether:
-    """A reader for many threads: while one batch is read, others gather for the next."""
+    """A reader for many threads: while `at_once` batches are read, others gather for the next."""
 
-    def __init__(self, read: Read) -> None:
+    def __init__(self, read: Read, at_once: int = 1) -> None:
         self.read = read
         self._waiting: list[_Question] = []
-        self._adding, self._reading = threading.Lock(), threading.Lock()
+        self._free = at_once
+        self._changed = threading.Condition()
 
     def __call__(self, parts: Parts) -> dict[tuple[int, ...], Tensor]:
         own = _Question(parts)
-        with self._adding:
+        with self._changed:
             self._waiting.append(own)
-        with self._reading:
-            if own.answer is None:  # else it was read with another's
-                self._read_waiting()
+            # Who was read with another's need not wait until there is room to read.
+            self._changed.wait_for(lambda: own.read or (self._free and not own.taken))
+            some = [] if own.read else self._take()
+        if some:
+            self._read(some)
         return self.read(parts) if own.answer is None else own.answer
 
-    def _read_waiting(self) -> None:
-        with self._adding:
-            some, self._waiting = self._waiting, []
-        answers = self.read(set().union(*(one.parts for one in some)))
+    def _take(self) -> list[_Question]:
+        """All that wait; to be called with the lock held."""
+        some, self._waiting = self._waiting, []
+        self._free -= 1
         for one in some:
-            one.answer = {part: answers[part] for part in one.parts}
+            one.taken = True
+        return some
+
+    def _read(self, some: list[_Question]) -> None:
+        answers: dict[tuple[int, ...], Tensor] = {}
+        try:
+            # Should it fail, each reads what it asked for alone, and hears of its own failure.
+            with suppress(Exception):
+                answers = self.read(set().union(*(one.parts for one in some)))
+        finally:
+            with self._changed:
+                self._free += 1
+                for one in some:
+                    one.read = True
+                    one.answer = {part: answers[part] for part in one.parts} if answers else None
+                self._changed.notify_all()

@@ -18,6 +18,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from listenwell.layers.cpu import compute_with
 from listenwell.serving.errors import ApiError, busy, failed, stopping
 from listenwell.serving.metrics import Metrics
 from listenwell.systems.capabilities import Capabilities
@@ -89,8 +90,12 @@ def _each(steps: Iterable[None]) -> Generator[None, None, None]:
 class Engine:
     """Writes the replies of one system. `room` is how many may be waited for at once."""
 
-    def __init__(self, name: str, system: Any, metrics: Metrics, room: int, *, together: int = 32) -> None:
+    def __init__(
+        self, name: str, system: Any, metrics: Metrics, room: int, *, together: int = 32, compute_threads: int = 0
+    ) -> None:
         self.name, self.system, self.metrics, self.room, self.together = name, system, metrics, room, together
+        self.compute_threads = compute_threads
+        """That share out its products; as many as torch has by itself for 0."""
         self.waiting: deque[Ticket] = deque()
         self.held = 0
         """Tickets that are not done: those that wait, and those being written."""
@@ -157,6 +162,8 @@ class Engine:
 
     def _run(self) -> None:
         """Goes on until the engine is stopped. Should the thread itself fail, another takes its place."""
+        if self.compute_threads:
+            compute_with(self.compute_threads)
         groups: list[Group] = []
         try:
             while (tickets := self._take(groups)) is not None:

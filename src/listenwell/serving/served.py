@@ -9,6 +9,7 @@ from typing import Any
 from listenwell.contract import Controls
 from listenwell.data.dialogue import Turn
 from listenwell.decoding import Decoding
+from listenwell.layers.cpu import computing_threads
 from listenwell.serving.engine import Engine
 from listenwell.serving.errors import bad_request
 from listenwell.serving.metrics import Metrics
@@ -209,4 +210,6 @@ def load_served(settings: Settings, metrics: Metrics) -> dict[str, Served]:
 
 
 def serve_system(name: str, wrapper: SafetyWrapper, settings: Settings, metrics: Metrics, about: str = "") -> Served:
-    return Served(name, wrapper, Engine(name, wrapper.system, metrics, settings.room), about)
+    threads = settings.threads or computing_threads()
+    engine = Engine(name, wrapper.system, metrics, settings.room, compute_threads=threads)
+    return Served(name, wrapper, engine, about)
