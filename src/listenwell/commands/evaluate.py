@@ -26,6 +26,7 @@ def evaluate(
     precision: Literal["", "bf16"] = "",
     workers: int = 1,
     metrics: str | None = None,
+    language: str | None = None,
 ) -> None:
     """Score a system on a split: perplexity, emotion accuracy, BLEU, Distinct, bland replies and more.
 
@@ -39,8 +40,8 @@ def evaluate(
     Args:
         system: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
             server of that protocol. Such a server gives no likelihoods: it gets all scores except perplexity.
-        data: A source by name (`listenwell data`) or a .jsonl file; EmpatheticDialogues if not given, and for a
-            classifier what it was trained on.
+        data: A source by name (`listenwell data`) or a .jsonl file; EmpatheticDialogues if not given, LCCC for a system
+            that speaks only Chinese, and for a classifier what it was trained on.
         split: Which split; all for all of them together.
         path: Path of the source, if it is not in LISTENWELL_DATA.
         part: Which part of a source that has parts, such as edos's mturk.
@@ -51,7 +52,8 @@ def evaluate(
         limit: Only the first N items; 0 for all.
         items: N items drawn from the split, the same ones for every system; 0 for all.
         judge: A classifier of polarity, by name or folder, that says how positive the replies are; the trained system
-            called judge if there is one. It must not be the classifier that the system itself chooses its replies with.
+            called judge if there is one, for Chinese judge-zh. It must not be the classifier that the system itself
+            chooses its replies with.
         labeller: A classifier of emotions and intents, by name or folder, that labels the replies and the references,
             also into labels.png; the trained system called emotion-intent if there is one, else the system's own.
         empathy: A classifier of empathy, by name or folder, that says how much the replies and the references show; the
@@ -67,12 +69,14 @@ def evaluate(
             are the same; each process needs the memory of one system. Not for openai:NAME.
         metrics: Which scores, by name, separated by commas (docs/metrics.md), or all; the usual ones if not given. What
             cannot be computed is listed with the reason.
+        language: The language to evaluate in, such as en or zh: chooses the system of that name that speaks it.
     """
     from listenwell.commands.evaluate_classifier import evaluate_classifier
     from listenwell.commands.evaluate_replies import evaluate_replies
     from listenwell.commands.evaluation_input import Options, load_subject, read_corpus
     from listenwell.commands.numbers import at_least
     from listenwell.outputs import EVALUATE, check_folder
+    from listenwell.weights import in_language
 
     at_least(0, limit=limit, items=items, resamples=resamples)
     at_least(1, workers=workers)
@@ -81,7 +85,7 @@ def evaluate(
     if out is not None:
         check_folder(out, EVALUATE)
     options = Options(
-        system=system,
+        system=str(in_language(system, language)),
         data=data,
         split=split,
         path=path,

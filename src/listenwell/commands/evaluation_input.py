@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from listenwell.systems.house.options import HouseDecoding
 
 
+USUAL_DATA = {"en": "empathetic-dialogues", "zh": "lccc"}
+"""What a system that talks is evaluated on where no corpus is named, by the language that it speaks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What was typed; `evaluate` says what each option means."""
@@ -53,6 +57,12 @@ class Subject:
     def meta(self) -> dict[str, Any]:
         return {} if self.checkpoint is None else self.checkpoint.meta
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """What it speaks, English first where it does."""
+        spoken = ("en",) if self.checkpoint is None else self.checkpoint.languages
+        return tuple(sorted(spoken, key=lambda name: name != "en"))
+
     def trained_on(self) -> tuple[str | None, str | None]:
         """The source and the part of it."""
         data = self.meta.get("data", {})
@@ -84,14 +94,14 @@ def load_subject(options: Options) -> Subject:
 
 
 def read_corpus(options: Options, subject: Subject) -> Corpus:
-    """The source that is named, else EmpatheticDialogues; for a classifier, what it was trained on."""
+    """The source that is named, else the usual one of its language; for a classifier, what it was trained on."""
     from listenwell.data import sources
 
     data, part = options.data, options.part
     trained_on, trained_part = subject.trained_on()
     if data is None and not subject.talks:
         data, part = trained_on, part or trained_part
-    data = data or "empathetic-dialogues"
+    data = data or next((USUAL_DATA[name] for name in subject.languages if name in USUAL_DATA), USUAL_DATA["en"])
     split = None if options.split == "all" else options.split
     selection: dict[str, Any] = {} if part is None else {"part": part}
     about: dict[str, Any] = {
