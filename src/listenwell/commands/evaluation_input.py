@@ -117,7 +117,16 @@ def read_corpus(options: Options, subject: Subject) -> Corpus:
     }
     if subject.checkpoint is not None:
         selection["labels"] = subject.checkpoint.model.label_set
-    return Corpus(data, part, sources.read(data, options.path, split, **selection), about)
+    dialogues = sources.read(data, options.path, split, **selection)
+    return Corpus(data, part, as_trained(dialogues, subject.meta), about)
+
+
+def as_trained(dialogues: Iterable[Dialogue], meta: dict[str, Any]) -> Iterable[Dialogue]:
+    """The dialogues as a classifier read those that it learned from: without emoticons, if its recipe takes them out."""
+    from listenwell.data.relabel import without_emoticons
+
+    is_stripped = meta.get("recipe", {}).get("data", {}).get("emoticons") is False
+    return without_emoticons(dialogues) if is_stripped else dialogues
 
 
 def output_folder(options: Options, usual: str) -> Path | None:
