@@ -90,7 +90,9 @@ def test_what_cannot_be_drawn_is_told(tmp_path):
 def scores(**values):
     def score(value):
         low, high = value - 1, value + 2
-        return Score(name="made", value=value, better="higher", signature=Signature.of("made"), low=low, high=high, unit="%")
+        return Score(
+            name="made", value=value, better="higher", signature=Signature.of("made"), low=low, high=high, unit="%"
+        )
 
     return {name.replace("_", "-"): score(value) for name, value in values.items()}
 

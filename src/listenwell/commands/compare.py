@@ -55,8 +55,8 @@ def compare(
     from listenwell.evaluation.compare import compare as build_comparison
     from listenwell.evaluation.html_report import page
     from listenwell.evaluation.markdown import markdown
-    from listenwell.evaluation.store import read_all
     from listenwell.evaluation.pictures import draw_against
+    from listenwell.evaluation.store import read_all
     from listenwell.outputs import COMPARE, check_folder, check_picture, write_folder
 
     at_least(0, samples=samples)

@@ -122,7 +122,7 @@ def read_corpus(options: Options, subject: Subject) -> Corpus:
 
 
 def as_trained(dialogues: Iterable[Dialogue], meta: dict[str, Any]) -> Iterable[Dialogue]:
-    """The dialogues as a classifier read those that it learned from: without emoticons, if its recipe takes them out."""
+    """The dialogues as a classifier read those that it learned from: without emoticons, if its recipe strips them."""
     from listenwell.data.relabel import without_emoticons
 
     is_stripped = meta.get("recipe", {}).get("data", {}).get("emoticons") is False

@@ -1,5 +1,5 @@
-"""Pictures of labels, which are taken for which and how often each is given (MEED2's Figures 2 and 5), and of two scores
-of several systems against each other."""
+"""Pictures of labels, which are taken for which and how often each is given (MEED2's Figures 2 and 5), and of systems
+by two of their scores."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def draw_against(systems: Mapping[str, Mapping[str, Score]], across: str, up: st
     """
     drawn = {name: scores for name, scores in systems.items() if {across, up} <= scores.keys()}
     if not drawn:
-        raise ValueError(f"no system has both scores, {across} and {up}; give them with evaluate --metrics {across},{up}")
+        raise ValueError(
+            f"no system has both scores, {across} and {up}; give them with evaluate --metrics {across},{up}"
+        )
     axes = need("matplotlib.figure", "a picture").Figure(figsize=(8, 6), layout="constrained").add_subplot()
     for index, (name, scores) in enumerate(drawn.items()):
         x, y = scores[across], scores[up]

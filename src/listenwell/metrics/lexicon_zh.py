@@ -37,9 +37,13 @@ class ChineseLexicon:
     def read(cls, path: Path) -> ChineseLexicon:
         """Words of a single character stand in too many others; a word of both sides is left out."""
         classes = chinese_classes(path)
-        sides = [frozenset[str]().union(*(classes[name] for name in some)) for some in (CHINESE_POSITIVE, CHINESE_NEGATIVE)]
+        sides = [
+            frozenset[str]().union(*(classes[name] for name in some)) for some in (CHINESE_POSITIVE, CHINESE_NEGATIVE)
+        ]
         both = sides[0] & sides[1]
-        values = {word: sign for side, sign in zip(sides, (1, -1), strict=True) for word in side - both if len(word) > 1}
+        values = {
+            word: sign for side, sign in zip(sides, (1, -1), strict=True) for word in side - both if len(word) > 1
+        }
         return cls(values, classes.get(CHINESE_DENIALS, frozenset()))
 
     def counts(self, text: str) -> tuple[int, int]:

@@ -61,7 +61,9 @@ def chinese_classes(path: Path) -> dict[str, frozenset[str]]:
     classes: dict[str, frozenset[str]] = {}
     for name, entries in _entries(path, text):
         if not isinstance(entries, list) or not all(isinstance(word, str) for word in entries):
-            raise ConfigError(f"{path} line {_line(text, name)}: {name!r} has {_kind(entries)}, expected a list of words")
+            raise ConfigError(
+                f"{path} line {_line(text, name)}: {name!r} has {_kind(entries)}, expected a list of words"
+            )
         classes[name] = frozenset(word for entry in entries if (word := entry.strip()))
     needed = {*CHINESE_FEELINGS, *CHINESE_POSITIVE, *CHINESE_NEGATIVE}
     if missing := sorted(needed - classes.keys()):
