@@ -10,6 +10,7 @@ from listenwell import checkpoint, weights
 from listenwell.checkpoint import Checkpoint
 from listenwell.cli import main
 from listenwell.loading import default_system, load
+from listenwell.models import build
 from listenwell.weights import in_language
 
 
@@ -55,3 +56,29 @@ def test_generate_takes_a_language(installed, monkeypatch, capsys):
     with pytest.raises(SystemExit, match="plain speaks en, not zh"):
         main(["generate", "plain", "--language", "zh"])
     assert weights.languages(installed["kind-zh"]) == ["zh"]
+
+
+def test_evaluate_takes_a_language(installed, tmp_path, capsys):
+    main(["evaluate", "kind", "--language", "zh", "--data", "grief", "--part", "zh", "--limit", "2", "--json",
+          "--metrics", "length,celebratory"])  # fmt: skip
+    result = json.loads(capsys.readouterr().out)
+    assert result["system"] == "kind-zh"
+    assert result["about"]["language"] == "zh"
+    assert "no classifier of polarity was given" in result["about"]["left out"]["celebratory"]
+    with pytest.raises(SystemExit, match="plain speaks en, not zh"):
+        main(["evaluate", "plain", "--language", "zh", "--data", "grief", "--part", "zh"])
+
+
+def test_the_usual_corpus_and_judge_are_those_of_the_language(installed, tmp_path, tokenizer, monkeypatch, capsys):
+    """Without --data and --judge."""
+    classifier = build("text-encoder", {"width": 12, "heads": 2, "layers": 1, "feed_forward": 16}, tokenizer.vocabulary)
+    judge = Checkpoint("text-encoder", classifier.eval(), tokenizer, meta={"languages": ["zh"]})
+    checkpoint.save(judge, tmp_path / "judge-zh")
+    installed["judge-zh"] = tmp_path / "judge-zh"
+    (tmp_path / "data" / "lccc_base").mkdir(parents=True)
+    (tmp_path / "data" / "lccc_base" / "LCCC-base_test.json").write_text('[["你 好", "嗯"]]', encoding="utf-8")
+    monkeypatch.setenv("LISTENWELL_DATA", str(tmp_path / "data"))
+    main(["evaluate", "kind", "--language", "zh", "--json", "--metrics", "posi,celebratory", "--resamples", "0"])
+    result = json.loads(capsys.readouterr().out)
+    assert result["about"]["data"] == "lccc"
+    assert {score["name"] for score in result["scores"]} == {"posi", "celebratory"}

@@ -320,3 +320,15 @@ def test_a_record_that_is_cut_off_is_told_with_its_column(runs):
     replies.write_text(replies.read_text().splitlines()[0] + '\n{"id": "2", "rep\n')
     with pytest.raises(ValueError, match=r"replies\.jsonl line 2: not valid JSON \(cut off at column 17\)"):
         read_all(runs)
+
+
+def test_a_picture_shows_all_systems_by_two_scores(runs: list[str], tmp_path: Path, capsys):
+    picture = tmp_path / "against.png"
+    cli.main(["compare", *runs, "--picture", str(picture), "--axes", "bleu-4,distinct-2"])
+    assert picture.stat().st_size > 5000
+    assert f"drawn to {picture}" in capsys.readouterr().err
+    cli.main(["compare", *runs, "--picture", str(picture), "--axes", "bleu-4,distinct-1"])  # its own is drawn again
+    with pytest.raises(SystemExit, match="--axes takes two scores with a comma between them"):
+        cli.main(["compare", *runs, "--picture", str(picture), "--axes", "posi"])
+    with pytest.raises(SystemExit, match="no system has both scores, bleu-4 and posi"):
+        cli.main(["compare", *runs, "--picture", str(picture), "--axes", "bleu-4,posi"])

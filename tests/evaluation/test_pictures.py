@@ -7,8 +7,9 @@ from matplotlib.figure import Figure
 from listenwell.cli import main
 from listenwell.data.dialogue import Dialogue, Label, Turn
 from listenwell.data.sources import jsonl
-from listenwell.evaluation.pictures import draw_confusion, draw_distributions
+from listenwell.evaluation.pictures import draw_against, draw_confusion, draw_distributions
 from listenwell.labels.taxonomy import LABELS
+from listenwell.metrics.score import Score, Signature
 
 
 @pytest.fixture
@@ -84,3 +85,27 @@ def test_what_cannot_be_drawn_is_told(tmp_path):
         draw_distributions({"people": {"sad": 1}, "a system": {}}, "", tmp_path / "none.png")
     with pytest.raises(ValueError, match=r"there are no labels to draw$"):
         draw_distributions({}, "", tmp_path / "none.png")
+
+
+def scores(**values):
+    def score(value):
+        low, high = value - 1, value + 2
+        return Score(
+            name="made", value=value, better="higher", signature=Signature.of("made"), low=low, high=high, unit="%"
+        )
+
+    return {name.replace("_", "-"): score(value) for name, value in values.items()}
+
+
+def test_systems_stand_by_two_of_their_scores_with_their_intervals(drawn, tmp_path):
+    systems = {"plain": scores(bleu_2=3.0, posi=20.0), "kind": scores(bleu_2=2.5, posi=40.0), "blank": scores(posi=9.0)}
+    draw_against(systems, "bleu-2", "posi", tmp_path / "against.png")
+    (axes,) = drawn
+    assert [text.get_text() for text in axes.texts] == ["plain", "kind"]
+    assert [text.xy for text in axes.texts] == [(3.0, 20.0), (2.5, 40.0)]
+    across, up = (lines.get_segments()[0] for lines in axes.containers[1][2])
+    np.testing.assert_allclose(across[:, 0], [1.5, 4.5])
+    np.testing.assert_allclose(up[:, 1], [39, 42])
+    assert axes.get_ylabel() == "posi, % (higher is better)"
+    with pytest.raises(ValueError, match="no system has both scores, bleu-2 and sent; give them with evaluate"):
+        draw_against(systems, "bleu-2", "sent", tmp_path / "against.png")

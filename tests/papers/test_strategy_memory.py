@@ -555,3 +555,11 @@ def test_parts_that_read_other_tokens_are_refused(make, parts):
     other = train_tokenizer(["quite other words than the others have"], TextConfig())
     with pytest.raises(CheckpointError, match="its part detector, a text-encoder, has other tokens"):
         Checkpoint("strategy-memory", make(), other, parts=parts)
+
+
+def test_the_condition_is_about_as_long_as_the_words_beside_which_it_stands(tokenizer, batch):
+    model = build(
+        "strategy-memory", {"width": 64, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}, tokenizer.vocabulary
+    )
+    words = model.conversation.words(batch.context.tokens)[batch.context.mask].norm(dim=-1).mean()
+    assert 0.3 < float(model.encoder(batch.context).norm(dim=-1).mean() / words) < 3

@@ -4,7 +4,7 @@ import pytest
 
 from listenwell.configuration import ConfigError
 from listenwell.text import TextConfig, train_tokenizer
-from listenwell.text.lexicon import emotional_words
+from listenwell.text.lexicon import emotional_characters, emotional_words
 from listenwell.training import data
 
 
@@ -100,3 +100,25 @@ def test_a_recipe_without_a_lexicon_knows_of_no_emotional_words(tiny_recipe, tok
     prior = data.word_prior(tiny_recipe(lexicon=str(path)), tokenizer, encoded)
     assert int(prior.emotional.sum()) == 1
     assert tiny_recipe(lexicon=str(path)).fingerprint() != tiny_recipe().fingerprint()
+
+
+CHINESE = """{"dutir/乐": ["欢笑", "大笑 "], "dutir/哀": ["痛哭", "哭天抢地"], "dutir/怒": [], "dutir/惧": ["害怕"],
+"dutir/惊": [], "dutir/好": ["大方", "大气", "大度"], "dutir/恶": ["痛骂", "痛打", "痛斥"], "hownet/pos": ["美"],
+"hownet/neg": ["害人", "害虫", "害群"], "hownet/deny": ["不"]}"""
+
+
+def test_a_character_is_emotional_if_it_stands_mostly_in_short_words_of_feeling(written):
+    assert emotional_characters(written(CHINESE)) == set("欢笑哭怕")  # 大, 痛 and 害 stand mostly in others
+
+
+def test_a_lexicon_without_its_classes_is_refused(written):
+    with pytest.raises(ConfigError, match=r"no class dutir/乐, dutir/好.*expected the words of DUTIR and HowNet"):
+        emotional_characters(written('{"dutir/哀": ["痛哭"], "dutir/怒": [], "dutir/惧": [], "dutir/惊": []}'))
+    with pytest.raises(ConfigError, match=r"line 1: 'dutir/乐' has \"笑\", expected a list of words"):
+        emotional_characters(written('{"dutir/乐": "笑"}'))
+
+
+def test_characters_of_the_vocabulary_are_marked(written):
+    tokenizer = train_tokenizer(["我哭了笑了"], TextConfig(kind="char"))
+    marked = data.read_lexicon(written(CHINESE), tokenizer)
+    assert {tokenizer.token(token) for token in marked.nonzero()[:, 0].tolist()} == set("哭笑")

@@ -40,6 +40,7 @@ def calibrate(
     from listenwell.classifiers.calibration import calibrate as fit
     from listenwell.classifiers.empathy import calibrate_empathy
     from listenwell.commands.display import table, tracked
+    from listenwell.commands.evaluation_input import as_trained
     from listenwell.data import sources
     from listenwell.data.dialogue import examples
     from listenwell.outputs import check_parent
@@ -60,7 +61,7 @@ def calibrate(
     if chosen is None:
         raise ValueError(f"{place} does not say what it was trained on; name the data with --data")
     options = {"part": trained_on["part"]} if data is None and "part" in trained_on else {}
-    dialogues = sources.read(chosen, path, split, labels=ckpt.model.label_set, **options)
+    dialogues = as_trained(sources.read(chosen, path, split, labels=ckpt.model.label_set, **options), ckpt.meta)
     fitted: dict[str, Any] = {}
     with tracked() as progress:
         if ckpt.model.calibration in ("", "text"):  # where there is nothing to fit, that is said

@@ -20,6 +20,8 @@ def compare(
     samples: int = 300,
     out: Path | None = None,
     format: Literal["text", "markdown", "html", "json"] = "text",
+    picture: Path | None = None,
+    axes: str = "bleu-2,posi",
 ) -> None:
     """Compare evaluated systems in one table, with paired tests, and the papers' numbers below.
 
@@ -39,6 +41,8 @@ def compare(
         samples: How many items the page shows the replies to, drawn evenly over the emotions.
         out: Folder for compare.md, compare.html (one page, with sample replies) and compare.json.
         format: What to print.
+        picture: File for a picture (.png, .pdf or .svg) of all systems by two of their scores.
+        axes: The two scores of the picture, to the right and upwards: how fitting the replies are, and how positive.
     """
     import json
     import sys
@@ -51,12 +55,18 @@ def compare(
     from listenwell.evaluation.compare import compare as build_comparison
     from listenwell.evaluation.html_report import page
     from listenwell.evaluation.markdown import markdown
+    from listenwell.evaluation.pictures import draw_against
     from listenwell.evaluation.store import read_all
-    from listenwell.outputs import COMPARE, check_folder, write_folder
+    from listenwell.outputs import COMPARE, check_folder, check_picture, write_folder
 
     at_least(0, samples=samples)
     if out is not None:
         check_folder(out, COMPARE)
+    across, _, up = axes.partition(",")
+    if not across or not up:
+        raise ValueError(f"--axes takes two scores with a comma between them, such as bleu-2,posi, found {axes!r}")
+    if picture is not None:
+        check_picture(picture, "compare", "--picture")
     systems = read_all(runs, split, data)
     if baseline in runs:
         baseline = systems[runs.index(baseline)].name
@@ -84,6 +94,9 @@ def compare(
 
         write_folder(out, fill, COMPARE)
         print(f"written to {out}: {', '.join(names.values())}", file=sys.stderr)
+    if picture is not None:
+        draw_against({one.name: one.scores for one in systems}, across.strip(), up.strip(), picture)
+        print(f"drawn to {picture}", file=sys.stderr)
 
 
 def print_text(comparison: Comparison, console: Console) -> None:

@@ -289,8 +289,10 @@ def _where(name: str) -> tuple[str, str]:
     except ValueError as problem:  # another package's
         return "", str(problem)
     about = (module.__doc__ or "").strip().splitlines()[0]
-    if name in ("shipped", "jsonl"):
-        return about, "inside the package" if name == "shipped" else "any .jsonl file"
+    if getattr(module, "INSIDE", False):
+        return about, "inside the package"
+    if name == "jsonl":
+        return about, "any .jsonl file"
     try:
         return about, str(sources.find_data(name))
     except FileNotFoundError:

@@ -27,6 +27,7 @@ def evaluate(
     workers: int = 1,
     metrics: str | None = None,
     vectors: Path | None = None,
+    language: str | None = None,
 ) -> None:
     """Score a system on a split: perplexity, emotion accuracy, BLEU, Distinct, bland replies and more.
 
@@ -40,8 +41,8 @@ def evaluate(
     Args:
         system: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
             server of that protocol. Such a server gives no likelihoods: it gets all scores except perplexity.
-        data: A source by name (`listenwell data`) or a .jsonl file; EmpatheticDialogues if not given, and for a
-            classifier what it was trained on.
+        data: A source by name (`listenwell data`) or a .jsonl file; EmpatheticDialogues if not given, LCCC for a system
+            that speaks only Chinese, and for a classifier what it was trained on.
         split: Which split; all for all of them together.
         path: Path of the source, if it is not in LISTENWELL_DATA.
         part: Which part of a source that has parts, such as edos's mturk.
@@ -52,7 +53,8 @@ def evaluate(
         limit: Only the first N items; 0 for all.
         items: N items drawn from the split, the same ones for every system; 0 for all.
         judge: A classifier of polarity, by name or folder, that says how positive the replies are; the trained system
-            called judge if there is one. It must not be the classifier that the system itself chooses its replies with.
+            called judge if there is one, for Chinese judge-zh. It must not be the classifier that the system itself
+            chooses its replies with.
         labeller: A classifier of emotions and intents, by name or folder, that labels the replies and the references,
             also into labels.png; the trained system called emotion-intent if there is one, else the system's own.
         empathy: A classifier of empathy, by name or folder, that says how much the replies and the references show; the
@@ -70,6 +72,7 @@ def evaluate(
             cannot be computed is listed with the reason.
         vectors: A text file of word vectors, such as GloVe's, for embedding-average, greedy-matching and
             vector-extrema; the first one in LISTENWELL_DATA/glove if not given. It is named in their signatures.
+        language: The language to evaluate in, such as en or zh: chooses the system of that name that speaks it.
     """
     from listenwell.commands.evaluate_classifier import evaluate_classifier
     from listenwell.commands.evaluate_replies import evaluate_replies
@@ -77,6 +80,7 @@ def evaluate(
     from listenwell.commands.numbers import at_least
     from listenwell.metrics.vector_similarity import check_word_vectors
     from listenwell.outputs import EVALUATE, check_folder
+    from listenwell.weights import in_language
 
     at_least(0, limit=limit, items=items, resamples=resamples)
     at_least(1, workers=workers)
@@ -87,7 +91,7 @@ def evaluate(
     if vectors is not None:
         check_word_vectors(vectors)
     options = Options(
-        system=system,
+        system=str(in_language(system, language)),
         data=data,
         split=split,
         path=path,

@@ -23,8 +23,8 @@ def evaluate_replies(options: Options, subject: Subject, corpus: Corpus) -> None
     from listenwell.evaluation.store import folder_name
 
     bot, own_way = load_bot(options, subject)
-    readers = load_readers(options, subject)
     items, drawn_from = choose_items(options, corpus)
+    readers = load_readers(options, subject, items[0].language if items else "en")
     about = {**corpus.about, **getattr(bot, "about", {}), **drawn_from}
     usual = (corpus.data, corpus.part) == ("empathetic-dialogues", None)
     way = bot.decoding.signature()
@@ -64,15 +64,18 @@ def load_bot(options: Options, subject: Subject) -> tuple[Any, str]:
     return bot, own_way
 
 
-def load_readers(options: Options, subject: Subject) -> dict[str, Any]:
-    """The classifiers that read the replies: one labels them, one judges how positive they are, one how empathetic."""
+def load_readers(options: Options, subject: Subject, language: str = "en") -> dict[str, Any]:
+    """The classifiers that read the replies: one labels them, one judges how positive they are, one how empathetic.
+
+    For another language than English the usual judge is judge-LANGUAGE.
+    """
     from listenwell.classifiers.label_cache import LABELLER
     from listenwell.classifiers.labeller import Labeller
     from listenwell.evaluation.evaluate import check_judge
     from listenwell.labels.sets import EMOTION_INTENT
 
     labeller = reading(options.labeller, "emotion-intent")
-    judge = reading(options.judge, "judge", "polarity")
+    judge = reading(options.judge, "judge" if language == "en" else f"judge-{language}", "polarity")
     trained = subject.checkpoint
     if trained is not None:
         own = trained.parts.get(LABELLER)

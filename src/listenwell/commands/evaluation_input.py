@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from listenwell.systems.house.options import HouseDecoding
 
 
+USUAL_DATA = {"en": "empathetic-dialogues", "zh": "lccc"}
+"""What a system that talks is evaluated on where no corpus is named, by the language that it speaks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What was typed; `evaluate` says what each option means."""
@@ -54,6 +58,12 @@ class Subject:
     def meta(self) -> dict[str, Any]:
         return {} if self.checkpoint is None else self.checkpoint.meta
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """What it speaks, English first where it does."""
+        spoken = ("en",) if self.checkpoint is None else self.checkpoint.languages
+        return tuple(sorted(spoken, key=lambda name: name != "en"))
+
     def trained_on(self) -> tuple[str | None, str | None]:
         """The source and the part of it."""
         data = self.meta.get("data", {})
@@ -85,14 +95,14 @@ def load_subject(options: Options) -> Subject:
 
 
 def read_corpus(options: Options, subject: Subject) -> Corpus:
-    """The source that is named, else EmpatheticDialogues; for a classifier, what it was trained on."""
+    """The source that is named, else the usual one of its language; for a classifier, what it was trained on."""
     from listenwell.data import sources
 
     data, part = options.data, options.part
     trained_on, trained_part = subject.trained_on()
     if data is None and not subject.talks:
         data, part = trained_on, part or trained_part
-    data = data or "empathetic-dialogues"
+    data = data or next((USUAL_DATA[name] for name in subject.languages if name in USUAL_DATA), USUAL_DATA["en"])
     split = None if options.split == "all" else options.split
     selection: dict[str, Any] = {} if part is None else {"part": part}
     about: dict[str, Any] = {
@@ -108,7 +118,16 @@ def read_corpus(options: Options, subject: Subject) -> Corpus:
     }
     if subject.checkpoint is not None:
         selection["labels"] = subject.checkpoint.model.label_set
-    return Corpus(data, part, sources.read(data, options.path, split, **selection), about)
+    dialogues = sources.read(data, options.path, split, **selection)
+    return Corpus(data, part, as_trained(dialogues, subject.meta), about)
+
+
+def as_trained(dialogues: Iterable[Dialogue], meta: dict[str, Any]) -> Iterable[Dialogue]:
+    """The dialogues as a classifier read those that it learned from: without emoticons, if its recipe strips them."""
+    from listenwell.data.relabel import without_emoticons
+
+    is_stripped = meta.get("recipe", {}).get("data", {}).get("emoticons") is False
+    return without_emoticons(dialogues) if is_stripped else dialogues
 
 
 def output_folder(options: Options, usual: str) -> Path | None:

@@ -20,6 +20,7 @@ from listenwell.data.dialogue import Example, without_annotations
 from listenwell.evaluation.partial import PartialResults
 from listenwell.labels.empathy import MECHANISMS
 from listenwell.labels.sets import LabelSet
+from listenwell.metrics.celebration import first_clause
 from listenwell.metrics.material import (
     CLASSIFIER,
     ClassifierOutput,
@@ -40,6 +41,8 @@ EmpathyLoader = Callable[[], EmpathyClassifier]
 
 SIDES = {"polarity": ("replies", "contexts")}
 """Which texts a classifier of a label set reads; the replies and the references where nothing else is said."""
+
+FIRST_CLAUSES = "first clauses' polarity"
 
 
 def collect_material(
@@ -74,6 +77,7 @@ def collect_material(
         providers["word vectors"] = partial(load_word_vectors, material, vectors)
     for labels, reader in (readers or {}).items():
         providers[f"{CLASSIFIER}{labels}"] = partial(_classified, material, labels, reader)
+    providers[FIRST_CLAUSES] = partial(_first_clauses, material, (readers or {}).get("polarity"))
     if empathy is not None:
         providers[f"{CLASSIFIER}empathy"] = partial(_empathy, material, empathy)
     return material
@@ -166,13 +170,30 @@ def _sentence_vectors(material: Material) -> tuple[str, np.ndarray, np.ndarray]:
     return encoder.name, replies, references
 
 
-def _classified(material: Material, labels: str, reader: Labeller | None) -> ClassifierOutput:
-    """What a classifier says of the replies and of another side, read together."""
+def _able(material: Material, labels: str, reader: Labeller | None) -> Labeller:
+    """The classifier, if there is one and it reads the language of the items."""
     if reader is None:
         raise UnavailableError(f"no classifier of {labels} was given")
     read = reader.checkpoint.languages
     if others := [language for language in material.languages if language not in read]:
         raise UnavailableError(f"{reader.name} reads {languages(read)}, the items are in {languages(others)}")
+    return reader
+
+
+def _first_clauses(material: Material, judge: Labeller | None) -> ClassifierOutput:
+    """What a classifier of polarity says of how replies, and references, begin."""
+    reader = _able(material, "polarity", judge)
+    sides = {"replies": [first_clause(text) for text in material.replies]}
+    if all(item.reply for item in material.items):
+        sides["references"] = [first_clause(text) for text in material.get("references")]
+    texts = [text for side in sides.values() for text in side]
+    chances = np.split(reader.distribution(texts, material.progress("first clauses", len(texts))), len(sides))
+    return ClassifierOutput(labeller_fields(reader), reader.names, dict(zip(sides, chances, strict=True)))
+
+
+def _classified(material: Material, labels: str, reader: Labeller | None) -> ClassifierOutput:
+    """What a classifier says of the replies and of another side, read together."""
+    reader = _able(material, labels, reader)
     sides = SIDES.get(labels, ("replies", "references"))
     texts = [material.replies if side == "replies" else material.get(side) for side in sides]
     every = [text for side in texts for text in side]

@@ -1,4 +1,5 @@
-"""Pictures of labels: which are taken for which, and how often each is given (MEED2's Figures 2 and 5)."""
+"""Pictures of labels, which are taken for which and how often each is given (MEED2's Figures 2 and 5), and of systems
+by two of their scores."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from listenwell.labels.taxonomy import EMOTIONS, INTENTS, LABELS
 from listenwell.metrics.extras import need
+from listenwell.metrics.score import Score
 from listenwell.outputs import save_picture
 
 COLOURS = ("#4878a8", "#c8773a", "#5b9a62", "#9a6fb0", "#7f7f7f")
@@ -70,6 +72,39 @@ def draw_distributions(
     axes.set_axisbelow(True)
     axes.legend(fontsize=8, frameon=False)
     save_picture(axes.figure, path, command, dpi=130)
+
+
+def draw_against(systems: Mapping[str, Mapping[str, Score]], across: str, up: str, path: Path) -> None:
+    """One point per system: the score `across` to the right, `up` upwards, with their intervals as bars.
+
+    `systems`: each one's scores by name. Those without one of the two scores are not drawn.
+    """
+    drawn = {name: scores for name, scores in systems.items() if {across, up} <= scores.keys()}
+    if not drawn:
+        raise ValueError(
+            f"no system has both scores, {across} and {up}; give them with evaluate --metrics {across},{up}"
+        )
+    axes = need("matplotlib.figure", "a picture").Figure(figsize=(8, 6), layout="constrained").add_subplot()
+    for index, (name, scores) in enumerate(drawn.items()):
+        x, y = scores[across], scores[up]
+        colour = COLOURS[index % len(COLOURS)]
+        bars = {"xerr": _bar(x), "yerr": _bar(y), "elinewidth": 0.8, "capsize": 2}
+        axes.errorbar([x.value], [y.value], fmt="o", color=colour, markersize=5, **bars)
+        axes.annotate(name, (x.value, y.value), (5, 4), textcoords="offset points", fontsize=8, color=colour)
+    for name, label in ((across, axes.set_xlabel), (up, axes.set_ylabel)):
+        score = next(iter(drawn.values()))[name]
+        label(f"{name}{', %' if score.unit == '%' else ''} ({score.better} is better)", fontsize=9)
+    axes.margins(0.12)
+    axes.tick_params(labelsize=8)
+    axes.grid(alpha=0.25)
+    save_picture(axes.figure, path, "compare", dpi=130)
+
+
+def _bar(score: Score) -> list[list[float]] | None:
+    """How far the interval reaches to both sides; None without one."""
+    if score.low is None or score.high is None:
+        return None
+    return [[max(score.value - score.low, 0.0)], [max(score.high - score.value, 0.0)]]
 
 
 def _grouped() -> np.ndarray:

@@ -30,6 +30,7 @@ NEEDS: dict[str, str] = {
     "reference labels": "the label of each reference in the data, one of those that the system knows",
     "classifier emotion-intent": "a classifier of the 41 labels",
     "classifier polarity": "a classifier of polarity",
+    "first clauses' polarity": "a classifier of polarity, which reads how the replies begin",
     "classifier empathy": "a classifier of empathy, EPITOME's",
     "sentence vectors": "a sentence encoder",
     "word vectors": "word vectors as a text file, such as GloVe's: --vectors FILE, or one in LISTENWELL_DATA/glove",

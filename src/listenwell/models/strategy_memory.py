@@ -16,6 +16,7 @@ from one Gaussian with the mean of Eq 2's mixture and a smaller variance; `mixtu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
@@ -117,9 +118,9 @@ class QueryEncoder(nn.Module):
         self.perceptron = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
 
     def forward(self, query: Sequence) -> Tensor:
-        """e, (batch, width)."""
+        """e, (batch, width), as long as the embedded words beside which it stands: else it would hardly be seen."""
         _, last = self.gru(self.words(query.tokens), query.mask)
-        return self.perceptron(last)
+        return self.perceptron(last) * math.sqrt(last.shape[-1])
 
 
 class StrategyMixer(nn.Module):

@@ -3,12 +3,17 @@
 The file form is one JSON object, each word with a list of names:
 
     {"abandon": ["fear", "negative", "sadness"], "ability": ["positive"]}
+
+And the Chinese lexicons DUTIR (Xu et al., 2008) and HowNet, of which one file has each class with its words:
+
+    {"dutir/乐": ["笑容", "欣喜"], "dutir/哀": ["伤心"], "hownet/pos": ["真诚"], "hownet/neg": ["鲁莽"]}
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +23,16 @@ from listenwell.text.words import words
 
 FEELINGS = frozenset({"anger", "anticipation", "disgust", "fear", "joy", "sadness", "surprise", "trust"})
 POLARITIES = frozenset({"negative", "positive"})
+
+CHINESE_FEELINGS = tuple(f"dutir/{name}" for name in "乐哀怒惧惊")
+"""DUTIR's classes of feelings. Its other two, 好 and 恶, value things rather than feel."""
+CHINESE_POSITIVE = ("dutir/乐", "dutir/好", "hownet/pos")
+CHINESE_NEGATIVE = ("dutir/哀", "dutir/怒", "dutir/惧", "dutir/恶", "hownet/neg")
+CHINESE_DENIALS = "hownet/deny"
+SHORT = 2
+"""Characters of a word that a character is judged by: an idiom of four has mostly plain ones."""
+FELT_SHARE = 1 / 3
+"""A character is emotional if at least this share of the short words that have it are words of feeling."""
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -38,6 +53,31 @@ def emotional_words(path: Path) -> frozenset[str]:
     if not chosen:
         raise ConfigError(f"{path}: none of its words has an emotion, expected some with {_listed(FEELINGS)}")
     return frozenset(chosen)
+
+
+def chinese_classes(path: Path) -> dict[str, frozenset[str]]:
+    """The words of each class of a Chinese lexicon: DUTIR's feelings, and HowNet's positive and negative words."""
+    text = _text(path)
+    classes: dict[str, frozenset[str]] = {}
+    for name, entries in _entries(path, text):
+        if not isinstance(entries, list) or not all(isinstance(word, str) for word in entries):
+            raise ConfigError(
+                f"{path} line {_line(text, name)}: {name!r} has {_kind(entries)}, expected a list of words"
+            )
+        classes[name] = frozenset(word for entry in entries if (word := entry.strip()))
+    needed = {*CHINESE_FEELINGS, *CHINESE_POSITIVE, *CHINESE_NEGATIVE}
+    if missing := sorted(needed - classes.keys()):
+        raise ConfigError(f"{path}: no class {', '.join(missing)}, expected the words of DUTIR and HowNet by class")
+    return classes
+
+
+def emotional_characters(path: Path) -> frozenset[str]:
+    """The characters that stand mostly in words of feeling, for text that is read character by character."""
+    classes = chinese_classes(path)
+    felt = frozenset[str]().union(*(classes[name] for name in CHINESE_FEELINGS))
+    every = felt.union(*(classes[name] for name in (*CHINESE_POSITIVE, *CHINESE_NEGATIVE)))
+    counts, total = (Counter(c for word in some if len(word) <= SHORT for c in set(word)) for some in (felt, every))
+    return frozenset(character for character, count in counts.items() if count >= FELT_SHARE * total[character])
 
 
 def _text(path: Path) -> str:

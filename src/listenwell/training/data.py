@@ -26,7 +26,7 @@ from listenwell.data.relabel import renamed, without_emoticons
 from listenwell.labels.sets import EMOTION, EMOTION_INTENT, LabelSet, label_set, own_label_sets
 from listenwell.labels.taxonomy import with_near_name
 from listenwell.text import Tokenizer, train_tokenizer
-from listenwell.text.lexicon import emotional_words
+from listenwell.text.lexicon import emotional_characters, emotional_words
 from listenwell.text.vectors import vector_lines
 from listenwell.training.recipe import DataConfig, Recipe, Stage, Stream
 
@@ -208,11 +208,14 @@ def _find(name: str, what: str, way_out: str) -> Path:
 
 
 def read_lexicon(path: Path, tokenizer: Tokenizer) -> Tensor:
-    """Which words of the vocabulary a lexicon associates with an emotion: (vocabulary,)."""
-    if tokenizer.kind != "word":
-        raise ConfigError(f"{path}: a lexicon has whole words, but text.kind is {tokenizer.kind}, expected word")
+    """Which words, or Chinese characters, of the vocabulary a lexicon associates with an emotion: (vocabulary,)."""
+    if tokenizer.kind not in ("word", "char"):
+        raise ConfigError(
+            f"{path}: a lexicon has whole words, but text.kind is {tokenizer.kind}, expected word, or char for Chinese"
+        )
+    emotional_tokens = emotional_words(path) if tokenizer.kind == "word" else emotional_characters(path)
     vocabulary = tokenizer.backend.get_vocab()
-    known = [vocabulary[word] for word in emotional_words(path) if word in vocabulary]
+    known = [vocabulary[word] for word in emotional_tokens if word in vocabulary]
     if not known:
         raise ConfigError(f"{path}: none of its emotional words is in the vocabulary")
     emotional = torch.zeros(len(tokenizer), dtype=torch.bool)

@@ -136,3 +136,15 @@ def test_importing_the_registry_imports_no_source():
 def test_every_registered_source_can_be_imported():
     for name, module in sources.SOURCES.items():
         assert name == import_module(module).NAME
+
+
+def test_a_name_may_carry_its_split(corpus, monkeypatch, tmp_path):
+    monkeypatch.setenv("LISTENWELL_DATA", str(corpus.parent))
+    ids = [dialogue.id for dialogue in sources.read("empathetic-dialogues@test+shipped", split="train")]
+    assert ids[0] == "empathetic-dialogues@test/test"
+    assert all(id.startswith("shipped/lw-en-") for id in ids[1:])
+    assert [file.name for file in sources.data_files("empathetic-dialogues@test", split="train")] == ["test.csv"]
+    assert sources.source_name("Empathetic_dialogues@test") == "empathetic-dialogues"
+    path = tmp_path / "mine@test.jsonl"
+    jsonl.write([Dialogue.from_texts(["Hello", "Hi"])], path)
+    assert len(list(sources.read(str(path)))) == 1

@@ -1,8 +1,9 @@
 """Corpora by name: `read("empathetic-dialogues", split="train")` gives Dialogues, one at a time.
 
 A source is one module with `read` and `files`, and `read_polarity` if its turns have more labels than a Turn holds; it
-is imported only when its name is used. Several are read as
-one, one after another, by their names with + between: "xdailydialog+emotionlines".
+is imported only when its name is used. Several are read as one, one after another, by their names with + between:
+"xdailydialog+emotionlines". A name with a split, "lccc@valid", is read from that split, whichever one is asked for: of
+some corpora only the small files are at hand.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from listenwell.data.dialogue import Dialogue
 from listenwell.data.relabel import by_polarity
 from listenwell.data.sources.report import Report, SourceError
+from listenwell.data.sources.splits import SPLITS
 from listenwell.labels.sets import POLARITY, LabelSet
 from listenwell.labels.taxonomy import unknown_name
 from listenwell.paths import DATA_VARIABLE, data_folder
@@ -59,12 +61,14 @@ SOURCES: dict[str, str] = {
     "chinese-chat": "listenwell.data.sources.chinese_chat",
     "epitome": "listenwell.data.sources.epitome",
     "curated": "listenwell.data.sources.curated",
+    "grief": "listenwell.data.sources.grief",
 }
 
 GROUP = "listenwell.sources"
 """The entry points by which other packages add sources."""
 
 SOURCE_SEPARATOR = "+"
+SPLIT_MARK = "@"
 
 
 def read(
@@ -86,6 +90,7 @@ def read(
         each = [(part, read(part, None, split, labels=labels, **options)) for part in several]
         # Two corpora may use one id for two dialogues.
         return (replace(dialogue, id=f"{part}/{dialogue.id}") for part, dialogues in each for dialogue in dialogues)
+    name, split = _own_split(name, split)
     source, place = _resolve(name, path)
     given = () if place is None else (place,)
     read_polarity = getattr(source, "read_polarity", None)
@@ -101,6 +106,7 @@ def data_files(
     """The files that `read` would open, for `data_hash`; `options` are those that choose files, such as part=."""
     if len(several := _several(name, path)) > 1:
         return [file for part in several for file in data_files(part, None, split, **options)]
+    name, split = _own_split(name, split)
     source, place = _resolve(name, path)
     if place is None:
         return list(source.files())
@@ -138,7 +144,7 @@ def source_name(name: str) -> str:
     """The registered name: hyphens and underscores, small and capital letters are one."""
     if SOURCE_SEPARATOR in name:
         return SOURCE_SEPARATOR.join(source_name(part) for part in name.split(SOURCE_SEPARATOR))
-    plain = name.strip().lower().replace("_", "-")
+    plain = _own_split(name, None)[0].strip().lower().replace("_", "-")
     known = SOURCES if plain in SOURCES else all_sources()
     if plain not in known:
         if Path(name).is_file():
@@ -160,7 +166,8 @@ def find_data(name: str, path: str | Path | None = None) -> Path:
     source = source_module(plain)
     folder = getattr(source, "FOLDER", None)
     if folder is None:
-        raise ValueError(f"{plain} has no folder; " + _how_to_read(plain))
+        way_out = "read it with its name alone" if _is_inside(source) else "give the path of a .jsonl file"
+        raise ValueError(f"{plain} has no folder; {way_out}")
     roots = data_roots()
     for root in roots:
         if (root / folder).is_dir():
@@ -198,6 +205,14 @@ def _several(name: str, path: str | Path | None) -> list[str]:
     return name.split(SOURCE_SEPARATOR)
 
 
+def _own_split(name: str, split: str | None) -> tuple[str, str | None]:
+    """A source without the split that its name may carry, and that split; else the one that is asked for."""
+    source, mark, own = name.rpartition(SPLIT_MARK)
+    if not mark or own not in SPLITS or Path(name).expanduser().exists():  # a folder may be called a@test
+        return name, split
+    return source, own
+
+
 def _resolve(name: str, path: str | Path | None) -> tuple[ModuleType, Path | None]:
     """The module of a source and where its files are; None where they are inside the package."""
     from listenwell.data.sources import jsonl
@@ -208,12 +223,13 @@ def _resolve(name: str, path: str | Path | None) -> tuple[ModuleType, Path | Non
         return source_module("curated"), folder
     plain = source_name(name)
     source = source_module(plain)
-    if plain == "shipped":
+    if _is_inside(source):
         if path is not None:
-            raise ValueError(f"shipped is inside the package and takes no path, found {str(path)!r}")
+            raise ValueError(f"{plain} is inside the package and takes no path, found {str(path)!r}")
         return source, None
     return source, find_data(plain, path)
 
 
-def _how_to_read(plain: str) -> str:
-    return "read it with its name alone" if plain == "shipped" else "give the path of a .jsonl file"
+def _is_inside(source: ModuleType) -> bool:
+    """Whether its files are inside the package."""
+    return getattr(source, "INSIDE", False)

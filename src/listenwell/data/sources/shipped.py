@@ -12,6 +12,8 @@ from listenwell.data.sources.report import Report
 from listenwell.data.sources.splits import split_name
 
 NAME = "shipped"
+INSIDE = True
+"""Its files are inside the package."""
 
 
 def files() -> list[Traversable]:
