@@ -15,11 +15,11 @@ from listenwell.classifiers.label_cache import Labels, fingerprint, is_labelled,
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.sentence_encoder import sentence_encoder
 from listenwell.data.batching import label_id_in
-from listenwell.data.dialogue import Example, without_annotations
+from listenwell.data.dialogue import Example, Label, without_annotations
 from listenwell.evaluation.partial import PartialResults
 from listenwell.labels.empathy import MECHANISMS
 from listenwell.labels.sets import LabelSet
-from listenwell.labels.taxonomy import LABEL_ID
+from listenwell.labels.taxonomy import LABEL_ID, LABELS
 from listenwell.metrics.material import (
     CLASSIFIER,
     ClassifierOutput,
@@ -57,6 +57,7 @@ def collect_material(
         "predicted emotions": partial(_predicted_emotions, replies, Capabilities.of(system).emotions),
         "true emotions": partial(_true_emotions, items, system),
         "chosen labels": partial(_chosen_labels, replies),
+        "likeliest labels": partial(_likeliest_labels, replies),
         "reference labels": partial(_reference_labels, items),
     }
     material = Material([reply.text for reply in replies], items, providers, resamples, progress=progress)
@@ -64,8 +65,10 @@ def collect_material(
         providers["likelihoods"] = partial(_likelihoods, system, items, progress, partial_results)
         providers["oracle likelihoods"] = partial(_oracle, system, items, progress)
         providers["labelled likelihoods"] = partial(_labelled, material)
+        providers["given-label likelihoods"] = partial(_given_label, system, material, progress)
         providers["sentence vectors"] = partial(_sentence_vectors, material)
         providers["word vectors"] = partial(load_word_vectors, material)
+    providers["machine labels"] = partial(_machine_labels, material)
     for labels, reader in (readers or {}).items():
         providers[f"{CLASSIFIER}{labels}"] = partial(_classified, material, labels, reader)
     if empathy is not None:
@@ -93,6 +96,23 @@ def _chosen_labels(replies: Sequence[Reply]) -> np.ndarray:
     if not all(reply.label in LABEL_ID for reply in replies):
         raise UnavailableError("the system does not choose a label to reply with")
     return np.array([LABEL_ID[reply.label or ""] for reply in replies])
+
+
+def likeliest_label(reply: Reply) -> str | None:
+    """What the system found likeliest, which is not what it chose where its choice is fitted to a score."""
+    return next(iter(reply.reasons.get("likeliest", {})), None)
+
+
+def _likeliest_labels(replies: Sequence[Reply]) -> np.ndarray:
+    labels = [likeliest_label(reply) for reply in replies]
+    if not all(label in LABEL_ID for label in labels):
+        raise UnavailableError("the system does not say which label it finds likeliest")
+    return np.array([LABEL_ID[label or ""] for label in labels])
+
+
+def _machine_labels(material: Material) -> np.ndarray:
+    read = material.get(f"{CLASSIFIER}emotion-intent")
+    return np.array([LABEL_ID[read.names[row]] for row in read["references"].argmax(axis=1)])
 
 
 def _reference_labels(items: Sequence[Example]) -> np.ndarray:
@@ -132,6 +152,24 @@ def _oracle(system: System, items: Sequence[Example], progress: Progress) -> Lik
     knowing = [replace(without_annotations(items[row]), reply=items[row].reply) for row in rows]
     likelihoods = measure(knowing, done=progress("likelihoods with the true label", len(rows)))
     return unavailable("the system takes no label to reply with") if likelihoods is None else likelihoods
+
+
+def _given_label(system: System, material: Material, progress: Progress) -> Likelihoods:
+    """As MEED2's paper has it: every reply's label is given, by a classifier where the data has none."""
+    measure = getattr(system, "oracle_likelihoods", None)
+    items = list(material.items)
+    ours = set(_labelled_rows(items))
+    if measure is not None and len(ours) < len(items):
+        labels = material.get("machine labels")
+        for row in (row for row in range(len(items)) if row not in ours):
+            reply = items[row].reply
+            assert reply is not None
+            items[row] = replace(items[row], reply=replace(reply, label=Label(LABELS[labels[row]], "machine")))
+    if measure is not None:
+        knowing = [replace(without_annotations(item), reply=item.reply) for item in items]
+        if (likelihoods := measure(knowing, done=progress("likelihoods with a label given", len(items)))) is not None:
+            return likelihoods
+    raise UnavailableError("the system takes no label to reply with")
 
 
 def _labelled(material: Material) -> Likelihoods:

@@ -147,23 +147,27 @@ _register("macro-f1", macro_f1, "Mean F1 over the classes")
 _register("weighted-f1", weighted_f1, "Mean F1, weighted by how frequent a class is,")
 
 
-def _register_labels(prefix: str, measure: Callable[..., Score], whose: str, by: str) -> None:
+def _register_labels(prefix: str, measure: Callable[..., Score], whose: str, chosen: str, reference: str) -> None:
     part = measure.__name__.removeprefix("weighted_")
     name, shown = f"{prefix}-{part}", "F1" if part == "f1" else part.capitalize()
+    by = {"chosen labels": "system", "likeliest labels": "likeliest", "": "uniform"}[chosen]
 
-    @metric(name, needs=["chosen labels", "reference labels"], about=f"{shown}, weighted, of {whose}")
+    @metric(name, needs=[chosen or "chosen labels", reference], about=f"{shown}, weighted, of {whose}")
     def compute(material: Material) -> Score:
-        gold = material.get("reference labels")
-        ids = material.get("chosen labels")
-        if by == "uniform":
-            ids = np.random.default_rng(0).integers(len(LABELS), size=len(gold))
+        gold = material.get(reference)
+        drawn = np.random.default_rng(0)
+        ids = material.get(chosen) if chosen else drawn.integers(len(LABELS), size=len(gold))
         score = measure(np.eye(len(LABELS))[ids], gold, **material.resampling)
-        return replace(score, name=name, signature=score.signature.plus(chosen=by))
+        fields = {"chosen": by} | ({"reference": "machine"} if reference == "machine labels" else {})
+        return replace(score, name=name, signature=score.signature.plus(**fields))
 
 
-for _prefix, _whose, _by in (
-    ("label", "the label that the system chooses", "system"),
-    ("random-label", "a label drawn uniformly, to compare with", "uniform"),
+_MACHINE = "against a classifier's labels of the references"
+for _prefix, _whose, _chosen in (
+    ("label", "the label that the system chooses", "chosen labels"),
+    ("likeliest-label", "the label that the system finds likeliest", "likeliest labels"),
+    ("random-label", "a label drawn uniformly, to compare with", ""),
 ):
     for _measure in (weighted_precision, weighted_recall, weighted_f1):
-        _register_labels(_prefix, _measure, _whose, _by)
+        _register_labels(_prefix, _measure, _whose, _chosen, "reference labels")
+        _register_labels(f"machine-{_prefix}", _measure, f"{_whose}, {_MACHINE}", _chosen, "machine labels")
