@@ -12,6 +12,7 @@ from listenwell.contract import ABSENT, Controls, Moment, Vocabulary
 from listenwell.data.batching import EncodingConfig, collate, encode
 from listenwell.data.dialogue import Example, Turn
 from listenwell.decoding import Decoding
+from listenwell.evaluation.reproduce.gold_emotion import knowing_the_emotion
 from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, NEGATIVE, POSITIVE
 from listenwell.models import RENAMED_MODELS, mime
 from listenwell.models.mime import Mime, MimeConfig
@@ -549,3 +550,22 @@ def test_the_reply_is_seen_while_learning_and_never_else(tiny_model, batch):
 def test_seeing_the_reply_without_a_posterior_is_refused():
     with pytest.raises(ValueError, match="without stochasticity there is none"):
         Mime(MimeConfig(stochasticity=False, reply_seen=True), Vocabulary(10))
+
+
+# The quirk of the public code, which is measured apart and never a score
+
+
+@torch.no_grad()
+def test_the_gold_emotion_at_evaluation_is_a_quirk_that_is_switched_on_and_leaves_no_trace(tiny_model, batch):
+    model = tiny_model("mime", dropout=0.0)
+    believed = model.understand(batch).beliefs["emotion"]
+    same, other = (polar(batch, believed, is_same) for is_same in (True, False))
+    plain = model.score(batch, seeded())
+
+    def score_knowing(one):
+        with knowing_the_emotion(model, one):
+            return model.score(one, seeded())
+
+    assert torch.allclose(score_knowing(same), plain)
+    assert not torch.allclose(score_knowing(other), plain, rtol=1e-6)
+    assert torch.equal(model.score(other, seeded()), plain)
