@@ -148,7 +148,7 @@ def find_code(name: str) -> Any:
             continue
         for part in parts[cut:]:
             thing = getattr(thing, part)
-        return thing
+        return thing.fget if isinstance(thing, property) else thing
     raise AttributeError(f"listenwell has no {name}")
 
 

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("sqlalchemy")
 from study_raters import do_task
 
+from listenwell.studies.kinds import LEFT, RIGHT
 from listenwell.studies.paper_ratings import for_rows, oriented, paper_numbers
 from listenwell.studies.rating import Ratings
 from listenwell.studies.report import make_report
@@ -48,11 +49,10 @@ def test_a_study_without_ratings_has_no_numbers(sqlite_store: Store, make_study:
 
 def test_a_loss_and_a_bad_reply_are_better_the_fewer_there_are(sqlite_store: Store, make_study: Callable[..., Study]):
     study = make_study(sqlite_store, kind="ab", published=["mime/3"], published_names=NAMES)
-    left_is_first = {"echo-one": "left"}
     numbers = rated(
         sqlite_store,
         study,
-        lambda item, shown: next(letter for letter, system in shown.items() if system in left_is_first),
+        lambda item, shown: {"choice": LEFT if next(iter(shown.values())) == "echo-one" else RIGHT},
     )
     found = for_rows(numbers, [("ed", "MIME vs MoEL", "ab_win"), ("ed", "MIME vs MoEL", "ab_loss")])
     assert found["ed", "MIME vs MoEL", "ab_win"].value == 100
