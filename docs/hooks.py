@@ -23,6 +23,7 @@ def on_files(files: Files, config: Any) -> Files:
         "reference/commands.md": commands,
         "reference/recipes.md": recipes,
         "reference/python.md": python_api,
+        "reference/equations.md": equations,
         "reference/weights.md": weights,
         "safety.md": lambda: _root_page("SAFETY.md"),
         "changelog.md": lambda: _root_page("CHANGELOG.md"),
@@ -125,6 +126,43 @@ def _signature(name: str, thing: Any) -> str:
 
 def _doc(thing: Any) -> str:
     return _cell(inspect.cleandoc(thing.__doc__ or "")).replace("\\|", "|")
+
+
+LINK = re.compile(r"\[`[\w.]+`\]\(\.\./reference/equations\.md#([\w-]+) \"([\w.]+)\"\)")
+"""How a paper's page names the code of an equation: the anchor, and the code by its full name."""
+
+
+def equation_code() -> dict[str, str]:
+    """All code that the papers' pages name for an equation, by the anchor of its source."""
+    pages = (page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "papers").glob("*.md")))
+    return {anchor: name for text in pages for anchor, name in LINK.findall(text)}
+
+
+def find_code(name: str) -> Any:
+    """A module, class or function of listenwell by its full name."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            thing = import_module(".".join(["listenwell", *parts[:cut]]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[cut:]:
+            thing = getattr(thing, part)
+        return thing.fget if isinstance(thing, property) else thing
+    raise AttributeError(f"listenwell has no {name}")
+
+
+def equations() -> str:
+    """The source of what the papers' pages link their equations to; of a module, what it says of itself."""
+    parts = ["# Code of the equations", "", "What the pages of the papers link their equations to."]
+    for anchor, name in sorted(equation_code().items(), key=lambda pair: pair[1]):
+        thing = find_code(name)
+        parts += ["", f"## {name} {{#{anchor}}}", ""]
+        if inspect.ismodule(thing):
+            parts += [_doc(thing)]
+        else:
+            parts += ["```python", textwrap.dedent(inspect.getsource(thing)).rstrip(), "```"]
+    return "\n".join(parts) + "\n"
 
 
 def weights() -> str:

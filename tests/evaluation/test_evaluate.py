@@ -222,6 +222,32 @@ def test_with_the_true_label_told_perplexity_is_marked_and_nothing_else_is_told(
     assert "GOLD" not in repr(system.scored_with_labels)
 
 
+def test_the_likeliest_label_is_scored_apart_from_the_one_chosen():
+    class Fitted(Chooser):
+        """Finds consoling likeliest each time, and chooses otherwise."""
+
+        def _reply(self, index: int) -> Reply:
+            return replace(super()._reply(index), reasons={"likeliest": {"consoling": 0.5, "wishing": 0.2}})
+
+    system = Fitted(["wishing"] * 6)
+    about = {"data": "made", "split": "test"}
+    names = ["label-recall", "likeliest-label-recall", "machine-label-recall"]
+    scores = evaluate(system, made_items(), about, quiet, resamples=0, metrics=names)
+    assert (scores["label-recall"].value, scores["likeliest-label-recall"].value) == (0, 100)
+    assert scores["likeliest-label-recall"].signature["chosen"] == "likeliest"
+    assert "machine-label-recall" in scores.about["left out"]  # no classifier was given
+
+
+def test_a_given_label_is_the_data_s_own_for_every_reply_that_has_one():
+    system = Chooser(["consoling"] * 6)
+    about = {"data": "made", "split": "test"}
+    scores = evaluate(system, made_items(), about, quiet, resamples=0, metrics=["perplexity-given-label"])
+    assert scores["perplexity-given-label"].value == pytest.approx(np.e)
+    assert scores["perplexity-given-label"].signature["label"] == "given"
+    assert [item.reply.label for item in system.scored_with_labels] == [Label("consoling")] * 6
+    assert "GOLD" not in repr(system.scored_with_labels)
+
+
 def test_where_some_replies_have_no_label_the_oracle_stands_beside_the_perplexity_of_those_that_have():
     assert not any("labelled" in score.name for score in measured(Chooser(["consoling"] * 6)).scores)
     items = made_items()

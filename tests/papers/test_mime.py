@@ -12,6 +12,7 @@ from listenwell.contract import ABSENT, Controls, Moment, Vocabulary
 from listenwell.data.batching import EncodingConfig, collate, encode
 from listenwell.data.dialogue import Example, Turn
 from listenwell.decoding import Decoding
+from listenwell.evaluation.reproduce.gold_emotion import knowing_the_emotion
 from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, NEGATIVE, POSITIVE
 from listenwell.models import RENAMED_MODELS, mime
 from listenwell.models.mime import Mime, MimeConfig
@@ -621,3 +622,22 @@ def test_learning_from_observed_emotions_without_any_says_what_is_missing(observ
 
 def test_latents_start_as_narrow_as_they_are_told(observing, batch):
     assert observing.read(batch).priors[0].log_variance.mean().item() == pytest.approx(-4, abs=0.5)
+
+
+# The quirk of the public code, which is measured apart and never a score
+
+
+@torch.no_grad()
+def test_the_gold_emotion_at_evaluation_is_a_quirk_that_is_switched_on_and_leaves_no_trace(tiny_model, batch):
+    model = tiny_model("mime", dropout=0.0)
+    believed = model.understand(batch).beliefs["emotion"]
+    same, other = (polar(batch, believed, is_same) for is_same in (True, False))
+    plain = model.score(batch, seeded())
+
+    def score_knowing(one):
+        with knowing_the_emotion(model, one):
+            return model.score(one, seeded())
+
+    assert torch.allclose(score_knowing(same), plain)
+    assert not torch.allclose(score_knowing(other), plain, rtol=1e-6)
+    assert torch.equal(model.score(other, seeded()), plain)

@@ -16,6 +16,8 @@ def reproduce(
     seeds: int = 1,
     out: Path = Path("runs/reproduce"),
     precision: Literal["", "bf16"] = "",
+    quirks: bool = False,
+    rescore: bool = False,
     report_only: bool = False,
     list: bool = False,
 ) -> None:
@@ -32,9 +34,16 @@ def reproduce(
         seeds: How many seeds each row is trained with; more than one trains shipped systems again.
         out: Folder for runs, evaluations and reports, one folder per paper.
         precision: bf16 computes the layers in half the bits, for machines that do that faster.
+        quirks: Also run MIME with the gold emotion at evaluation, as its public code does, to see what that is worth;
+            never a score. All other quirks are computed from what is kept.
+        rescore: Compute every score again from the replies and statistics that are kept, without a model, and stop
+            where one differs.
         report_only: Train and score nothing: write the report from what is there.
         list: Only print what would be trained and scored, and what is there already.
     """
+    import sys
+
+    from listenwell.commands import reproduce_steps as steps
     from listenwell.commands.numbers import at_least
     from listenwell.evaluation.reproduce.plan import plan
     from listenwell.evaluation.reproduce.results import results
@@ -52,13 +61,19 @@ def reproduce(
     tables = None if table is None else [table]
     root = out / paper
     work = plan(spec, root, budget, seeds, tables)
+    ratings = steps.read_ratings(spec, tables)
     if list:
-        _list_work(spec, work, results(spec, work, tables))
+        _list_work(spec, work, results(spec, work, tables, ratings))
         return
     _check_reports(root)
     if not report_only:
-        _carry_out(work, spec, budget, precision)
-    numbers = results(spec, work, tables)
+        steps.carry_out(work, spec, budget, precision)
+        steps.answer(spec, work, root)
+    if quirks:
+        steps.measure_quirks(work)
+    if rescore:
+        print(steps.check_kept(work), file=sys.stderr)
+    numbers = results(spec, work, tables, ratings)
     _write(spec, work, root, numbers, {"budget": budget, "seeds": str(seeds), "tables": table or "all"})
     _show(spec, root, numbers)
 
@@ -85,71 +100,6 @@ def _state(step: Training | Scoring) -> str:
     return "there" if step.done else "to do"
 
 
-def _carry_out(work: Plan, spec: PaperSpec, budget: str, precision: Literal["", "bf16"]) -> None:
-    """Each step in turn; one that was cut off is resumed by the command that does it."""
-    import sys
-    import time
-
-    from listenwell.evaluation.reproduce.plan import Training
-
-    missing = work.missing()
-    begun = time.monotonic()
-    for number, step in enumerate(missing, 1):
-        spent = time.monotonic() - begun
-        left = f", about {spent / (number - 1) * (len(missing) - number + 1) / 60:.0f} min left" if number > 1 else ""
-        what = f"train {step.recipe}" if isinstance(step, Training) else f"score {step.row}"
-        print(f"[{number}/{len(missing)}] {what}{left}", file=sys.stderr, flush=True)
-        if isinstance(step, Training):
-            _train(step, budget, precision)
-        else:
-            _score(step, spec, precision)
-
-
-def _train(step: Training, budget: str, precision: Literal["", "bf16"]) -> None:
-    from listenwell.commands.train import train
-
-    step.folder.parent.mkdir(parents=True, exist_ok=True)
-    step.mark.touch()
-    train(
-        step.recipe,
-        out=step.folder,
-        resume=True,
-        set=[f"seed={step.seed}", *(_small(step.recipe) if budget == "small" else [])],
-        precision=precision or None,
-    )
-    step.mark.unlink()
-
-
-def _small(recipe: str) -> list[str]:
-    """Changes that let every stage see a few examples only."""
-    from listenwell.evaluation.reproduce.plan import SMALL
-    from listenwell.training import load_recipe
-
-    return [f"stages.{index}.examples={SMALL}" for index in range(len(load_recipe(recipe).stages))]
-
-
-def _score(step: Scoring, spec: PaperSpec, precision: Literal["", "bf16"]) -> None:
-    from listenwell.commands.evaluate import evaluate
-    from listenwell.decoding import Changes
-
-    step.folder.parent.mkdir(parents=True, exist_ok=True)
-    options = dict(change.split("=", 1) for change in spec.decoding)
-    decoding: Any = Changes({name: _value(text) for name, text in options.items()}) if options else None
-    evaluate(
-        step.system,
-        data=step.dataset.data,
-        split=step.dataset.split,
-        items=step.dataset.drawn,
-        out=step.folder,
-        decoding=decoding,
-        precision=precision,
-    )
-
-
-def _value(text: str) -> Any:
-    return int(text) if text.lstrip("-").isdigit() else text
-
-
 REPORTS = ("report.html", "report.csv", "report.tex", "report.json")
 
 
@@ -170,12 +120,17 @@ def _check_reports(root: Path) -> None:
 def _write(spec: PaperSpec, work: Plan, root: Path, numbers: list[Result], facts: dict[str, str]) -> None:
     import json
 
+    from listenwell.evaluation.reproduce.cases import answered_cases
     from listenwell.evaluation.reproduce.figures import draw_figures, embedded
-    from listenwell.evaluation.reproduce.report import as_csv, as_html, as_latex
+    from listenwell.evaluation.reproduce.polarity import polarity_tables
+    from listenwell.evaluation.reproduce.report import Extras, as_csv, as_html, as_latex
 
     root.mkdir(parents=True, exist_ok=True)
+    extras = Extras(
+        embedded(draw_figures(spec, work, root)), polarity_tables(spec, work), answered_cases(spec.name, work, root)
+    )
     texts = {
-        "report.html": as_html(spec, numbers, facts, embedded(draw_figures(spec, work, root))),
+        "report.html": as_html(spec, numbers, facts, extras),
         "report.csv": as_csv(numbers),
         "report.tex": as_latex(spec, numbers),
         "report.json": json.dumps(
@@ -192,11 +147,16 @@ def _show(spec: PaperSpec, root: Path, numbers: list[Result]) -> None:
 
     console = report()
     rows = [
-        (f"{one.table} {one.dataset}", one.row, one.metric, str(one.published), number(one.measured), one.verdict)
+        (
+            *(f"{one.table} {one.dataset}", one.row, one.metric, str(one.published), number(one.measured), one.verdict),
+            "" if one.ours is None else f"{number(one.ours)}, {one.ours_how}",
+            one.why_different,
+        )
         for one in numbers
         if one.measured is not None
     ]
     if rows:
-        console.print(table(spec.title, ("table", "row", "number", "published", "measured", "verdict"), rows))
+        columns = ("table", "row", "number", "published", "measured", "verdict", "ours", "why different")
+        console.print(table(spec.title, columns, rows))
     console.print(", ".join(f"{count} {verdict}" for verdict, count in counts(numbers).items()))
     console.print(f"written to {root}: report.html, report.csv, report.tex, report.json", highlight=False)

@@ -16,7 +16,7 @@ from listenwell.checkpoint import Checkpoint, same_training, write_json
 from listenwell.classifiers.label_cache import fingerprint
 from listenwell.classifiers.labeller import Labeller
 from listenwell.data.dialogue import Dialogue, Example, without_annotations
-from listenwell.evaluation.material import EmpathyLoader, collect_material
+from listenwell.evaluation.material import EmpathyLoader, collect_material, likeliest_label
 from listenwell.evaluation.partial import PartialResults
 from listenwell.evaluation.pictures import draw_distributions
 from listenwell.evaluation.split_tables import Tables, split_tables, tables_json
@@ -261,6 +261,8 @@ def write(evaluation: Evaluation, folder: Path) -> None:
                     "emotion": reply.emotion,
                     "label": reply.label,
                 }
+                if (likeliest := likeliest_label(reply)) is not None:
+                    record["likeliest label"] = likeliest
                 if any(candidate.terms for candidate in reply.candidates):  # so that others may be chosen (`rerank`)
                     record["candidates"] = [candidate.to_json() for candidate in reply.candidates]
                 lines.write(json.dumps(record, ensure_ascii=False) + "\n")

@@ -16,7 +16,7 @@ from listenwell.classifiers.label_cache import Labels, fingerprint, is_labelled,
 from listenwell.classifiers.labeller import Labeller
 from listenwell.classifiers.sentence_encoder import sentence_encoder
 from listenwell.data.batching import label_id_in
-from listenwell.data.dialogue import Example, without_annotations
+from listenwell.data.dialogue import Example, Label, without_annotations
 from listenwell.evaluation.partial import PartialResults
 from listenwell.labels.empathy import MECHANISMS
 from listenwell.labels.sets import LabelSet
@@ -66,6 +66,7 @@ def collect_material(
         "predicted emotions": partial(_predicted_emotions, replies, can.emotions),
         "true emotions": partial(_true_emotions, items, can),
         "chosen labels": partial(_chosen_labels, replies, can.label_set),
+        "likeliest labels": partial(_likeliest_labels, replies, can.label_set),
         "reference labels": partial(_reference_labels, items, can.label_set),
     }
     material = Material([reply.text for reply in replies], items, providers, resamples, progress=progress)
@@ -73,8 +74,10 @@ def collect_material(
         providers["likelihoods"] = partial(_likelihoods, system, items, progress, partial_results)
         providers["oracle likelihoods"] = partial(_oracle, system, items, progress)
         providers["labelled likelihoods"] = partial(_labelled, material, can.label_set)
+        providers["given-label likelihoods"] = partial(_given_label, system, material, can.label_set, progress)
         providers["sentence vectors"] = partial(_sentence_vectors, material)
         providers["word vectors"] = partial(load_word_vectors, material, vectors)
+    providers["machine labels"] = partial(_machine_labels, material, can.label_set)
     for labels, reader in (readers or {}).items():
         providers[f"{CLASSIFIER}{labels}"] = partial(_classified, material, labels, reader)
     providers[FIRST_CLAUSES] = partial(_first_clauses, material, (readers or {}).get("polarity"))
@@ -103,6 +106,26 @@ def _chosen_labels(replies: Sequence[Reply], labels: LabelSet) -> np.ndarray:
     if not all(reply.label in labels for reply in replies):
         raise UnavailableError("the system does not choose a label to reply with")
     return np.eye(len(labels))[[labels.ids[reply.label or ""] for reply in replies]]
+
+
+def likeliest_label(reply: Reply) -> str | None:
+    """What the system found likeliest, which is not what it chose where its choice is fitted to a score."""
+    return next(iter(reply.reasons.get("likeliest", {})), None)
+
+
+def _likeliest_labels(replies: Sequence[Reply], labels: LabelSet) -> np.ndarray:
+    """(items, labels), 1 for the likeliest label."""
+    names = [likeliest_label(reply) for reply in replies]
+    if not all(name in labels for name in names):
+        raise UnavailableError("the system does not say which label it finds likeliest")
+    return np.eye(len(labels))[[labels.ids[name or ""] for name in names]]
+
+
+def _machine_labels(material: Material, labels: LabelSet) -> np.ndarray:
+    read = material.get(f"{CLASSIFIER}emotion-intent")
+    if not all(name in labels for name in read.names):
+        raise UnavailableError("the classifier gives labels that the system does not know")
+    return np.array([labels.ids[read.names[row]] for row in read["references"].argmax(axis=1)])
 
 
 def _reference_labels(items: Sequence[Example], labels: LabelSet) -> np.ndarray:
@@ -144,6 +167,24 @@ def _oracle(system: System, items: Sequence[Example], progress: Progress) -> Lik
     knowing = [replace(without_annotations(items[row]), reply=items[row].reply) for row in rows]
     likelihoods = measure(knowing, done=progress("likelihoods with the true label", len(rows)))
     return unavailable("the system takes no label to reply with") if likelihoods is None else likelihoods
+
+
+def _given_label(system: System, material: Material, known: LabelSet, progress: Progress) -> Likelihoods:
+    """As MEED2's paper has it: every reply's label is given, by a classifier where the data has none."""
+    measure = getattr(system, "oracle_likelihoods", None)
+    items = list(material.items)
+    ours = set(_labelled_rows(items, known))
+    if measure is not None and len(ours) < len(items):
+        labels = material.get("machine labels")
+        for row in (row for row in range(len(items)) if row not in ours):
+            reply = items[row].reply
+            assert reply is not None
+            items[row] = replace(items[row], reply=replace(reply, label=Label(known.labels[labels[row]], "machine")))
+    if measure is not None:
+        knowing = [replace(without_annotations(item), reply=item.reply) for item in items]
+        if (likelihoods := measure(knowing, done=progress("likelihoods with a label given", len(items)))) is not None:
+            return likelihoods
+    raise UnavailableError("the system takes no label to reply with")
 
 
 def _labelled(material: Material, labels: LabelSet) -> Likelihoods:

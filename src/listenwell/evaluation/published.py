@@ -55,6 +55,12 @@ NOTES: dict[str, str] = {
         "Published scores of the predictor are on 2,000 held-out dialogues of each domain. Both are averaged over the "
         "classes by how often each is the reply's, and in EmpatheticDialogues both are held against machine labels."
     ),
+    "nist": "The paper does not give the script of its NIST; the measured one is nltk's definition, on characters.",
+    "entropy": "The paper does not give the logarithm of its entropy; the measured one is in nats, over characters.",
+    "embedding": (
+        "The paper does not name its word vectors. The measured ones are GloVe's of 100 dimensions, whose cosines have "
+        "another scale; a word without a vector has the mean of all."
+    ),
     "ses": (
         "MEED2's sentence embeddings are Sentence-BERT's; the paper does not say of which model. The measured ones are "
         "all-MiniLM-L6-v2's, whose cosines have another scale."
@@ -83,6 +89,11 @@ MEANINGS: dict[str, Meaning] = {
     **{f"dist{n}_pct": Meaning(f"distinct-{n}", "distinct") for n in (1, 2)},
     "emotion_acc": Meaning("accuracy@1", "accuracy"),
     **{f"emotion_acc_top{k}": Meaning(f"accuracy@{k}", "accuracy") for k in (1, 2, 5)},
+    **{f"nist{n}": Meaning(f"nist-{n}", "nist") for n in (3, 4)},
+    "ent": Meaning("entropy", "entropy"),
+    "emb_average": Meaning("embedding-average", "embedding"),
+    "emb_greedy": Meaning("greedy-matching", "embedding"),
+    "emb_extrema": Meaning("vector-extrema", "embedding"),
     "ses": Meaning("ses", "ses"),
     "emotion_f1": Meaning("macro-f1", "macro-f1"),
     **{f"intent_{name}": Meaning(f"label-{name}", "label", places=2) for name in ("precision", "recall", "f1")},

@@ -146,24 +146,29 @@ _register("macro-f1", macro_f1, "Mean F1 over the classes")
 _register("weighted-f1", weighted_f1, "Mean F1, weighted by how frequent a class is,")
 
 
-def _register_labels(prefix: str, measure: Callable[..., Score], whose: str, by: str) -> None:
+def _register_labels(prefix: str, measure: Callable[..., Score], whose: str, chosen: str, reference: str) -> None:
     part = measure.__name__.removeprefix("weighted_")
     name, shown = f"{prefix}-{part}", "F1" if part == "f1" else part.capitalize()
+    by = {"chosen labels": "system", "likeliest labels": "likeliest", "": "uniform"}[chosen]
 
-    @metric(name, needs=["chosen labels", "reference labels"], about=f"{shown}, weighted, of {whose}")
+    @metric(name, needs=[chosen or "chosen labels", reference], about=f"{shown}, weighted, of {whose}")
     def compute(material: Material) -> Score:
-        gold = material.get("reference labels")
-        chosen = material.get("chosen labels")
-        if by == "uniform":
-            labels = chosen.shape[1]
-            chosen = np.eye(labels)[np.random.default_rng(0).integers(labels, size=len(gold))]
-        score = measure(chosen, gold, **material.resampling)
-        return replace(score, name=name, signature=score.signature.plus(chosen=by))
+        gold = material.get(reference)
+        labels = material.get(chosen or "chosen labels")
+        if not chosen:
+            count = labels.shape[1]
+            labels = np.eye(count)[np.random.default_rng(0).integers(count, size=len(gold))]
+        score = measure(labels, gold, **material.resampling)
+        fields = {"chosen": by} | ({"reference": "machine"} if reference == "machine labels" else {})
+        return replace(score, name=name, signature=score.signature.plus(**fields))
 
 
-for _prefix, _whose, _by in (
-    ("label", "the label that the system chooses", "system"),
-    ("random-label", "a label drawn uniformly, to compare with", "uniform"),
+_MACHINE = "against a classifier's labels of the references"
+for _prefix, _whose, _chosen in (
+    ("label", "the label that the system chooses", "chosen labels"),
+    ("likeliest-label", "the label that the system finds likeliest", "likeliest labels"),
+    ("random-label", "a label drawn uniformly, to compare with", ""),
 ):
     for _measure in (weighted_precision, weighted_recall, weighted_f1):
-        _register_labels(_prefix, _measure, _whose, _by)
+        _register_labels(_prefix, _measure, _whose, _chosen, "reference labels")
+        _register_labels(f"machine-{_prefix}", _measure, f"{_whose}, {_MACHINE}", _chosen, "machine labels")

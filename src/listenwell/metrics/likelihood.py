@@ -114,3 +114,5 @@ for _per in ("word", "token"):
     _register(_per, "", "likelihoods", " of the references")
     _register(_per, "-labelled", "labelled likelihoods", " of the references that have a label", only="labelled")
     _register(_per, "-oracle", "oracle likelihoods", " of references whose true label is given", label="true")
+    _register(_per, "-given-label", "given-label likelihoods", " of references whose label, the data's or else a "
+              "classifier's, is given", label="given")  # fmt: skip

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from listenwell.decoding.options import changed
 from listenwell.evaluation.reproduce.spec import DatasetSpec, PaperSpec, SystemSpec
 from listenwell.weights import shipped
 
@@ -44,6 +45,10 @@ class Scoring:
     """A name or a folder, as `listenwell evaluate` takes it."""
     dataset: DatasetSpec
     folder: Path
+    decoding: tuple[str, ...] = ()
+    """Options by which the paper writes; none for the system's own way."""
+    gold_emotion: bool = False
+    """Whether it has the quirk that `gold_emotion.py` measures."""
 
     @property
     def done(self) -> bool:
@@ -58,6 +63,8 @@ class Plan:
     scorings: tuple[Scoring, ...]
     of_row: Mapping[tuple[str, DatasetSpec], tuple[Scoring, ...]]
     """The evaluations of a row on a dataset, one for each seed."""
+    beside: Mapping[tuple[str, DatasetSpec], tuple[Scoring, ...]] = field(default_factory=dict)
+    """The same by the systems' own decoding, where the paper's is another."""
 
     def missing(self) -> list[Training | Scoring]:
         steps: list[Training | Scoring] = [*self.trainings, *self.scorings]
@@ -71,6 +78,7 @@ def plan(
     trainings: dict[Path, Training] = {}
     scorings: dict[Path, Scoring] = {}
     of_row: dict[tuple[str, DatasetSpec], tuple[Scoring, ...]] = {}
+    beside: dict[tuple[str, DatasetSpec], tuple[Scoring, ...]] = {}
     for row, spec, dataset in _needed(paper, tables):
         if spec.system is not None and budget == "cpu" and seeds == 1 and spec.system in shipped():
             places = {root / "shipped" / spec.system / _folder(dataset): spec.system}
@@ -79,10 +87,33 @@ def plan(
             trainings |= {run.folder: run for of_seed in runs for run in of_seed}
             last = [of_seed[-1].folder for of_seed in runs]
             places = {folder / "evaluation" / f"reproduce-{_folder(dataset)}": str(folder) for folder in last}
-        for place, system in places.items():
-            scorings.setdefault(place, Scoring(row, system, dataset, place))
-        of_row[row, dataset] = tuple(scorings[place] for place in places)
-    return Plan(tuple(trainings.values()), tuple(scorings.values()), of_row)
+        ways = [(tuple(paper.decoding), "", of_row)]
+        if paper.decoding and _differs(spec, paper.decoding):
+            ways.append(((), "-own", beside))
+        for decoding, suffix, kept in ways:
+            several = [
+                Scoring(row, system, dataset, place.with_name(place.name + suffix), decoding, spec.gold_emotion)
+                for place, system in places.items()
+            ]
+            kept[row, dataset] = tuple(scorings.setdefault(one.folder, one) for one in several)
+    return Plan(tuple(trainings.values()), tuple(scorings.values()), of_row, beside)
+
+
+def options(decoding: Iterable[str]) -> dict[str, Any]:
+    """What method=greedy and the like say, by name."""
+    return {name: _value(text) for name, text in (change.split("=", 1) for change in decoding)}
+
+
+def _value(text: str) -> Any:
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+def _differs(spec: SystemSpec, decoding: Sequence[str]) -> bool:
+    """Whether the paper's way to write is another than the system's own."""
+    from listenwell.training import load_recipe  # brings up torch, which most papers' plans do without
+
+    own = load_recipe(spec.recipe or spec.system or "").decoding
+    return changed(own, options(decoding)) != own
 
 
 def _runs(spec: SystemSpec, root: Path, budget: Budget, seed: int) -> list[Training]:
@@ -94,8 +125,12 @@ def _runs(spec: SystemSpec, root: Path, budget: Budget, seed: int) -> list[Train
 def _needed(paper: PaperSpec, tables: Sequence[str] | None) -> Iterator[tuple[str, SystemSpec, DatasetSpec]]:
     """Each row that has a system, on each dataset, where at least one of its numbers can be measured."""
     for table in tables or paper.tables:
+        for name in paper.tables[table].by_polarity:
+            if paper.systems[name].reason is None:
+                yield from ((name, paper.systems[name], dataset) for dataset in paper.datasets.values())
         for row in paper.rows(table):
             spec = paper.system_of(row)
+            spec = paper.systems[spec.scored_with] if spec.scored_with else spec
             can_be_measured = any(paper.why_not(table, metric) is None for metric in row.values)
             if can_be_measured and spec.reason is None:
                 yield row.system, spec, paper.datasets[row.dataset]

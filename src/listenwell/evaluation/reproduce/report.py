@@ -6,12 +6,16 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
 from listenwell import __version__
+from listenwell.evaluation.reproduce.cases import AnsweredCase
+from listenwell.evaluation.reproduce.polarity import PolarityRow
+from listenwell.evaluation.reproduce.quirks import ABOUT
 from listenwell.evaluation.reproduce.results import Result
 from listenwell.evaluation.reproduce.spec import PaperSpec
 from listenwell.evaluation.reproduce.verdict import TOLERANCE, Measured
@@ -28,6 +32,9 @@ COLUMNS = (
     "high",
     "seeds",
     "verdict",
+    "ours",
+    "ours_how",
+    "why_different",
     "why",
 )
 
@@ -62,7 +69,8 @@ def _is_number(text: str) -> bool:
 
 
 def as_latex(paper: PaperSpec, results: Sequence[Result]) -> str:
-    """One tabular per table and dataset; two lines per row, published above measured."""
+    """One tabular per table and dataset, with two or three lines per row: published, measured and, where it differs,
+    ours; then one of what known quirks are worth."""
     parts = [f"% {_tex(paper.title)}; made by listenwell {__version__}"]
     for (table, dataset), rows in grouped(results).items():
         metrics = list(dict.fromkeys(one.metric for cells in rows.values() for one in cells))
@@ -71,11 +79,30 @@ def as_latex(paper: PaperSpec, results: Sequence[Result]) -> str:
         parts.append(" & ".join(["", "", *map(_tex, metrics)]) + r" \\ \hline")
         for row, cells in rows.items():
             by_metric = {one.metric: one for one in cells}
-            for kind in ("published", "measured"):
+            kinds = ["published", "measured", *(["ours"] if any(one.ours for one in cells) else [])]
+            for kind in kinds:
                 values = [_tex(text_of(by_metric.get(metric), kind)) for metric in metrics]
                 parts.append(" & ".join([_tex(row) if kind == "published" else "", kind, *values]) + r" \\")
         parts.append(r"\end{tabular}")
-    return "\n".join(parts) + "\n"
+    return "\n".join([*parts, *_latex_quirks(results)]) + "\n"
+
+
+def _latex_quirks(results: Sequence[Result]) -> list[str]:
+    lines = [
+        " & ".join(map(_tex, (one.table, one.row, one.metric, quirk.name, f"{quirk.value:.2f}", f"{quirk.worth:+.2f}")))
+        for one in results
+        for quirk in one.quirks
+    ]
+    if not lines:
+        return []
+    head = "table & row & number & quirk & with it & worth"
+    return [
+        "% Why different: what known quirks of public code are worth",
+        r"\begin{tabular}{llllrr}",
+        rf"{head} \\ \hline",
+        *(rf"{line} \\" for line in lines),
+        r"\end{tabular}",
+    ]
 
 
 def grouped(results: Sequence[Result]) -> dict[tuple[str, str], dict[str, list[Result]]]:
@@ -89,7 +116,10 @@ def grouped(results: Sequence[Result]) -> dict[tuple[str, str], dict[str, list[R
 def text_of(one: Result | None, kind: str) -> str:
     if one is None:
         return ""
-    return str(one.published) if kind == "published" else "—" if one.measured is None else number(one.measured)
+    if kind == "published":
+        return str(one.published)
+    shown = one.measured if kind == "measured" else one.ours
+    return number(shown) if shown is not None else "—" if kind == "measured" else ""
 
 
 def number(measured: Measured) -> str:
@@ -113,10 +143,19 @@ def _tex(text: str) -> str:
     return text.replace("→", r"$\rightarrow$").replace("—", "---")
 
 
-def as_html(
-    paper: PaperSpec, results: Sequence[Result], facts: Mapping[str, str], pictures: Mapping[str, str] | None = None
-) -> str:
-    """`facts` are shown at the top; `pictures` are data URIs by the title of a figure."""
+@dataclass(frozen=True)
+class Extras:
+    """What a report has besides the numbers."""
+
+    pictures: Mapping[str, str] = field(default_factory=dict)
+    """Data URIs by the title of a figure."""
+    polarity: Mapping[str, Sequence[PolarityRow]] = field(default_factory=dict)
+    """Automatic scores by the polarity of the emotion, by table."""
+    cases: Sequence[AnsweredCase] = ()
+
+
+def as_html(paper: PaperSpec, results: Sequence[Result], facts: Mapping[str, str], extras: Extras | None = None) -> str:
+    """`facts` are shown at the top."""
     source = resources.files("listenwell.evaluation.reproduce").joinpath("report.html").read_text(encoding="utf-8")
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(source)
     return template.render(
@@ -124,9 +163,16 @@ def as_html(
         tables=grouped(results),
         counts=counts(results),
         facts=facts,
-        pictures=pictures or {},
+        extras=extras or Extras(),
+        quirks=used_quirks(results),
         number=number,
         tolerance=f"{100 * TOLERANCE:.0f}",
         version=__version__,
         total=len(results),
     )
+
+
+def used_quirks(results: Sequence[Result]) -> dict[str, str]:
+    """What each quirk is that some number shows."""
+    names = {quirk.name for one in results for quirk in one.quirks}
+    return {name: about for name, about in ABOUT.items() if name in names}

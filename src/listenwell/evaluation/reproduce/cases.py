@@ -1,0 +1,126 @@
+"""The papers' case studies: one file of contexts, short quotations as printed, answered by the systems of a report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Protocol
+
+import yaml
+
+from listenwell.checkpoint import write_json
+from listenwell.configuration import instantiate
+from listenwell.data.dialogue import Dialogue, Turn
+from listenwell.evaluation.reproduce.plan import Plan, Scoring
+from listenwell.systems.reply import Reply
+
+FILE = "cases.json"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A context that a paper shows."""
+
+    paper: str
+    place: str
+    """Such as table 6."""
+    context: list[str]
+    """Turn by turn; the last is answered."""
+    language: str = "en"
+    emotion: str = ""
+    """As the paper has it; never given to a system."""
+
+    @property
+    def key(self) -> str:
+        return json.dumps(self.context, ensure_ascii=False)
+
+    @property
+    def dialogue(self) -> Dialogue:
+        """Turns alternate, and the last is the speaker's."""
+        last = len(self.context) - 1
+        turns = [
+            Turn("speaker" if (last - place) % 2 == 0 else "listener", text) for place, text in enumerate(self.context)
+        ]
+        return Dialogue(f"{self.paper} {self.place}", tuple(turns), language=self.language)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    row: str
+    reply: str
+    recognised: str
+    """The emotion recognised and the label chosen, where there are any."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCase:
+    title: str
+    context: Sequence[str]
+    answers: Sequence[Answer]
+
+
+class Talks(Protocol):
+    """A system, as far as cases need it."""
+
+    languages: tuple[str, ...]
+
+    def replies(self, talks: Sequence[Any]) -> list[Reply]: ...
+
+
+@cache
+def cases(paper: str | None = None) -> tuple[Case, ...]:
+    """Those of a paper, or all."""
+    text = resources.files("listenwell.evaluation.reproduce").joinpath("cases.yaml").read_text(encoding="utf-8")
+    every = [instantiate(Case, entry, f"cases.yaml: {number}") for number, entry in enumerate(yaml.safe_load(text), 1)]
+    return tuple(one for one in every if paper in (None, one.paper))
+
+
+def answer_cases(paper: str, plan: Plan, root: Path, load: Callable[[Scoring], Talks]) -> None:
+    """Lets each system that was scored answer the cases of its language; what is kept is not answered again."""
+    kept = _kept(root)
+    for system, scoring in _first_of_each(plan).items():
+        answers = kept.setdefault(system, {})
+        if all(case.key in answers for case in cases(paper)):
+            continue
+        talks = load(scoring)
+        missing = [case for case in cases(paper) if case.key not in answers and case.language in talks.languages]
+        for case, reply in zip(missing, talks.replies([case.dialogue for case in missing]), strict=True):
+            known = [word for word in (reply.emotion, reply.label) if word]
+            answers[case.key] = {"reply": reply.text, "recognised": ", ".join(known)}
+        for case in cases(paper):
+            answers.setdefault(case.key, None)  # of another language: not asked again
+        root.mkdir(parents=True, exist_ok=True)
+        write_json(root / FILE, kept)
+
+
+def answered_cases(paper: str, plan: Plan, root: Path) -> list[AnsweredCase]:
+    """The cases of a paper with what is kept of their answers."""
+    kept = _kept(root)
+    rows = {scoring.row: kept.get(system, {}) for system, scoring in _first_of_each(plan).items()}
+    shown = []
+    for case in cases(paper):
+        answers = [Answer(row, **known) for row, by_case in rows.items() if (known := by_case.get(case.key))]
+        title = f"{case.place[0].upper()}{case.place[1:]}" + (f", {case.emotion}" if case.emotion else "")
+        shown.append(AnsweredCase(title, case.context, answers))
+    return shown
+
+
+def _first_of_each(plan: Plan) -> dict[str, Scoring]:
+    """One scoring per system, written in the paper's way, among those that are done."""
+    found: dict[str, Scoring] = {}
+    for several in plan.of_row.values():
+        for one in several[:1]:
+            if one.done:
+                found.setdefault(f"{one.system} {' '.join(one.decoding)}".strip(), one)
+    return found
+
+
+def _kept(root: Path) -> dict[str, dict[str, Any]]:
+    try:
+        return json.loads((root / FILE).read_text(encoding="utf-8"))
+    except OSError:
+        return {}

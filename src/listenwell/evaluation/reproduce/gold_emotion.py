@@ -1,0 +1,60 @@
+"""A quirk that needs a model: MIME's public code chooses the side that mimics by the gold emotion when it computes
+perplexity. What that is worth is measured here, apart from all scores, and only `quirks.py` reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from listenwell.checkpoint import write_json
+from listenwell.contract import Batch
+from listenwell.data.dialogue import Example
+from listenwell.evaluation.reproduce.quirks import GOLD, gold_emotion_file
+from listenwell.loading import load
+from listenwell.metrics.likelihood import of_likelihoods
+from listenwell.models.mime import Mime
+from listenwell.systems.bot import Bot
+
+
+@contextmanager
+def knowing_the_emotion(model: Mime, batch: Batch) -> Iterator[None]:
+    """Within it the model takes the speaker's polarity from the gold emotions of the batch."""
+
+    def is_positive(believed: Tensor, gold: Tensor | None = None) -> Tensor:
+        assert batch.emotion is not None
+        draws = len(believed) // len(batch.emotion)  # a context stands as many times in a row as latents are drawn
+        return Mime.is_positive(model, believed, batch.emotion.repeat_interleave(draws))
+
+    model.is_positive = is_positive  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        del model.is_positive
+
+
+def perplexity_knowing_emotion(bot: Bot, items: Sequence[Example]) -> float:
+    """The perplexity per word if the emotion were known."""
+    model = bot.model
+    if not isinstance(model, Mime):
+        raise ValueError(f"{bot.name} does not choose its way by the emotion: only MIME's rows have this quirk")
+    generator = torch.Generator().manual_seed(0)  # the draws of the score itself
+
+    def score(batch: Batch) -> Tensor:
+        with knowing_the_emotion(model, batch):
+            return model.score(batch, generator)
+
+    return of_likelihoods("word", bot._likelihoods(items, score, None), resamples=0).value
+
+
+def measure(system: str, items: Sequence[Example], evaluation: Path) -> None:
+    """Written beside the evaluation whose number it explains."""
+    bot = load(system, care=False)
+    if not isinstance(bot, Bot):
+        raise ValueError(f"{system} has no model of its own to give the emotion to")
+    value = perplexity_knowing_emotion(bot, items)
+    write_json(gold_emotion_file(evaluation), {"quirk": GOLD, "no score": True, "perplexity-word": value})
