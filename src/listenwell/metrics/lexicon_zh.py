@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def _leaning(material: Material) -> Array:
         raise UnavailableError(str(problem)) from problem
 
 
-def _score(name: str, material: Material, values: Array, unit: str = "") -> Score:
+def _score(name: str, material: Material, values: Array, unit: Literal["%", ""] = "") -> Score:
     statistics = Statistics(np.stack([values, np.ones(len(values))], axis=1), "ratio")
     signature = Signature.of(name, by="dutir+hownet", replies=len(values))
     return score_with_interval(name, statistics, signature, "higher", unit, **material.resampling)
