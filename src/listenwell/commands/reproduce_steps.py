@@ -126,7 +126,7 @@ def read_ratings(spec: PaperSpec, tables: list[str] | None) -> Ratings:
         from listenwell.studies.store import Store, is_there, store_url
     except ModuleNotFoundError:  # without the packages of studies there are none
         return {}
-    ratings = dict[tuple[str, str, str, str], Measured]()
+    ratings: dict[tuple[str, str, str, str], Measured] = {}
     for table in tables or spec.tables:
         places = [(row.dataset, row.system, metric) for row in spec.rows(table) for metric in row.values]
         for name in spec.tables[table].studies():
