@@ -34,6 +34,7 @@ SCORE = "score"
 """The criterion that asks the model's own score(): labels and latents summed out, as in evaluation."""
 
 LOG_EVERY = 50  # updates: often enough to see a curve, rare enough to cost nothing
+NEAR_THE_END = 0.05  # of the way between two validations: the one at the end of a stage is then near enough
 
 
 def _loss(terms: dict[str, Term], whole: dict[str, Term], move: Move) -> Tensor:
@@ -170,7 +171,8 @@ class Trainer:
                 speed = (state.seen - seen_then) / max(time.monotonic() - clock, 1e-9)
                 self._log(stage, means.take(), speed, budget)
             state.sums = means.sums
-            if ends or state.seen >= (state.validations + 1) * every:
+            far = budget - state.seen > NEAR_THE_END * every
+            if ends or (far and state.seen >= (state.validations + 1) * every):
                 # Time and speed count training; what validation takes is counted in seconds only.
                 state.seconds += time.monotonic() - clock
                 begun = time.monotonic()
