@@ -156,9 +156,8 @@ def search_steps(
 def continuations(live: Live, allowed: Tensor, count: int) -> Continuations:
     """The `count` likeliest ways to continue each row, from `allowed` (rows × width, vocabulary)."""
     each = min(count, allowed.shape[1])
-    logprobs, tokens = topk_in_blocks(
-        allowed, each
-    )  # what is not among these of its hypothesis is not among those of the row
+    # What is not among the best of its hypothesis is not among the best of the row.
+    logprobs, tokens = topk_in_blocks(allowed, each)
     totals = (live.logprobs.flatten()[:, None] + logprobs).view(len(live.logprobs), -1)
     best, index = totals.topk(min(count, totals.shape[1]), dim=1)
     return Continuations(best, index // each, tokens.view_as(totals).gather(1, index))
