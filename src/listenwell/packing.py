@@ -45,6 +45,7 @@ LICENCES = {
     "chinese-chat": ("Chinese three-turn chat", "research use only"),
     "epitome": ("EPITOME", "academic use only"),
     "shipped": ("the corpus that listenwell wrote itself", "MIT"),
+    "grief": ("the messages of grief that listenwell wrote itself", "MIT"),
 }
 """What people call a source, and its licence: docs/DATA.md."""
 

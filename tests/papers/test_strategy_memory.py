@@ -352,7 +352,7 @@ def sentiment_after(model, batch, alpha):
     actual = []
     for rounds in (0, 40):
         if rounds:
-            steps(model, batch, PHASE_2, rounds, alpha, rate=0.02, draw="mean")
+            steps(model, batch, PHASE_2, rounds, alpha, rate=0.1, draw="mean")
         with torch.no_grad():
             actual.append(model.strategy(batch, Moment(), draw="mean")["sentiment"].shown)
     return actual
@@ -399,7 +399,7 @@ def test_steps_that_are_fed_decided_words_are_those_of_the_decoder(make, batch):
     model = written(make(), batch)
     query = model.read_query(batch)
     memory = model.condition_on(batch, query.vector)
-    soft = write_softly(model, batch.reply, memory, "mean", 1e-4)
+    soft = write_softly(model, batch.reply, memory, "mean", 1e-6)
     hypotheses = decode(model.conversation, State(fixed=memory), Decoding(max_length=5), start=2, end=3, banned=())
     for row in range(8):
         said = hypotheses[row][0].tokens

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 FILES = ["deploy/listenwell.service", "deploy/Containerfile", "deploy/nginx.conf", "docs/serving.md"]
 ELSEWHERE = {"--no-deps", "--no-cache-dir", "--extra-index-url", "--from", "--system", "--uid", "--no-create-home",
              "--interval", "--timeout", "--start-period", "--rm", "--now", "--precision", "--clients", "--mode",
-             "--requests", "--help", "--limits.help", "--build-arg"}  # fmt: skip
+             "--requests", "--alone", "--help", "--limits.help", "--build-arg"}  # fmt: skip
 """Flags of other programs and commands."""
 
 

@@ -30,7 +30,7 @@ class Counting:
 
     given: ClassVar[list[str]] = []
 
-    def __init__(self, part=None):
+    def __init__(self, part=None, labels=None):
         self.part = part
 
     def label(self, texts):

@@ -96,7 +96,7 @@ def test_streams_take_the_recipes_corpus_unless_they_have_their_own(tiny_recipe,
 def test_the_recipes_corpus_is_cleaned_for_its_streams_too(tiny_recipe, tiny_stage, tokenizer, monkeypatch):
     requested = []
 
-    def encode_split(recipe, stream, split, tokenizer, *, cut_replies, labeller, sets):
+    def encode_split(recipe, stream, split, tokenizer, *, cut_replies, labeller, sets, begin):
         requested.append((stream.source, stream.clean, split))
 
     monkeypatch.setattr(data, "encode_split", encode_split)
