@@ -30,10 +30,21 @@ def test_every_module_on_the_way_of_the_data_is_there():
     assert not [name for name in folders if not (PACKAGE / name).is_dir()]
 
 
-def test_the_tree_in_the_readme_has_only_what_is_there():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_tree_of_what_is_where_has_only_what_is_there():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     tree = text.split("```\nsrc/listenwell/\n")[1].split("```")[0]
     for line in tree.splitlines():
         place = PACKAGE if line.startswith("  ") else ROOT
         for name in re.split(r"\s{2,}", line.strip())[0].split(", "):
             assert (place / name).exists(), name
+
+
+def test_what_the_readme_links_to_is_there():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = [name for name in re.findall(r"\]\(([^)#]+)", text) if "://" not in name]
+    assert "docs/pictures/chat-1440-light.png" in named
+    assert not [name for name in named if not (ROOT / name).is_file()]
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130

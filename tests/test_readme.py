@@ -1,4 +1,4 @@
-"""The commands of the README, in its order, as they stand: only with smaller models and budgets."""
+"""The commands of the README and of pages it sends on to, as they stand: only with smaller models and budgets."""
 
 import csv
 import io
@@ -14,7 +14,8 @@ from listenwell import cli
 from listenwell.data.sources import jsonl, shipped
 from listenwell.training import run
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", "docs/install.md", "docs/training.md")
 
 COLUMNS = ("conv_id", "utterance_idx", "context", "prompt", "speaker_idx", "utterance", "selfeval", "tags")
 
@@ -29,7 +30,8 @@ SECOND = ["stages.1.examples=16", "stages.1.validate_every=9"]
 
 def commands():
     """Every line of the shell blocks, without its comment; a pipe from echo becomes what is typed."""
-    for block in re.findall(r"```sh\n(.*?)```", README, re.S):
+    text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
+    for block in re.findall(r"```sh\n(.*?)```", text, re.S):
         for line in block.splitlines():
             typed, _, command = line.rpartition(" | ")
             words = shlex.split(command, comments=True)
@@ -70,7 +72,7 @@ def test_the_readme_s_commands_run_in_its_order(corpora, tmp_path, monkeypatch, 
                 words = ["listenwell", "chat"]
             else:
                 continue
-        assert words[0] == "listenwell", f"the README has a command that nobody runs: {' '.join(words)}"
+        assert words[0] == "listenwell", f"a page has a command that nobody runs: {' '.join(words)}"
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed or "I lost my job today\n"))
         if words[1] == "compare":  # the README says what compares; the other run is like the first
             listenwell("train", "trs", *small("trs"))
@@ -78,7 +80,7 @@ def test_the_readme_s_commands_run_in_its_order(corpora, tmp_path, monkeypatch, 
         listenwell(*words[1:], *(small(words[2]) if words[1] == "train" else []))
         done.append(words[1])
     said = capsys.readouterr().out
-    assert {"chat", "train", "evaluate", "compare", "data"} <= set(done)
+    assert {"chat", "train", "evaluate", "compare", "reproduce", "doctor", "data"} <= set(done)
     assert "perplexity" in said
     assert (tmp_path / "runs" / "mine" / "best").is_dir()
     assert list((tmp_path / "results").iterdir())

@@ -30,7 +30,8 @@ def reproduce(
         paper: mime, meed2, dual-emp, bert-joint or strategy-memory. Without one, all papers are listed.
         table: Only this table, such as 1 or text.
         budget: small runs everything on a few examples, to see that it works; cpu is what two cores do in hours; paper
-            has the paper's own sizes, where there is a recipe of them.
+            has the paper's own sizes and trains for hours to days; rows without a recipe of them are left out, with the
+            reason.
         seeds: How many seeds each row is trained with; more than one trains shipped systems again.
         out: Folder for runs, evaluations and reports, one folder per paper.
         precision: bf16 computes the layers in half the bits, for machines that do that faster.
@@ -91,6 +92,7 @@ def _list_work(spec: PaperSpec, work: Plan, numbers: Any) -> None:
 
     steps = [(f"train {one.recipe}, seed {one.seed}", _state(one)) for one in work.trainings]
     steps += [(f"score {one.row} on {one.dataset.data}", _state(one)) for one in work.scorings]
+    steps += [(f"leave out {row}", why) for row, why in work.left_out.items()]
     console = report()
     console.print(table(spec.title, ("step", "state"), steps))
     console.print(", ".join(f"{count} numbers {verdict}" for verdict, count in counts(numbers).items()))

@@ -65,6 +65,8 @@ class Plan:
     """The evaluations of a row on a dataset, one for each seed."""
     beside: Mapping[tuple[str, DatasetSpec], tuple[Scoring, ...]] = field(default_factory=dict)
     """The same by the systems' own decoding, where the paper's is another."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Rows that the budget has no recipe for, and the way out."""
 
     def missing(self) -> list[Training | Scoring]:
         steps: list[Training | Scoring] = [*self.trainings, *self.scorings]
@@ -74,12 +76,19 @@ class Plan:
 def plan(
     paper: PaperSpec, root: Path, budget: Budget = "cpu", seeds: int = 1, tables: Sequence[str] | None = None
 ) -> Plan:
-    """Shipped weights serve a row of the budget cpu if one seed is wanted; all else is trained."""
+    """Shipped weights serve a row of the budget cpu if one seed is wanted; all else is trained.
+
+    Rows that have no recipe of the paper's size are left out of the budget paper; a paper without any is refused.
+    """
     trainings: dict[Path, Training] = {}
     scorings: dict[Path, Scoring] = {}
     of_row: dict[tuple[str, DatasetSpec], tuple[Scoring, ...]] = {}
     beside: dict[tuple[str, DatasetSpec], tuple[Scoring, ...]] = {}
+    left_out: dict[str, str] = {}
     for row, spec, dataset in _needed(paper, tables):
+        if budget == "paper" and spec.paper_recipe is None:
+            left_out[row] = f"there is no recipe of the paper's size for {spec.recipe or spec.system}; use --budget cpu"
+            continue
         if spec.system is not None and budget == "cpu" and seeds == 1 and spec.system in shipped():
             places = {root / "shipped" / spec.system / _folder(dataset): spec.system}
         else:
@@ -96,7 +105,9 @@ def plan(
                 for place, system in places.items()
             ]
             kept[row, dataset] = tuple(scorings.setdefault(one.folder, one) for one in several)
-    return Plan(tuple(trainings.values()), tuple(scorings.values()), of_row, beside)
+    if left_out and not scorings:
+        raise ValueError(next(iter(left_out.values())))
+    return Plan(tuple(trainings.values()), tuple(scorings.values()), of_row, beside, left_out)
 
 
 def options(decoding: Iterable[str]) -> dict[str, Any]:
@@ -137,10 +148,9 @@ def _needed(paper: PaperSpec, tables: Sequence[str] | None) -> Iterator[tuple[st
 
 
 def _recipes(spec: SystemSpec, budget: Budget) -> Iterable[str]:
-    last = spec.paper_recipe if budget == "paper" else spec.recipe
-    if last is None:
-        raise ValueError(f"there is no recipe of the paper's size for {spec.recipe or spec.system}; use --budget cpu")
-    return [*spec.after, last]
+    before, last = (spec.paper_after, spec.paper_recipe) if budget == "paper" else (spec.after, spec.recipe)
+    assert last is not None, "a row without a recipe is left out, or has a reason"
+    return [*before, last]
 
 
 def _folder(dataset: DatasetSpec) -> str:

@@ -104,7 +104,7 @@ def results(
             key = (row.system, paper.datasets[row.dataset])
             numbers += [
                 _rated(paper, row, metric, ratings or {})
-                or _result(paper, row, metric, evaluations.of(key), evaluations.beside(key))
+                or _result(paper, row, metric, plan, evaluations.of(key), evaluations.beside(key))
                 for metric in row.values
             ]
     check_signatures(numbers)
@@ -125,13 +125,14 @@ def _result(
     paper: PaperSpec,
     row: published.Row,
     metric: str,
+    plan: Plan,
     ready: Sequence[StoredEvaluation],
     beside: Sequence[StoredEvaluation],
 ) -> Result:
     means = published.meaning(paper.name, metric)
     stated = row.values[metric] if means is None else row.values[metric].scaleb(means.places)
     place = (paper.name, row.table, row.dataset, row.system, metric, stated)
-    reason = paper.why_not(row.table, metric) or paper.system_of(row).reason
+    reason = paper.why_not(row.table, metric) or paper.system_of(row).reason or plan.left_out.get(row.system)
     if reason is not None or means is None:
         return Result(*place, None, "not possible here", reason or "")
     if not ready:

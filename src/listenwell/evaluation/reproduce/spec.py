@@ -38,6 +38,8 @@ class SystemSpec:
     """Recipes that are trained before it, in this order: what it starts from, and its parts."""
     paper_recipe: str | None = None
     """The recipe at the paper's own size."""
+    paper_after: list[str] = field(default_factory=list)
+    """What is trained before that one."""
     reason: str | None = None
     """Why it is not possible here."""
     scored_with: str | None = None
