@@ -173,6 +173,35 @@ def test_two_tabs_share_one_conversation_and_ask_once(chat: ChatPage) -> None:
     assert len(chat.exchanges) == 2
 
 
+LATE = """
+const read = Storage.prototype.getItem, shown = {};
+Storage.prototype.getItem = function (key) {
+  const value = read.call(this, key), last = shown[key];
+  if (!last || last.value === value) { shown[key] = { value }; return value; }
+  last.since ??= performance.now();
+  if (performance.now() - last.since < 200) return last.value;
+  shown[key] = { value };
+  return value;
+};
+"""
+"""What is stored elsewhere is seen 200 milliseconds after it was first looked for."""
+
+
+def test_a_tab_that_sees_late_what_another_one_stored_does_not_ask_again(chat: ChatPage) -> None:
+    page = chat.open()
+    chat.api.next.append("hold")
+    chat.send("hello")
+    page.locator(".growing", has_text="I hear you:").wait_for()
+    other = page.context.new_page()
+    other.add_init_script(LATE)
+    other.goto(chat.url)
+    other.locator(".waiting", has_text="another tab").wait_for()
+    chat.api.release.set()
+    chat.wait_for_reply(1)
+    other.locator("[data-state=done]").wait_for()
+    assert len(chat.api.asked) == 1
+
+
 def test_a_stored_conversation_that_cannot_be_read_is_put_aside(chat: ChatPage) -> None:
     page = chat.open()
     page.evaluate("localStorage.setItem('listenwell.conversation', '{\"version\": 99}')")

@@ -320,6 +320,7 @@ def test_no_text_becomes_markup(open_page: Any) -> None:
     fake.completion_code = bomb("code")
     page = open_page(fake.url)
     page.on("dialog", lambda dialog: pytest.fail("a script ran"))
+    page.locator("h1", has_text="title").wait_for()
     assert page.locator("h1").text_content() == bomb("title")
     begin(page)
     assert page.locator(".bubble").text_content() == bomb("turn")

@@ -7,6 +7,9 @@ const SENT = 40_000; // characters of the conversation: what came before is too 
 const PAUSES = [500, 1500, 4000]; // milliseconds before each new attempt after a broken connection
 const BUSY = 8; // attempts at a server that has no room
 const OTHER_TAB = 400; // milliseconds until "another tab" is named as the reason for waiting
+const SEEN = 1000; // milliseconds at most until what another tab stored is seen in this one
+const LOOK = 25; // milliseconds between two looks
+const OCCUPIED = Symbol("another tab is asking");
 
 let live = null; // { id, text, phase, seconds, controller }
 let page = null; // what the page does: changed(), growing(id, text), askForKey(), anyModel(), ended(outcome, exchange)
@@ -44,8 +47,7 @@ export async function answer(id) {
   };
   let outcome = null;
   try {
-    // Without locks (they need HTTPS or this machine itself) two tabs may both ask; the reply is stored once all the same.
-    outcome = navigator.locks ? await navigator.locks.request(`listenwell ${id}`, { signal }, begin) : await begin();
+    outcome = await inTurn(id, signal, begin);
   } catch (error) {
     if (error.name !== "AbortError") throw error; // stopped while another tab was asking: nothing to undo
   } finally {
@@ -55,6 +57,26 @@ export async function answer(id) {
   }
   const exchange = outcome && (store.find(id) ?? outcome.exchange); // none if it was deleted meanwhile
   if (exchange) page.ended(outcome, exchange);
+}
+
+// Without locks (they need HTTPS or this machine itself) two tabs may both ask; the reply is stored once all the same.
+async function inTurn(id, signal, begin) {
+  if (!navigator.locks) return begin();
+  const name = `listenwell ${id}`;
+  const free = (lock) => (lock ? begin() : OCCUPIED);
+  const outcome = await navigator.locks.request(name, { ifAvailable: true }, free);
+  if (outcome !== OCCUPIED) return outcome;
+  return navigator.locks.request(name, { signal }, async () => {
+    await seen(id);
+    return begin();
+  });
+}
+
+// A lock may be handed on before this tab sees what the other one stored.
+async function seen(id) {
+  for (let waited = 0; waited < SEEN && store.find(id)?.state === "pending"; waited += LOOK) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK));
+  }
 }
 
 // What came of it: { kind: "done" | "failed" | "stopped" | "returned" | "kept" | "same" }.
