@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 from listenwell.classifiers.label_cache import Begin, fingerprint
 from listenwell.classifiers.labeller import Labeller
+from listenwell.data.curation.atomic import written_whole
 from listenwell.data.dialogue import Example
 from listenwell.paths import writable_cache
 
@@ -49,6 +49,5 @@ def _keep(path: Path, chances: np.ndarray) -> None:
     # Only time is lost where it cannot be kept.
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f"{path.stem}-{os.getpid()}.tmp.npy")
-        np.save(beside, chances)
-        beside.replace(path)
+        with written_whole(path) as unfinished, unfinished.open("wb") as file:
+            np.save(file, chances)

@@ -39,6 +39,8 @@ from listenwell.systems.reply import Reply
 EmpathyLoader = Callable[[], EmpathyClassifier]
 """Loads a classifier of empathy, when the first metric needs it; raises `UnavailableError` where there is none."""
 
+NO_LABEL = "the system takes no label to reply with"
+
 SIDES = {"polarity": ("replies", "contexts")}
 """Which texts a classifier of a label set reads; the replies and the references where nothing else is said."""
 
@@ -157,34 +159,39 @@ def _labelled_rows(items: Sequence[Example], labels: LabelSet) -> list[int]:
 
 def _oracle(system: System, items: Sequence[Example], progress: Progress) -> Likelihoods:
     """Of a system that replies with a label: its likelihoods if the reply's own label were given."""
-    measure = getattr(system, "oracle_likelihoods", None)
-    if measure is None:
-        raise UnavailableError("the system takes no label to reply with")
+    measure = _knowing_measure(system)
     labels = Capabilities.of(system).label_set
     rows = _labelled_rows(items, labels)
     if not rows:
         raise UnavailableError(f"the replies in the data have no labels, or others than the {len(labels)}")
-    knowing = [replace(without_annotations(items[row]), reply=items[row].reply) for row in rows]
-    likelihoods = measure(knowing, done=progress("likelihoods with the true label", len(rows)))
-    return unavailable("the system takes no label to reply with") if likelihoods is None else likelihoods
+    return measure([items[row] for row in rows], progress("likelihoods with the true label", len(rows)))
+
+
+def _knowing_measure(system: System) -> Callable[[Sequence[Example], Any], Likelihoods]:
+    """What measures replies whose label is given: of an item the reply alone keeps its own."""
+    measure = getattr(system, "oracle_likelihoods", None)
+    if measure is None:
+        raise UnavailableError(NO_LABEL)
+
+    def knowing(items: Sequence[Example], done: Any) -> Likelihoods:
+        given = [replace(without_annotations(item), reply=item.reply) for item in items]
+        likelihoods = measure(given, done=done)
+        return unavailable(NO_LABEL) if likelihoods is None else likelihoods
+
+    return knowing
 
 
 def _given_label(system: System, material: Material, known: LabelSet, progress: Progress) -> Likelihoods:
     """As MEED2's paper has it: every reply's label is given, by a classifier where the data has none."""
-    measure = getattr(system, "oracle_likelihoods", None)
+    measure = _knowing_measure(system)
     items = list(material.items)
-    ours = set(_labelled_rows(items, known))
-    if measure is not None and len(ours) < len(items):
+    if lacking := set(range(len(items))).difference(_labelled_rows(items, known)):
         labels = material.get("machine labels")
-        for row in (row for row in range(len(items)) if row not in ours):
+        for row in lacking:
             reply = items[row].reply
             assert reply is not None
             items[row] = replace(items[row], reply=replace(reply, label=Label(known.labels[labels[row]], "machine")))
-    if measure is not None:
-        knowing = [replace(without_annotations(item), reply=item.reply) for item in items]
-        if (likelihoods := measure(knowing, done=progress("likelihoods with a label given", len(items)))) is not None:
-            return likelihoods
-    raise UnavailableError("the system takes no label to reply with")
+    return measure(items, progress("likelihoods with a label given", len(items)))
 
 
 def _labelled(material: Material, labels: LabelSet) -> Likelihoods:

@@ -150,7 +150,8 @@ def encode_split(
     if not len(encoded):
         raise NoExamplesError(f"{data.source}, split {split}: there is no example with {' and '.join(data.sides)}")
     if data.chances_by:
-        encoded.label_chances = reply_chances(list(items), Labeller.load(data.chances_by), begin)
+        assert isinstance(items, list)
+        encoded.label_chances = reply_chances(items, Labeller.load(data.chances_by), begin)
     return encoded
 
 
