@@ -17,6 +17,9 @@ import torch
 from torch import Tensor
 
 CHUNK = 256
+"""Positions whose logits are worked on at once: they stay near the core."""
+BLOCK = 4 * CHUNK
+"""Positions whose logits are kept at once: the gradient of the table is summed up once per block."""
 
 
 class _PackedCrossEntropy(torch.autograd.Function):
@@ -33,37 +36,41 @@ class _PackedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         # The bias is one more column of the table, and a one is read by it: its part costs no pass over the logits.
         wide_hidden, wide_table = _with_bias(hidden, table, bias, kind)
+        # In half precision a product reads its larger side fastest the other way round.
+        turned = wide_table.T if kind == table.dtype else wide_table.T.contiguous()
         grad_hidden = torch.empty_like(wide_hidden, dtype=hidden.dtype)
         # Turned, (width, words): that product reads its larger side as it lies.
         grad_table = table.new_zeros(wide_table.shape[::-1]) if any(ctx.needs_input_grad[1:3]) else None
         loss = hidden.new_zeros((), dtype=torch.float64)
         nll = hidden.new_empty(len(hidden))
         words = len(table)
-        # One buffer for all chunks: fresh memory of this size costs as much as the product that fills it.
-        buffer = wide_hidden.new_empty(min(CHUNK, len(hidden)), words)
-        for begin in range(0, len(hidden), CHUNK):
-            part = slice(begin, begin + CHUNK)
-            rows, gold = wide_hidden[part], targets[part, None]
-            logits = torch.mm(rows, wide_table.T, out=buffer[: len(rows)])
-            summed = logits.sum(dim=1, dtype=nll.dtype) if smoothing else None
-            wanted = logits.gather(1, gold)[:, 0].to(nll.dtype)
-            delta = torch.softmax(logits, dim=1, out=logits)
-            chances = delta.gather(1, gold)
-            nll[part] = -chances[:, 0].to(nll.dtype).clamp_min(TINY).log()
-            each = (1 - smoothing) * nll[part]
-            if summed is not None:
-                each += smoothing * (wanted + nll[part] - summed / words)  # wanted + nll is the log of the sum
-            loss += (each if weights is None else each * weights[part]).sum(dtype=torch.float64)
-            if smoothing:
-                delta -= smoothing / words
-            delta.scatter_(1, gold, chances - (1 - smoothing + smoothing / words))
-            if weights is not None:
-                delta *= weights[part, None]
-            grad_hidden[part] = delta @ wide_table
-            if grad_table is not None and kind == grad_table.dtype:
-                grad_table.addmm_(rows.T, delta)
-            elif grad_table is not None:
-                grad_table += rows.T @ delta
+        # One buffer for all blocks: fresh memory of this size costs as much as the product that fills it.
+        buffer = wide_hidden.new_empty(min(BLOCK, len(hidden)), words)
+        for first in range(0, len(hidden), BLOCK):
+            block = wide_hidden[first : first + BLOCK]
+            for begin in range(0, len(block), CHUNK):
+                part = slice(first + begin, first + begin + CHUNK)
+                rows, gold = wide_hidden[part], targets[part, None]
+                logits = torch.mm(rows, turned, out=buffer[begin : begin + len(rows)])
+                summed = logits.sum(dim=1, dtype=nll.dtype) if smoothing else None
+                wanted = logits.gather(1, gold)[:, 0].to(nll.dtype)
+                delta = torch.softmax(logits, dim=1, out=logits)
+                chances = delta.gather(1, gold)
+                nll[part] = -chances[:, 0].to(nll.dtype).clamp_min(TINY).log()
+                each = (1 - smoothing) * nll[part]
+                if summed is not None:
+                    each += smoothing * (wanted + nll[part] - summed / words)  # wanted + nll is the log of the sum
+                loss += (each if weights is None else each * weights[part]).sum(dtype=torch.float64)
+                if smoothing:
+                    delta -= smoothing / words
+                # Not `scatter_`, which in half precision passes over all of the logits.
+                every = torch.arange(len(rows), device=rows.device)
+                delta[every, gold[:, 0]] = chances[:, 0] - (1 - smoothing + smoothing / words)
+                if weights is not None:
+                    delta *= weights[part, None]
+                grad_hidden[part] = delta @ wide_table
+            if grad_table is not None:
+                _add_product(grad_table, block.T, buffer[: len(block)])
         ctx.save_for_backward(grad_hidden, grad_table)
         ctx.widths = hidden.shape[1], bias is not None
         ctx.mark_non_differentiable(nll)
@@ -77,6 +84,13 @@ class _PackedCrossEntropy(torch.autograd.Function):
             return hidden, None, None, None, None, None, None
         table = (grad_table[:width] * grads[0]).T
         return hidden, table, grad_table[width] * grads[0] if biased else None, None, None, None, None
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    if left.dtype == total.dtype:
+        total.addmm_(left, right)
+    else:
+        total += left @ right
 
 
 TINY = 1e-37
