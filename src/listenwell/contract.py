@@ -120,7 +120,8 @@ class Sequence:
         # Each token moves right by the marks before it, and left by what is left out in front.
         places = (real.cumsum(dim=1) - 1 + changes.cumsum(dim=1)).clamp_min(0)
         ends = lengths + changes.sum(dim=1)
-        longest = int(ends.max()) + 1
+        # A multiple of eight, so that few lengths come up: a product in half precision needs code made for each.
+        longest = -(-(int(ends.max()) + 1) // 8) * 8
         rows = torch.arange(len(real), device=real.device)
         tokens = torch.full((len(real), longest), mark, dtype=self.tokens.dtype, device=real.device)
         roles = torch.zeros_like(tokens)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 from listenwell.contract import ABSENT, Batch, Sequence
 from listenwell.data.dialogue import ROLES, Example, Label, LabelPlace, Turn
@@ -240,6 +241,21 @@ def collate(data: Encoded, rows: Iterable[int], pad: int) -> Batch:
         label_chances=None if data.label_chances is None else torch.from_numpy(data.label_chances[list(rows)]).float(),
         rows=rows,
     )
+
+
+def lengthened(batch: Batch, multiple: int, pad: int, padding_label: int) -> Batch:
+    """The same items, with every side padded to a multiple of so many positions."""
+
+    def longer(side: Sequence | None) -> Sequence | None:
+        more = 0 if side is None else -side.tokens.shape[1] % multiple
+        if side is None or not more:
+            return side
+        labels = None if side.labels is None else F.pad(side.labels, (0, more), value=padding_label)
+        return Sequence(
+            F.pad(side.tokens, (0, more), value=pad), F.pad(side.mask, (0, more)), F.pad(side.roles, (0, more)), labels
+        )
+
+    return replace(batch, context=longer(batch.context), reply=longer(batch.reply), following=longer(batch.following))
 
 
 def cut(order: np.ndarray, lengths: np.ndarray, examples: int, tokens: int) -> Iterator[np.ndarray]:

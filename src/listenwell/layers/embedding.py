@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from listenwell.layers.cpu import spare_rows
 from listenwell.layers.transformer import sinusoids
 
 PLACES = 60
@@ -68,7 +69,10 @@ class WordEmbedding(nn.Module):
 
     def query(self, hidden: Tensor) -> Tensor:
         """What is compared with the table: (…, width) to (…, table width)."""
-        return self.narrow(hidden)
+        if hidden.dim() != 2 or not hidden.requires_grad or not torch.is_autocast_enabled(hidden.device.type):
+            return self.narrow(hidden)
+        rows = len(hidden)
+        return self.narrow(F.pad(hidden, (0, 0, 0, spare_rows(rows))))[:rows]
 
     def logits(self, hidden: Tensor) -> Tensor:
         query = self.query(hidden)

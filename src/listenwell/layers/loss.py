@@ -15,6 +15,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
+
+from listenwell.layers.cpu import spare_rows
 
 CHUNK = 256
 """Positions whose logits are worked on at once: they stay near the core."""
@@ -36,22 +39,26 @@ class _PackedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         # The bias is one more column of the table, and a one is read by it: its part costs no pass over the logits.
         wide_hidden, wide_table = _with_bias(hidden, table, bias, kind)
+        if kind != table.dtype:
+            # Rows of zeros, whose logits are zeros: what they add to a gradient is nothing.
+            wide_hidden = F.pad(wide_hidden, (0, 0, 0, spare_rows(len(hidden))))
         # In half precision a product reads its larger side fastest the other way round.
         turned = wide_table.T if kind == table.dtype else wide_table.T.contiguous()
-        grad_hidden = torch.empty_like(wide_hidden, dtype=hidden.dtype)
+        grad_hidden = hidden.new_empty(len(hidden), wide_hidden.shape[1])
         # Turned, (width, words): that product reads its larger side as it lies.
         grad_table = table.new_zeros(wide_table.shape[::-1]) if any(ctx.needs_input_grad[1:3]) else None
         loss = hidden.new_zeros((), dtype=torch.float64)
         nll = hidden.new_empty(len(hidden))
         words = len(table)
         # One buffer for all blocks: fresh memory of this size costs as much as the product that fills it.
-        buffer = wide_hidden.new_empty(min(BLOCK, len(hidden)), words)
+        buffer = wide_hidden.new_empty(min(BLOCK, len(wide_hidden)), words)
         for first in range(0, len(hidden), BLOCK):
             block = wide_hidden[first : first + BLOCK]
             for begin in range(0, len(block), CHUNK):
                 part = slice(first + begin, first + begin + CHUNK)
                 rows, gold = wide_hidden[part], targets[part, None]
-                logits = torch.mm(rows, turned, out=buffer[begin : begin + len(rows)])
+                logits_all = torch.mm(rows, turned, out=buffer[begin : begin + len(rows)])
+                logits = logits_all[: len(gold)]
                 summed = logits.sum(dim=1, dtype=nll.dtype) if smoothing else None
                 wanted = logits.gather(1, gold)[:, 0].to(nll.dtype)
                 delta = torch.softmax(logits, dim=1, out=logits)
@@ -64,11 +71,11 @@ class _PackedCrossEntropy(torch.autograd.Function):
                 if smoothing:
                     delta -= smoothing / words
                 # Not `scatter_`, which in half precision passes over all of the logits.
-                every = torch.arange(len(rows), device=rows.device)
+                every = torch.arange(len(gold), device=rows.device)
                 delta[every, gold[:, 0]] = chances[:, 0] - (1 - smoothing + smoothing / words)
                 if weights is not None:
                     delta *= weights[part, None]
-                grad_hidden[part] = delta @ wide_table
+                grad_hidden[part] = (logits_all @ wide_table)[: len(gold)]
             if grad_table is not None:
                 _add_product(grad_table, block.T, buffer[: len(block)])
         ctx.save_for_backward(grad_hidden, grad_table)

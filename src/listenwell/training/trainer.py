@@ -16,7 +16,7 @@ from listenwell.checkpoint import Checkpoint
 from listenwell.classifiers.label_cache import LABELLER, cached_labeller
 from listenwell.configuration import ConfigError
 from listenwell.contract import Batch, Moment, Term
-from listenwell.data.batching import Encoded, collate, ordered_batches
+from listenwell.data.batching import Encoded, collate, lengthened, ordered_batches
 from listenwell.labels.taxonomy import unknown_name
 from listenwell.training.averaging import Average
 from listenwell.training.checks import check_stages
@@ -197,7 +197,7 @@ class Trainer:
         self.optimizer_set.activate(move.optimizer)
         moment = Moment(self.state.update, progress)
         with self.processes.autocast():
-            terms = self._called(move.objective, share.to(self.processes.device), moment, **move.options)
+            terms = self._called(move.objective, self._placed(share, feed.data), moment, **move.options)
         self._check_terms(stage, move, terms)
         if not counts:
             terms = {name: Term(0 * term.total, 0, learned=term.learned) for name, term in terms.items()}
@@ -236,7 +236,12 @@ class Trainer:
 
     def _whole(self, data: Encoded, part: slice = slice(None)) -> Iterator[Batch]:
         for rows in ordered_batches(data.lengths())[part]:
-            yield collate(data, rows, self.ckpt.tokenizer.pad).to(self.processes.device)
+            yield self._placed(collate(data, rows, self.ckpt.tokenizer.pad), data)
+
+    def _placed(self, batch: Batch, data: Encoded) -> Batch:
+        """Where and as the model reads it."""
+        pad, step = self.ckpt.tokenizer.pad, self.processes.length_step
+        return lengthened(batch, step, pad, data.padding_label).to(self.processes.device)
 
     def _begin_epoch(self, stage: Stage, first: Feed) -> None:
         """Lets the model set parameters and buffers from a look at the data; optimizers start afresh on the former."""
