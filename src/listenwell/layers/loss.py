@@ -45,8 +45,7 @@ class _PackedCrossEntropy(torch.autograd.Function):
         # In half precision a product reads its larger side fastest the other way round.
         turned = wide_table.T if kind == table.dtype else wide_table.T.contiguous()
         grad_hidden = hidden.new_empty(len(hidden), wide_hidden.shape[1])
-        # Turned, (width, words): that product reads its larger side as it lies.
-        grad_table = table.new_zeros(wide_table.shape[::-1]) if any(ctx.needs_input_grad[1:3]) else None
+        grad_table: Tensor | None = None
         loss = hidden.new_zeros((), dtype=torch.float64)
         nll = hidden.new_empty(len(hidden))
         words = len(table)
@@ -76,8 +75,10 @@ class _PackedCrossEntropy(torch.autograd.Function):
                 if weights is not None:
                     delta *= weights[part, None]
                 grad_hidden[part] = (logits_all @ wide_table)[: len(gold)]
-            if grad_table is not None:
-                _add_product(grad_table, block.T, buffer[: len(block)])
+            if any(ctx.needs_input_grad[1:3]):
+                grad_table = _table_gradient(grad_table, block, buffer[: len(block)], table.dtype)
+        if any(ctx.needs_input_grad[1:3]) and grad_table is None:  # there were no positions
+            grad_table = torch.zeros_like(wide_table, dtype=table.dtype)
         ctx.save_for_backward(grad_hidden, grad_table)
         ctx.widths = hidden.shape[1], bias is not None
         ctx.mark_non_differentiable(nll)
@@ -89,15 +90,17 @@ class _PackedCrossEntropy(torch.autograd.Function):
         hidden = grad_hidden[:, :width] * grads[0]
         if grad_table is None:
             return hidden, None, None, None, None, None, None
-        table = (grad_table[:width] * grads[0]).T
-        return hidden, table, grad_table[width] * grads[0] if biased else None, None, None, None, None
+        table = grad_table[:, :width] * grads[0]
+        return hidden, table, grad_table[:, width] * grads[0] if biased else None, None, None, None, None
 
 
-def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
-    if left.dtype == total.dtype:
-        total.addmm_(left, right)
-    else:
-        total += left @ right
+def _table_gradient(total: Tensor | None, rows: Tensor, deltas: Tensor, kind: torch.dtype) -> Tensor:
+    """The gradient of the table (words, width) from one block more."""
+    if rows.dtype != kind:
+        product = (deltas.T @ rows).to(kind)
+        return product if total is None else total.add_(product)
+    # Turned, (width, words): that product reads its larger side as it lies.
+    return (rows.T @ deltas).T if total is None else total.T.addmm_(rows.T, deltas).T
 
 
 TINY = 1e-37
