@@ -8,6 +8,7 @@ from listenwell.contract import Vocabulary
 from listenwell.data import sources
 from listenwell.models import build
 from listenwell.training import load_recipe, recipe_names
+from listenwell.training.checks import check_objective
 from listenwell.training.optimizers import trained_parameters
 from listenwell.training.recipe import Stage, Stream, _not_default
 
@@ -37,7 +38,7 @@ def test_every_shipped_recipe_loads_and_its_model_and_moves_fit(name):
         for optimizer in stage.optimizers.values():
             assert trained_parameters(model, optimizer)
         for move in stage.moves:
-            assert move.objective in model.objectives
+            check_objective(model, stage, move.objective, move.options)
         for stream in stage.streams.values():
             assert not stream.source or stream.written_by or sources.source_name(stream.source)
 

@@ -345,13 +345,17 @@ class DualEmp(Model):
 
     # Unpaired data
 
-    def unpaired_context(self, batch: Batch, moment: Moment, **options: Any) -> dict[str, Term]:
+    def unpaired_context(
+        self, batch: Batch, moment: Moment, temperature: float = 1.0, kl_annealed: float = 0.0, free: float = 0.0
+    ) -> dict[str, Term]:
         """−L3 + β·L_emo (Eqs 15, 16, 18): writes a reply, rewarded by how well the context can be written back."""
-        return unpaired_terms(self, batch, moment, "forward", **options)
+        return unpaired_terms(self, batch, moment, "forward", temperature, kl_annealed, free)
 
-    def unpaired_reply(self, batch: Batch, moment: Moment, **options: Any) -> dict[str, Term]:
+    def unpaired_reply(
+        self, batch: Batch, moment: Moment, temperature: float = 1.0, kl_annealed: float = 0.0, free: float = 0.0
+    ) -> dict[str, Term]:
         """−L4 + γ·L_emo (Eqs 17, 19): the mirror, with one speaker turn written to the reply."""
-        return unpaired_terms(self, batch, moment, "backward", **options)
+        return unpaired_terms(self, batch, moment, "backward", temperature, kl_annealed, free)
 
     # Measuring
 

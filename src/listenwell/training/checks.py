@@ -22,13 +22,13 @@ def check_stages(recipe: Recipe, ckpt: Checkpoint) -> None:
         if stage.measure:
             objectives.append((stage.measure, stage.moves[0].options))
         for objective, options in objectives:
-            _check_objective(ckpt.model, stage, objective, options)
+            check_objective(ckpt.model, stage, objective, options)
         for optimizer in stage.optimizers.values():
             trained_parameters(ckpt.model, optimizer)
         _check_labels(recipe, ckpt, stage)
 
 
-def _check_objective(model: Model, stage: Stage, name: str, options: dict[str, Any]) -> None:
+def check_objective(model: Model, stage: Stage, name: str, options: dict[str, Any]) -> None:
     objectives = model.objectives
     if name not in objectives:
         raise ConfigError(f"stage {stage.name}: {unknown_name('objective', name, objectives)}")
