@@ -8,7 +8,7 @@ import torch
 
 from listenwell.checkpoint import Checkpoint
 from listenwell.contract import Moment, WordPrior
-from listenwell.data.batching import EncodingConfig, collate, encode
+from listenwell.data.batching import EncodingConfig, collate, encode, lengthened
 from listenwell.data.dialogue import examples
 from listenwell.data.sources import jsonl
 from listenwell.labels.sets import POLARITY
@@ -91,3 +91,18 @@ def test_after_one_step_from_there_every_part_of_a_model_learns(start, name, wid
     words, decoder = model.words, getattr(model, "forward_model", model).decoder
     assert words.table.grad.any()
     assert all(weight.grad is not None and weight.grad.any() for weight in decoder.parameters() if weight.dim() > 1)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_padding_to_a_rounder_length_changes_no_loss(start, name):
+    model, _, batch = start(name, 16, 8)
+    longer = lengthened(batch, 8, pad=0, padding_label=0)
+    assert longer.context.tokens.shape[1] % 8 == longer.reply.tokens.shape[1] % 8 == 0
+    assert longer.reply.tokens.shape[1] > batch.reply.tokens.shape[1]
+    objective = REPLIES.get(name, "likelihood")
+    losses = []
+    for side in (batch, longer):
+        torch.manual_seed(3)
+        with torch.no_grad():
+            losses.append({key: term.shown for key, term in model.eval()(objective, side, Moment()).items()})
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4, abs=1e-5)
