@@ -115,13 +115,13 @@ def _read_ahead(last: str, turns: Sequence[Turn]) -> None:
     """Lets detectors that read slowly read the last message and the recent ones at once: most are asked for both."""
     recent = _unanswered(turns)
     for detector in detectors_of(last):
-        ours = recent.kept(detector.reads)
+        ours = recent.filtered(detector.reads)
         if len(ours) > 1 and not detector.eased(ours[-1]):
             detector.read_ahead(readable(last), ours)
 
 
 def _read_together(detector: Detector, messages: Messages) -> Sign | None:
-    ours = messages.kept(detector.reads)
+    ours = messages.filtered(detector.reads)
     if len(ours) < 2 or detector.eased(ours[-1]):
         return None
     return detector.together(ours)

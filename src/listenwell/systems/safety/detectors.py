@@ -240,7 +240,7 @@ def _script(messages: Sequence[str]) -> str:
     if isinstance(messages, Messages):
         look = rules("en").look
         replies = ("" if "?" not in reply and look(reply) is not None else reply for reply in messages.replies)
-        messages = Messages.made(zip(messages, replies, strict=True))
+        messages = Messages.of_pairs(zip(messages, replies, strict=True))
     return script(messages)
 
 
