@@ -51,7 +51,7 @@ class PretrainedEncoder(nn.Module):
     def __init__(self, architecture: Mapping[str, Any]) -> None:
         super().__init__()
         try:
-            self.model: Any = _build(architecture)
+            self.model = _build(architecture)
             config = self.model.config
             self.width: int = config.hidden_size
             self.vocabulary: int = config.vocab_size
@@ -134,7 +134,7 @@ class PretrainedEncoder(nn.Module):
         return outputs.hidden_states if every_layer else [outputs.last_hidden_state]
 
 
-def _build(architecture: Mapping[str, Any]) -> nn.Module:
+def _build(architecture: Mapping[str, Any]) -> Any:
     if is_plain_bert(architecture):
         return Bert(BertConfig.of(architecture))
     transformers = need_transformers()

@@ -57,7 +57,6 @@ def test_it_is_the_shipped_weights_on_the_published_embeddings():
     published = load_file(folder / "model.safetensors")
     for name in model.borrowed():
         assert torch.equal(weights[name], published[name.removeprefix("backbone.model.")])
-    assert not any(weight.is_meta for weight in weights.values())
 
 
 @needs_backbone

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from listenwell.backbones.encoder import read_architecture
 from listenwell.backbones.locate import SHORT, carried
 from listenwell.checkpoint import from_eight_bit
 from listenwell.contract import Vocabulary
@@ -35,6 +35,15 @@ from listenwell.systems.safety.evidence import TURN
 from listenwell.systems.safety.once import memory, once
 from listenwell.systems.safety.status import classifier_file, classifier_status, warn_where_rules_serve_alone
 
+MINILM: dict[str, Any] = {
+    "model_type": "bert",
+    "hidden_size": 384,
+    "num_hidden_layers": 6,
+    "num_attention_heads": 12,
+    "intermediate_size": 1536,
+    "vocab_size": 30522,
+}
+"""The sizes that the shipped weights are of, so that no more is needed of MiniLM's folder than weights and tokens."""
 LONGEST = 160
 """Tokens that are read at once."""
 AT_ONCE = 32
@@ -225,16 +234,15 @@ def backbone() -> Path | None:
 
 def crisis_model(folder: Path) -> Classifier:
     """The model as it was trained: MiniLM's embeddings from its folder, the rest from english.safetensors."""
-    architecture = read_architecture(str(folder))
     config = ClassifierConfig(
-        str(folder), architecture, "mean-and-maximum", labels=CRISIS.name, upper=architecture["num_hidden_layers"]
+        str(folder), MINILM, "mean-and-maximum", labels=CRISIS.name, upper=MINILM["num_hidden_layers"]
     )
-    with torch.device("meta"):  # no random weights that would be replaced at once
-        model = Classifier(config, Vocabulary(architecture["vocab_size"]))
-    stored = from_eight_bit(load_file(classifier_file()))
+    model = Classifier(config, Vocabulary(MINILM["vocab_size"]))  # on torch's meta device it would be five times slower
+    stored, published = from_eight_bit(load_file(classifier_file())), load_file(folder / "model.safetensors")
     weights = {name: stored[name_in_file(name)] for name in learned_names(model)}
-    model.load_state_dict({**weights, "temperature": torch.ones(())}, strict=False, assign=True)
-    model.borrow()
+    weights |= {name: published[name.removeprefix("backbone.model.")].float() for name in model.borrowed()}
+    # Assigned, not copied: MiniLM's embeddings stay pages of its file, which every process shares.
+    model.load_state_dict({**weights, "temperature": torch.ones(())}, assign=True)
     return model
 
 
