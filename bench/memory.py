@@ -34,7 +34,7 @@ def main() -> None:
     chosen = parser.parse_args()
     tell("Python")
     import peft  # noqa: F401
-    from transformers import BertModel, LlamaForCausalLM  # noqa: F401
+    from transformers import LlamaForCausalLM  # noqa: F401
 
     from listenwell.loading import load
 

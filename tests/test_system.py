@@ -351,7 +351,7 @@ def test_who_names_no_system_talks_to_the_house_where_it_is_at_hand(monkeypatch)
 
 
 def test_an_endpoint_is_alone_where_the_house_cannot_hear(monkeypatch):
-    monkeypatch.setattr(loading, "find_spec", lambda name: None)
+    monkeypatch.setattr(backbones, "at_hand", lambda name: False)
     bare = listenwell.load("openai:some", care=False, base_url="http://localhost:1/v1")
     assert isinstance(bare, Endpoint)
 

@@ -216,10 +216,11 @@ def _backbone_remedy(place: Path) -> str:
 
     from listenwell.backbones.locate import SHORT, at_hand, install_command
 
-    backbone = json.loads((place / "config.json").read_text(encoding="utf-8"))["model"].get("backbone")
+    model = json.loads((place / "config.json").read_text(encoding="utf-8"))["model"]
+    backbone = model.get("backbone")
     if backbone is None:
         return ""
-    if find_spec("transformers") is None:
+    if model.get("architecture", {}).get("model_type") != "bert" and find_spec("transformers") is None:
         return _for_chat("transformers")
     return install_command(backbone) if backbone in SHORT and not at_hand(backbone) else ""
 

@@ -64,7 +64,7 @@ def missing_for_house() -> list[str]:
     from listenwell.backbones.locate import at_hand
 
     missing = _missing_listener()
-    missing += [] if find_spec("peft") is not None else ["peft"]
+    missing += [library for library in ("transformers", "peft") if find_spec(library) is None]
     return missing + ([] if at_hand("smollm2") else ["smollm2"])
 
 
@@ -73,7 +73,6 @@ def _missing_listener() -> list[str]:
     from listenwell.backbones.locate import at_hand
 
     missing = [] if HOUSE in shipped() else [HOUSE]
-    missing += [] if find_spec("transformers") is not None else ["transformers"]
     return missing + ([] if at_hand("minilm") else ["minilm"])
 
 

@@ -45,8 +45,8 @@ def test_it_encodes_as_transformers_own_model_does(encoder, tiny_backbone):
         torch.testing.assert_close(encoder(TOKENS, MASK)[MASK], expected[MASK])
 
 
-def test_without_its_files_the_same_weights_give_the_same_encoder(encoder):
-    again = PretrainedEncoder(dict(encoder.model.config.to_dict()))
+def test_without_its_files_the_same_weights_give_the_same_encoder(encoder, tiny_backbone):
+    again = PretrainedEncoder(read_architecture(str(tiny_backbone)))
     again.load_state_dict(encoder.state_dict())
     with torch.inference_mode():
         assert torch.equal(again.eval()(TOKENS, MASK), encoder(TOKENS, MASK))
@@ -74,10 +74,30 @@ def test_loading_says_nothing_of_itself(encoder, tiny_backbone, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_without_transformers_the_extra_is_named(tiny_backbone, monkeypatch):
+def test_a_bert_needs_no_transformers_and_of_another_family_the_extra_is_named(encoder, tiny_backbone, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
+    architecture = read_architecture(str(tiny_backbone))
+    again = PretrainedEncoder(architecture).eval()
+    again.load_pretrained(str(tiny_backbone))
+    with torch.inference_mode():
+        assert torch.equal(again(TOKENS, MASK), encoder(TOKENS, MASK))
     with pytest.raises(ImportError, match=r"needs transformers: pip install 'listenwell\[backbones\]'"):
-        PretrainedEncoder(read_architecture(str(tiny_backbone)))
+        PretrainedEncoder({**architecture, "model_type": "roberta"})
+
+
+def test_another_family_is_read_as_transformers_reads_it(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    config = transformers.AutoConfig.for_model("roberta", vocab_size=50, max_position_embeddings=40, **sizes)
+    theirs = transformers.AutoModel.from_config(config).eval()
+    theirs.save_pretrained(tmp_path)
+    ours = PretrainedEncoder(read_architecture(str(tmp_path))).eval()
+    ours.load_pretrained(str(tmp_path))
+    with torch.inference_mode():
+        expected = theirs(input_ids=TOKENS, attention_mask=MASK.long(), output_hidden_states=True)
+        torch.testing.assert_close(ours(TOKENS, MASK)[MASK], expected.last_hidden_state[MASK])
+        starts = torch.stack([hidden[:, 0] for hidden in expected.hidden_states[1:]], dim=1)
+        torch.testing.assert_close(ours.starts(TOKENS, MASK), starts)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_reply_is_read_beside_its_dialogue_and_judged_by_its_own_positions(tin
         own = [*tokenizer.encode(reply), tokenizer.end]
         segments = torch.tensor([[0] * len(ids) + [1] * len(own)])
         encoder = model.backbone.model
-        hidden = encoder(input_ids=torch.tensor([ids + own]), token_type_ids=segments).last_hidden_state[0][len(ids) :]
+        hidden = encoder(torch.tensor([ids + own]), segments=segments)[0][len(ids) :]
         scores = torch.stack([model.head.attention @ h for h in hidden]) / hidden.shape[1] ** 0.5
         pooled = sum(weight * h for weight, h in zip(scores.softmax(0), hidden, strict=True))
         slow = F.log_softmax(model.head.out.weight @ pooled + model.head.out.bias, dim=0)[ORIGINS.labels.index("here")]

@@ -32,7 +32,7 @@ def batch_of(ckpt, texts=TEXTS, labels=LABELS):
     return collate(encode(items, ckpt.tokenizer, EncodingConfig()), range(len(items)), ckpt.tokenizer.pad)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "start"])
+@pytest.mark.parametrize("pooling", ["mean", "start", "mean-and-maximum"])
 def test_labels_are_a_softmax_over_the_pooled_positions(tiny_classifier, pooling):
     classifier = tiny_classifier(pooling=pooling)
     model, tokenizer = classifier.model, classifier.tokenizer
@@ -41,8 +41,9 @@ def test_labels_are_a_softmax_over_the_pooled_positions(tiny_classifier, pooling
         actual = model.label_log_probs(batch_of(classifier))
         for row, text in enumerate(TEXTS):
             ids = torch.tensor([[tokenizer.start, *tokenizer.encode(text), tokenizer.end]])
-            hidden = model.backbone.model(input_ids=ids).last_hidden_state[0]
-            vector = hidden.mean(dim=0) if pooling == "mean" else hidden[0]
+            hidden = model.backbone.model(ids)[0]
+            mean, start, maximum = hidden.mean(dim=0), hidden[0], hidden.max(dim=0).values
+            vector = {"mean": mean, "start": start}.get(pooling, torch.cat((3 * mean, maximum)))
             expected = F.log_softmax((model.out.weight @ vector + model.out.bias) / 1.7, dim=0)
             torch.testing.assert_close(actual[row], expected)
     assert actual.shape == (3, 41)

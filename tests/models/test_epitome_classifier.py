@@ -45,8 +45,8 @@ def slowly(made, post, reply):
     first = [tokenizer.start, *tokenizer.encode(post), tokenizer.end]
     second = [*tokenizer.encode(reply), tokenizer.end]
     segments = torch.tensor([[0] * len(first) + [1] * len(second)])
-    hidden = model.backbone.model(input_ids=torch.tensor([[*first, *second]]), token_type_ids=segments)
-    positions = hidden.last_hidden_state[0, len(first) :]
+    hidden = model.backbone.model(torch.tensor([[*first, *second]]), segments=segments)
+    positions = hidden[0, len(first) :]
     logits = []
     for name in MECHANISMS:
         head = model.heads[name]

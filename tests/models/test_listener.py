@@ -48,10 +48,8 @@ def slowly(ckpt, context):
         ids += piece
         roles += [0 if turn.speaker == "speaker" else 1] * len(piece)
     encoder = model.backbone.model
-    words = [
-        encoder.embeddings.word_embeddings.weight[i] + model.speakers.weight[r] for i, r in zip(ids, roles, strict=True)
-    ]
-    hidden = encoder(inputs_embeds=torch.stack(words)[None]).last_hidden_state[0]
+    speakers = torch.stack([model.speakers.weight[r] for r in roles])
+    hidden = encoder(torch.tensor([ids]), added=speakers[None])[0]
     log_probs = {}
     for name, head in model.heads.items():
         scores = torch.stack([head.attention @ h for h in hidden]) / hidden.shape[1] ** 0.5

@@ -140,7 +140,7 @@ def felt_by_hand(model, batch, row):
     """C_E of one row, alone."""
     tokens, roles = row_of(batch.context, row)
     if model.config.emotion_from == "backbone":
-        layers = model.backbone.model(tokens[None], output_hidden_states=True).hidden_states[1:]
+        layers = [*model.backbone.model.outputs(tokens[None])][1:]
         assert len(layers) == 2
         firsts = [hidden[0, 0] for hidden in layers]
         return gathered(firsts, firsts[-1], model.emotion.attention.weight)
@@ -423,7 +423,7 @@ def test_between_separators_the_first_position_is_the_start_token_even_of_a_cont
     assert short.context.tokens[0].tolist() == tokens[-9:]
     assert tokens[-9] != pieces.start
     for batch, read in ((whole, tokens), (short, [pieces.start, *tokens[-8:]])):
-        layers = model.backbone.model(torch.tensor([read]), output_hidden_states=True).hidden_states[1:]
+        layers = [*model.backbone.model.outputs(torch.tensor([read]))][1:]
         firsts = [hidden[0, 0] for hidden in layers]
         slow = gathered(firsts, firsts[-1], model.emotion.attention.weight)
         felt = model.emotion(batch.context, model.backbone, model.embed)

@@ -148,7 +148,7 @@ def test_what_fails_in_a_batch_is_read_alone():
 
 def test_float32_in_batches_of_like_length_reads_what_the_classifier_reads(classifier):
     parts = {tuple(part) for text in SAFE + SIGNS for view in classifier.tokenizer.views(text) for part in view}
-    found, expected = LikeLengthReader(classifier.embed, classifier.encoder)(parts), classifier.read(parts)
+    found, expected = LikeLengthReader(classifier.model.token_logits)(parts), classifier.read(parts)
     for part in parts:
         torch.testing.assert_close(found[part], expected[part], atol=1e-4, rtol=1e-4)
 
@@ -168,15 +168,15 @@ def test_eight_bits_decide_nothing_that_may_be_a_sign(classifier, threshold):
 
 def test_eight_bits_are_wrong_by_little_and_do_not_depend_on_what_else_is_read(classifier):
     parts = sorted({tuple(part) for text in SAFE + SIGNS for view in classifier.tokenizer.views(text) for part in view})
-    encoder = EightBitEncoder(classifier.encoder)
+    encoder = EightBitEncoder(classifier.model)
 
     def rough(some) -> list[float]:
         tokens, mask = padded(some)
-        return [log_odds(row) for row in encoder(classifier.embed(tokens), mask).log_softmax(-1)]
+        return [log_odds(row) for row in encoder(tokens, mask).log_softmax(-1)]
 
     with torch.inference_mode():
         tokens, mask = padded(parts)
-        exact = classifier.encoder(classifier.embed(tokens), mask).log_softmax(-1)
+        exact = classifier.model.token_logits(tokens, mask).log_softmax(-1)
         together = rough(parts)
         assert together == pytest.approx([log_odds(row) for row in exact], abs=MARGIN / 2)
         assert [rough([part])[0] for part in parts] == pytest.approx(together, abs=0.05)

@@ -1,13 +1,15 @@
-"""A pretrained encoder of the transformers library: made from its architecture alone, filled from its files once.
+"""A pretrained encoder: made from its architecture alone, filled from its files once.
 
-A model that holds one keeps the architecture in its config and the weights among its own, so that its checkpoint is
-read again where the pretrained files are not available.
+A BERT, such as MiniLM, is our own (`bert`): neither building nor reading it needs transformers, which takes seconds to
+import. Every other architecture is the transformers library's. A model that holds one keeps the architecture in its
+config and the weights among its own, so that its checkpoint is read again where the pretrained files are not available.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -16,8 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from listenwell.backbones.bert import Bert, BertConfig, is_plain_bert
 from listenwell.backbones.locate import BackboneError, find_backbone
-from listenwell.backbones.stored import mapped_weights
+from listenwell.backbones.stored import StoredWeights, mapped_weights
 
 NOT_ARCHITECTURE = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version")
 """What a config.json says beside the architecture: where it came from, and in which precision it was saved."""
@@ -47,19 +50,15 @@ class PretrainedEncoder(nn.Module):
 
     def __init__(self, architecture: Mapping[str, Any]) -> None:
         super().__init__()
-        transformers = need_transformers()
         try:
-            config = transformers.AutoConfig.for_model(**architecture)
-            # With torch's fused attention, where the family has it.
-            self.model: Any = transformers.AutoModel.from_config(config)
+            self.model = _build(architecture)
+            config = self.model.config
             self.width: int = config.hidden_size
             self.vocabulary: int = config.vocab_size
             # RoBERTa counts its positions from 2; two fewer than the table has are safe for every family.
             self.longest: int = config.max_position_embeddings - 2
         except (AttributeError, KeyError, TypeError, ValueError) as problem:
             raise ValueError(f"no encoder can be made of this architecture: {problem}") from problem
-        if getattr(self.model, "pooler", None) is not None:
-            self.model.pooler = None  # learned for another task, and read by nobody here
 
     def below(self, upper: int) -> frozenset[str]:
         """The names of all weights that lie below the upper layers: the embeddings' and the lower layers'."""
@@ -73,23 +72,16 @@ class PretrainedEncoder(nn.Module):
 
     def load_pretrained(self, name: str, only: Collection[str] | None = None) -> None:
         """Takes the weights of the backbone whose architecture this is; those named by `only`, if that is given."""
-        folder, auto = find_backbone(name), need_transformers().AutoModel
+        folder = find_backbone(name)
         if only is not None and self._share(folder, only):
             return
-        try:
-            with without_bars():
-                loaded, about = auto.from_pretrained(
-                    folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
-                )
-        except (OSError, RuntimeError, ValueError) as problem:
-            raise BackboneError(f"{folder}: its weights cannot be read: {problem}") from problem
-        if missing := sorted(key for key in about["missing_keys"] if not _unread(key)):
+        names = {name for name in self.model.state_dict() if only is None or f"model.{name}" in only}
+        stored = stored_bert(folder) if isinstance(self.model, Bert) else None
+        weights = read_by_transformers(folder) if stored is None else stored
+        if missing := sorted(names - weights.keys()):
             raise BackboneError(f"{folder}: its weights lack {', '.join(missing[:3])}")
-        weights = {key: weight for key, weight in loaded.state_dict().items() if not _unread(key)}
-        if only is not None:
-            weights = {key: weight for key, weight in weights.items() if f"model.{key}" in only}
         try:
-            self.model.load_state_dict(weights, strict=only is None)
+            self.model.load_state_dict({name: weights[name] for name in names}, strict=only is None)
         except RuntimeError as problem:
             raise BackboneError(f"{folder}: its weights do not fit the architecture: {problem}") from problem
 
@@ -98,7 +90,7 @@ class PretrainedEncoder(nn.Module):
         parameters = {key.removeprefix("model."): weight for key, weight in self.named_parameters() if key in names}
         stored = mapped_weights(folder, parameters)
         if stored is None or any(stored[key].shape != weight.shape for key, weight in parameters.items()):
-            return False  # transformers reads it, or says what is wrong
+            return False  # it is read as a copy, or what is wrong is said
         self.model.load_state_dict(stored, strict=False, assign=True)
         return True
 
@@ -111,26 +103,73 @@ class PretrainedEncoder(nn.Module):
         `segments` (batch, time) is 0 for positions of the first of two texts and 1 for those of the second; a family
         that does not distinguish texts (RoBERTa) ignores it.
         """
-        if segments is not None and getattr(self.model.config, "type_vocab_size", 0) > 1:
-            return self._run(tokens, mask, token_type_ids=segments).last_hidden_state
-        if added is None:
-            return self._run(tokens, mask).last_hidden_state
-        words = self.model.get_input_embeddings()(tokens)
-        return self._run(None, mask, inputs_embeds=words + added).last_hidden_state
+        return deque(self._outputs(tokens, mask, added, segments), maxlen=1).pop()  # the others are not kept meanwhile
 
     def starts(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """What every layer makes of the first position: (batch, layers, width), the last layer last."""
-        _, *layers = self._run(tokens, mask, output_hidden_states=True).hidden_states  # the first are the embeddings
-        return torch.stack([hidden[:, 0] for hidden in layers], dim=1)
+        _, *layers = (hidden[:, 0] for hidden in self._outputs(tokens, mask, every_layer=True))
+        return torch.stack(layers, dim=1)  # without the embeddings, which come first
 
-    def _run(self, tokens: Tensor | None, mask: Tensor, **options: Any) -> Any:
+    def _outputs(
+        self,
+        tokens: Tensor,
+        mask: Tensor,
+        added: Tensor | None = None,
+        segments: Tensor | None = None,
+        every_layer: bool = False,
+    ) -> Iterable[Tensor]:
+        """The last layer's output, after those of the embeddings and the layers before it if all are wanted."""
         # Without padding the kernel needs no mask, and is faster without one.
-        needed = None if bool(mask.all()) else mask.long()
-        return self.model(input_ids=tokens, attention_mask=needed, **options)
+        needed = None if bool(mask.all()) else mask
+        if isinstance(self.model, Bert):
+            segments = segments if self.model.config.type_vocab_size > 1 else None
+            return self.model.outputs(tokens, needed, added, segments)
+        inputs: dict[str, Any] = {"input_ids": tokens}
+        if added is not None:
+            inputs = {"inputs_embeds": self.model.get_input_embeddings()(tokens) + added}
+        if segments is not None and getattr(self.model.config, "type_vocab_size", 0) > 1:
+            inputs["token_type_ids"] = segments
+        needed = None if needed is None else needed.long()
+        outputs = self.model(**inputs, attention_mask=needed, output_hidden_states=every_layer)
+        return outputs.hidden_states if every_layer else [outputs.last_hidden_state]
 
 
-def _unread(key: str) -> bool:
-    return key.startswith("pooler.")
+def _build(architecture: Mapping[str, Any]) -> Any:
+    if is_plain_bert(architecture):
+        return Bert(BertConfig.of(architecture))
+    transformers = need_transformers()
+    # With torch's fused attention, where the family has it.
+    model = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(**architecture))
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None  # learned for another task, and read by nobody here
+    return model
+
+
+def stored_bert(folder: Path) -> dict[str, Tensor] | None:
+    """The weights of a published BERT by the names that `Bert` has, in float32; None where no single file has them."""
+    stored = StoredWeights.find(folder)
+    if stored is None:
+        return None
+    return {_name_in_bert(name): weight.float() for name, weight in stored.items()}
+
+
+def _name_in_bert(name: str) -> str:
+    """Some files are of a BERT with a head, in which it is one part; in the oldest a norm has gamma and beta."""
+    name = name.removeprefix("bert.")
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+
+
+def read_by_transformers(folder: Path) -> dict[str, Tensor]:
+    """The weights in a folder of any form and family that transformers knows."""
+    auto = need_transformers().AutoModel
+    try:
+        with without_bars():
+            loaded, about = auto.from_pretrained(
+                folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+            )
+    except (OSError, RuntimeError, ValueError) as problem:
+        raise BackboneError(f"{folder}: its weights cannot be read: {problem}") from problem
+    return {name: weight for name, weight in loaded.state_dict().items() if name not in about["missing_keys"]}
 
 
 @contextmanager

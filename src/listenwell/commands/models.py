@@ -10,7 +10,16 @@ GROUPS = {
     "House": ("house",),
     "Systems from papers": ("mime", "meed2", "dual-emp", "bert-joint", "strategy-memory"),
     "Baselines": ("trs", "multi-trs", "moel", "empdg", "dual-vae", "emo-prepend"),
-    "Classifiers": ("emotion-intent", "house-listener", "house-chooser", "sentiment", "judge", "polarity", "epitome"),
+    "Classifiers": (
+        "emotion-intent",
+        "house-listener",
+        "house-chooser",
+        "sentiment",
+        "judge",
+        "polarity",
+        "epitome",
+        "crisis",
+    ),
 }
 """In the order they are shown; what is in none of them is shown last."""
 

@@ -244,6 +244,21 @@ ORIGINS = register(LabelSet("origin", ("here", "elsewhere", "written")))
 RATINGS = register(LabelSet("rating", ("1", "2", "3", "4", "5")))
 """How good a reply is: from wrong or hurtful to what a warm, attentive person would say."""
 
+CRISIS = register(
+    LabelSet(
+        "crisis",
+        (
+            "none",
+            *(
+                f"{kind}, {directness}"
+                for kind in ("self-harm", "danger", "harm-to-others")
+                for directness in ("direct", "indirect")
+            ),
+        ),
+    )
+)
+"""What a message is a sign of, and whether it says so. "danger" is danger from others."""
+
 BUILT_IN = frozenset(_REGISTERED)
 
 SET_OF_SOURCE: dict[str, LabelSet] = {

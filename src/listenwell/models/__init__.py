@@ -99,6 +99,13 @@ MODELS: dict[str, Entry] = {
         "after the sentiment evaluator of strategy memory",
         {"labels": "polarity"},
     ),
+    "crisis": Entry(
+        "listenwell.models.classifier",
+        "Classifier",
+        "classifier of signs of a crisis in a message, by which crisis care listens",
+        "written for crisis care",
+        {"labels": "crisis", "pooling": "mean-and-maximum"},
+    ),
     "epitome": Entry(
         "listenwell.models.epitome",
         "Epitome",

@@ -6,6 +6,9 @@ alone, which an example holds as its reply, and does not talk: `listenwell.class
 
     p(label | utterance) = softmax(W h / temperature)
 
+`crisis`, by which crisis care listens, is one too. There h is the mean beside the maximum: a few words of a long
+message may be all that is a sign.
+
 The temperature is 1 while it learns; `listenwell calibrate` sets it on validation data, so that a confidence of 0.8
 is right four times of five.
 """
@@ -37,8 +40,8 @@ class ClassifierConfig:
     recipe's text has kind backbone and the same name."""
     architecture: dict[str, Any] = field(default_factory=dict)
     """The encoder's sizes; those of the backbone if not given."""
-    pooling: Literal["mean", "start"] = "mean"
-    """Classify from the mean over all positions, or from the start token."""
+    pooling: Literal["mean", "start", "mean-and-maximum"] = "mean"
+    """Classify from the mean over all positions, from the start token, or from the mean and the maximum."""
     dropout: float = 0.1
     """On what is classified. Inside the encoder it is the architecture's own."""
     labels: str = "emotion-intent"
@@ -69,7 +72,8 @@ class Classifier(Model):
         self.label_set = label_set(config.labels)
         self.lower = frozenset() if config.upper is None else self.backbone.below(config.upper)
         self.dropout = Dropout(config.dropout)
-        self.out = nn.Linear(self.backbone.width, len(self.label_set))
+        pooled_width = self.backbone.width * (2 if config.pooling == "mean-and-maximum" else 1)
+        self.out = nn.Linear(pooled_width, len(self.label_set))
         nn.init.normal_(self.out.weight, std=0.02)
         nn.init.zeros_(self.out.bias)
         self.register_buffer("temperature", torch.ones(()))
@@ -94,18 +98,31 @@ class Classifier(Model):
             self.backbone.load_pretrained(self.config.backbone, self.lower)
 
     def summary(self, batch: Batch) -> Tensor:
-        """Each utterance as one vector (batch, width)."""
+        """Each utterance as one vector."""
         side = batch.reply
         if side is None:
             raise ValueError("there is no utterance to classify: an example holds it as its reply (sides: [reply])")
         start = torch.full_like(side.tokens[:, :1], self.vocabulary.start)
         tokens = torch.cat([start, side.tokens], dim=1)[:, : self.backbone.longest]
         mask = torch.cat([torch.ones_like(start, dtype=torch.bool), side.mask], dim=1)[:, : self.backbone.longest]
-        hidden = self.backbone(tokens, mask)
-        return mean_over(hidden, mask) if self.config.pooling == "mean" else hidden[:, 0]
+        return self.pooled(self.backbone(tokens, mask), mask)
+
+    def pooled(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """The encoder's positions (batch, time, width) as one vector per text."""
+        if self.config.pooling == "start":
+            return hidden[:, 0]
+        mean = mean_over(hidden, mask)
+        if self.config.pooling == "mean":
+            return mean
+        maximum = hidden.masked_fill(~mask[..., None], -torch.inf).amax(dim=1)
+        return torch.cat((3 * mean, maximum), dim=-1)  # the mean is small next to the maximum
 
     def logits(self, batch: Batch) -> Tensor:
         return self.out(self.dropout(self.summary(batch)))
+
+    def token_logits(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """The logits of texts that are tokens already, from [CLS] to [SEP]: (batch, time) to (batch, labels)."""
+        return self.out(self.pooled(self.backbone(tokens, mask), mask))
 
     def label_log_probs(self, batch: Batch) -> Tensor:
         """log p(label | utterance), (batch, labels), calibrated."""

@@ -91,7 +91,7 @@ def read_together() -> None:
 
     classifier = english_classifier(rules("en").normal)
     if classifier is not None and not isinstance(classifier.read, ReadTogether):
-        exact = LikeLengthReader(classifier.embed, classifier.encoder)
+        exact = LikeLengthReader(classifier.model.token_logits)
         classifier.rough = ReadTogether(EightBitReader(classifier), cores()) if has_vnni() else None
         classifier.read = ReadTogether(exact, cores())
 

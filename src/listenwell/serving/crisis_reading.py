@@ -16,8 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from listenwell.backbones.bert import BertLayer
 from listenwell.layers.packing import Places
-from listenwell.systems.safety.classifier import HEADS, CrisisClassifier, Embeddings, Encoder, Layer, Read, padded
+from listenwell.models.classifier import Classifier
+from listenwell.systems.safety.classifier import CrisisClassifier, Read, padded
 
 AT_ONCE = 256
 """Tokens that are read together: more gain nothing, since what is between two layers leaves the cache."""
@@ -60,65 +62,64 @@ def _in_eight_bits(rows: Tensor, scale: Tensor) -> Tensor:
 
 
 class EightBitEncoder:
-    """An Encoder whose products are in 8 bits. Only real positions go through them."""
+    """A classifier whose layers' products are in 8 bits. Only real positions go through them."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        self.layers = [EightBitLayer(layer) for layer in encoder.layers]  # type: ignore[arg-type]
-        self.head = encoder.head
+    def __init__(self, model: Classifier) -> None:
+        self.model, bert = model, model.backbone.model
+        self.embeddings = bert.embeddings
+        self.layers = [EightBitLayer(layer) for layer in bert.encoder.layer]
 
-    def __call__(self, x: Tensor, mask: Tensor) -> Tensor:
-        """(batch, time, width) to (batch, classes): logits."""
+    def __call__(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """(batch, time) to (batch, classes): logits."""
         places = Places(mask)
-        hidden = places.pack(x)
+        hidden = places.pack(self.embeddings(tokens))
         seen = mask[:, None, None, :] if places.padded else None
         for layer in self.layers:
             hidden = layer(hidden, places, seen)
-        spread = places.spread(hidden)
-        real = mask[..., None]
-        mean = (spread * real).sum(1) / real.sum(1)
-        maximum = spread.masked_fill(~real, -torch.inf).amax(1)
-        return self.head(torch.cat((3 * mean, maximum), dim=-1))
+        return self.model.out(self.model.pooled(places.spread(hidden), mask))
 
 
 class EightBitLayer:
     """One layer: query, key and value are one product."""
 
-    def __init__(self, layer: Layer) -> None:
-        self.attend = EightBitProduct(layer.query, layer.key, layer.value)
-        self.out, self.expand = EightBitProduct(layer.out), EightBitProduct(layer.expand)
-        self.contract = EightBitProduct(layer.contract)
-        self.attention_norm, self.output_norm = layer.attention_norm, layer.output_norm
+    def __init__(self, layer: BertLayer) -> None:
+        attention, after_attention = layer.attention.self, layer.attention.output
+        self.split = attention.split
+        self.attend = EightBitProduct(attention.query, attention.key, attention.value)
+        self.out, self.expand = EightBitProduct(after_attention.dense), EightBitProduct(layer.intermediate.dense)
+        self.contract, self.activation = EightBitProduct(layer.output.dense), layer.intermediate.activation
+        self.attention_norm, self.output_norm = after_attention.LayerNorm, layer.output.LayerNorm
 
     def __call__(self, hidden: Tensor, places: Places, seen: Tensor | None) -> Tensor:
         attended = places.spread(self.attend(hidden))
-        query, key, value = (part.unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in attended.chunk(3, dim=-1))
+        query, key, value = (self.split(part) for part in attended.chunk(3, dim=-1))
         mixed = F.scaled_dot_product_attention(query, key, value, seen)
         packed = places.pack(mixed.transpose(1, 2).flatten(2))
         hidden = self.attention_norm(hidden + self.out(packed))
-        return self.output_norm(hidden + self.contract(F.gelu(self.expand(hidden))))
+        return self.output_norm(hidden + self.contract(self.activation(self.expand(hidden))))
 
 
 class LikeLengthReader:
-    """Reads parts of like length together, with any encoder."""
+    """Reads parts of like length together, by whatever gives logits for tokens and their mask."""
 
-    def __init__(self, embed: Embeddings, encoder: Callable[[Tensor, Tensor], Tensor]) -> None:
-        self.embed, self.encoder = embed, encoder
+    def __init__(self, logits: Callable[[Tensor, Tensor], Tensor]) -> None:
+        self.logits = logits
 
     @torch.inference_mode()
     def __call__(self, parts: Parts) -> dict[tuple[int, ...], Tensor]:
-        found: dict[tuple[int, ...], Tensor] = {}
+        log_probabilities: dict[tuple[int, ...], Tensor] = {}
         for some in of_like_length(parts):
             tokens, mask = padded(some)
-            rows = self.encoder(self.embed(tokens), mask).log_softmax(-1)
-            found |= dict(zip(some, rows, strict=True))
-        return found
+            rows = self.logits(tokens, mask).log_softmax(-1)
+            log_probabilities |= dict(zip(some, rows, strict=True))
+        return log_probabilities
 
 
 class EightBitReader(LikeLengthReader):
     """The rough reader of a classifier."""
 
     def __init__(self, classifier: CrisisClassifier) -> None:
-        super().__init__(classifier.embed, EightBitEncoder(classifier.encoder))
+        super().__init__(EightBitEncoder(classifier.model))
 
 
 def of_like_length(parts: Parts, most: int = AT_ONCE) -> Iterator[list[tuple[int, ...]]]:

@@ -31,7 +31,7 @@ def find(folder, texts: dict[str, str], **options):
         index.add(block, [one.tobytes() for one in marks], keys)
     index.find()
     found = {match.id: (match.match, match.similarity) for match in index.matches(0, len(ids))}
-    assert index.kept() == len(ids) - len(found)
+    assert index.remaining() == len(ids) - len(found)
     index.close()
     return found
 

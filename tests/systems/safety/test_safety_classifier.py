@@ -10,10 +10,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
+from listenwell.checkpoint import from_eight_bit
+from listenwell.data.sources import jsonl
+from listenwell.labels.sets import CRISIS
 from listenwell.systems.safety import classifier, detect, training
 from listenwell.systems.safety.classifier import SIGNS, Prediction
 from listenwell.systems.safety.detector import ALONE, BACKED, Sign, decide, rules
+from listenwell.systems.safety.status import classifier_file
+from listenwell.systems.safety.training import Case
+from listenwell.training import load_recipe
+from listenwell.training.run import train
 
 NORMAL = rules("en").normal
 needs_backbone = pytest.mark.skipif(classifier.backbone() is None, reason="no package carries MiniLM here")
@@ -27,36 +35,28 @@ def _without_classifier(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     classifier.english_classifier.cache_clear()
 
 
-@pytest.fixture(scope="module")
-def trainer() -> training.Trainer:
-    folder = classifier.backbone()
-    assert folder is not None
-    return training.Trainer(folder)
-
-
 def the_classifier() -> classifier.CrisisClassifier:
-    found = classifier.english_classifier(NORMAL)
-    assert found is not None
-    return found
+    present = classifier.english_classifier(NORMAL)
+    assert present is not None
+    return present
+
+
+def test_its_classes_are_the_signs():
+    assert CRISIS.labels == ("none", *(", ".join(sign) for sign in SIGNS))
 
 
 @needs_backbone
-def test_its_layers_are_those_of_the_published_encoder(trainer: training.Trainer):
-    """Before anything is learned, embeddings and layers say what transformers makes of the same files."""
-    transformers = pytest.importorskip("transformers")
-    theirs = transformers.AutoModel.from_pretrained(classifier.backbone(), local_files_only=True).eval()
-    rows = [
-        part
-        for text in ("Good morning!", "I do not know what to say to her now")
-        for part in trainer.tokenizer.parts(text)
-    ]
-    tokens, mask = classifier.padded(rows)
-    with torch.inference_mode():
-        ours = trainer.embed(tokens)
-        for layer in classifier.Encoder(trainer.weights).eval().layers:
-            ours = layer(ours, mask)
-        expected = theirs(input_ids=tokens, attention_mask=mask.long()).last_hidden_state
-    torch.testing.assert_close(ours[mask], expected[mask], rtol=1e-4, atol=1e-5)
+def test_it_is_the_shipped_weights_on_the_published_embeddings():
+    """Everything in english.safetensors is used, and only MiniLM's embeddings are not of it."""
+    model, stored = the_classifier().model, from_eight_bit(load_file(classifier_file()))
+    weights = model.state_dict()
+    assert {classifier.name_in_file(name) for name in classifier.learned_names(model)} == set(stored)
+    for name in classifier.learned_names(model):
+        assert torch.equal(weights[name], stored[classifier.name_in_file(name)])
+    folder = classifier.backbone()
+    published = load_file(folder / "model.safetensors")
+    for name in model.borrowed():
+        assert torch.equal(weights[name], published[name.removeprefix("backbone.model.")])
 
 
 @needs_backbone
@@ -122,7 +122,7 @@ def test_both_views_of_a_message_count_alike():
         each = []
         for view in (text, NORMAL(text)):
             tokens, mask = classifier.padded(ours.tokenizer.pieces(view))
-            each.append(ours.encoder(ours.embed(tokens), mask).log_softmax(-1)[0])
+            each.append(ours.model.token_logits(tokens, mask).log_softmax(-1)[0])
     mean = (each[0] + each[1]) / 2
     prediction = ours.predict(text)
     assert prediction.odds == pytest.approx(float(mean[1:].exp().sum().log() - mean[0]), abs=1e-4)
@@ -141,23 +141,70 @@ def test_a_sign_at_the_end_of_a_long_message_is_heard():
     assert detect(long + "I am going to kill myself tonight.") is not None
 
 
+@pytest.fixture
+def tokenizer() -> classifier.MessageTokenizer:
+    folder = classifier.backbone()
+    assert folder is not None
+    return classifier.MessageTokenizer(folder, NORMAL)
+
+
+TALK = ["I had toast for breakfast", "We went to the lake with my cousins", "My train was late again"]
+ORDINARY = training.Ordinary(TALK, ["What happened?", "I see."])
+
+
 @needs_backbone
-def test_training_twice_gives_the_same_classifier(trainer: training.Trainer):
-    cases = training.read_cases()[::200] + training.frames()[::100]
-    talk = ["I had toast for breakfast", "We went to the lake with my cousins", "My train was late again"]
-    replies = ["What happened?", "I see."]
-    first, second = (trainer.train(cases, talk, replies, epochs=1).state_dict() for _ in range(2))
-    assert all(torch.equal(first[name], second[name]) for name in first)
-    untouched = classifier.Encoder(trainer.weights).state_dict()
-    assert not torch.equal(first["layers.1.expand.weight"], untouched["layers.1.expand.weight"])
+def test_every_case_comes_once_a_round_among_ordinary_talk(tokenizer: classifier.MessageTokenizer):
+    cases = training.read_cases()[::50]
+    taught = list(training.lessons(cases, ORDINARY, tokenizer, rounds=2))
+    assert taught == list(training.lessons(cases, ORDINARY, tokenizer, rounds=2))
+    labels = [lesson.turns[0].label.name for lesson in taught]
+    assert labels == 2 * [*(CRISIS.labels[case.label] for case in cases), *(["none"] * len(TALK))]
+    first, second = taught[: len(taught) // 2], taught[len(taught) // 2 :]
+    assert [one.turns for one in first] != [one.turns for one in second], "in another setting, or read in another way"
+    assert all(len(tokenizer.tokenizer.encode(one.turns[0].text).ids) <= classifier.LONGEST for one in taught)
+
+
+@needs_backbone
+def test_of_a_long_text_the_end_is_learned(tokenizer: classifier.MessageTokenizer):
+    text = f"{'We went to the market and bought apples. ' * 40}I want to die."
+    assert tokenizer.ending("I want to die.") == "I want to die."
+    assert text.endswith(tokenizer.ending(text))
+    assert [tokenizer.pieces(tokenizer.ending(text))[0]] == tokenizer.last(text)
+
+
+@needs_backbone
+def test_the_recipe_trains_a_classifier_as_care_reads_it(tokenizer, tmp_path):
+    """On a few cases, the lower layers left as they are: enough to tell plain signs from plain talk."""
+    signs = [Case("I want to die", 1), Case("I am going to kill myself tonight", 1), Case("I wish I were dead", 1)]
+    talk = training.Ordinary([*TALK, "The soup needs salt", "Good morning!", "I like your garden"], ["I see."])
+    lessons = training.lessons(signs, talk, tokenizer, rounds=6)
+    jsonl.write([*lessons, *training.checks(signs, tokenizer)], tmp_path / "lessons.jsonl")
+    changes = [f"data.source={tmp_path / 'lessons.jsonl'}", "model.upper=1", "stages.0.streams.train.examples=9"]
+    changes += ["stages.0.optimizers.main.warmup=1", "stages.0.optimizers.main.rate=1e-3", "stages.0.validate_every=1"]
+    recipe = load_recipe(training.RECIPE, changes)
+    train(recipe, tmp_path / "run", quiet=True)
+    model = training.trained_model(tmp_path / "run")
+    trained = classifier.CrisisClassifier(tokenizer, model)
+    odds = {text: trained.predict(text).odds for text in [*(sign.text for sign in signs), *talk.talk]}
+    assert min(odds[sign.text] for sign in signs) > max(odds[text] for text in talk.talk)
+
+
+@needs_backbone
+def test_weights_are_written_as_they_are_read(tmp_path, monkeypatch):
+    model = the_classifier().model
+    training.write_weights(model, tmp_path / "english.safetensors")
+    monkeypatch.setattr(classifier, "classifier_file", lambda: tmp_path / "english.safetensors")
+    again = classifier.crisis_model(classifier.backbone())
+    for name, weight in model.state_dict().items():
+        torch.testing.assert_close(again.state_dict()[name], weight, atol=1e-3, rtol=1e-3)
 
 
 def test_frames_are_filled_and_always_alike():
-    made = training.frames()
-    assert made == training.frames()
-    assert {case.label for case in made} >= {0, 1, 2, 3, 4, 5}
-    assert not any(mark in case.text for case in made for mark in "{}/")
-    assert len({case.text for case in made}) == len(made)
+    cases = training.frames()
+    assert cases == training.frames()
+    assert {case.label for case in cases} >= {0, 1, 2, 3, 4, 5}
+    assert not any(mark in case.text for case in cases for mark in "{}/")
+    assert len({case.text for case in cases}) == len(cases)
 
 
 def test_every_batch_of_cases_has_signs_and_ordinary_talk():
@@ -195,8 +242,10 @@ def test_a_diary_is_read_a_few_parts_at_a_time_and_heard_as_if_at_once(monkeypat
     )
     text = f"{text} I want to kill myself. {text}"
     at_once = []
-    inner = ours.embed.forward
-    monkeypatch.setattr(ours.embed, "forward", lambda tokens: at_once.append(len(tokens)) or inner(tokens))
+    inner = ours.model.token_logits
+    monkeypatch.setattr(
+        ours.model, "token_logits", lambda tokens, mask: at_once.append(len(tokens)) or inner(tokens, mask)
+    )
     prediction = ours.predict(text)
     assert max(at_once) == classifier.AT_ONCE
     assert (prediction.kind, prediction.directness) == ("self-harm", "direct")

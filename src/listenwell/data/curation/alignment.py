@@ -66,12 +66,12 @@ def align(cues: Sequence[Cue], script: Sequence[Line]) -> list[Alignment]:
     for position, (_, index) in enumerate(cue_words):
         other = partner.get(position)
         lines[index].append(None if other is None else script_words[other][1])
-    return [_alignment(found, script) for found in lines]
+    return [_alignment(line_numbers, script) for line_numbers in lines]
 
 
-def _alignment(found: list[int | None], script: Sequence[Line]) -> Alignment:
-    known = [line for line in found if line is not None]
-    matched = len(known) / len(found) if found else 0.0
+def _alignment(line_numbers: list[int | None], script: Sequence[Line]) -> Alignment:
+    known = [line for line in line_numbers if line is not None]
+    matched = len(known) / len(line_numbers) if line_numbers else 0.0
     if not known or matched < MIN_MATCHED:
         return Alignment(None, None, matched)
     return Alignment(_speaker(script[known[0]]), _speaker(script[known[-1]]), matched)

@@ -66,8 +66,8 @@ def _labelled_lines(text: str, latin: str) -> Iterable[tuple[str, str]]:
     waiting: list[str] = []
     for line in text.split("\n"):
         for script, piece in _pieces(line):
-            found = latin if script == "latin" else script
-            language = found or language
+            line_language = latin if script == "latin" else script
+            language = line_language or language
             if language is None:
                 waiting.append(piece)
                 continue

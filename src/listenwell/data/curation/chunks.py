@@ -43,7 +43,7 @@ def extract_chunk(job: Job) -> dict[str, Any]:
     if not path.exists():
         reference = None if settings.held_out is None else work / f"held-out-{settings.held_out}.json"
         extractor = Extractor(settings, None if reference is None else held_out.load(reference))
-        rows = (_extracted_row(*found) for file in files for found in extractor.dialogues(file))
+        rows = (_extracted_row(*extracted) for file in files for extracted in extractor.dialogues(file))
 
         def about() -> dict[str, Any]:
             return {
@@ -147,8 +147,8 @@ def _labelled(rows: Iterable[dict[str, Any]], label: Label | None) -> Iterator[d
         return
     rest = iter(rows)
     while block := [CuratedDialogue.from_row(row) for row in islice(rest, LABEL_ROWS)]:
-        found = label([[turn.text for turn in dialogue.turns] for dialogue in block])
-        for dialogue, labels in zip(block, found, strict=True):
+        labelled_dialogues = label([[turn.text for turn in dialogue.turns] for dialogue in block])
+        for dialogue, labels in zip(block, labelled_dialogues, strict=True):
             triples = zip(dialogue.turns, labels.labels, labels.confidences, strict=True)
             turns = tuple(replace(turn, label=name, confidence=chance) for turn, name, chance in triples)
             yield replace(dialogue, turns=turns, emotionality=labels.emotionality).to_row()

@@ -18,16 +18,16 @@ _NAME = re.compile(r"([A-Z][A-Z.'’\- ]*[A-Z.](?: ?#?\d+)?)\s?:\s+(?=\S)")
 
 def speaker_texts(text: str) -> list[tuple[str, bool, str | None]]:
     """Text, whether a dash stands before it, and the name before it, for each speaker of a cue; lines are joined."""
-    found: list[tuple[list[str], bool, str | None]] = []
+    speakers: list[tuple[list[str], bool, str | None]] = []
     for line in text.split("\n"):
         for piece, dash in _dashed_pieces(line):
             name = _NAME.match(piece)
             words = piece[name.end() :] if name else piece
-            if dash or name or not found:
-                found.append(([words], dash, name[1] if name else None))
+            if dash or name or not speakers:
+                speakers.append(([words], dash, name[1] if name else None))
             else:
-                found[-1][0].append(words)
-    return [(" ".join(lines), dash, name) for lines, dash, name in found]
+                speakers[-1][0].append(words)
+    return [(" ".join(lines), dash, name) for lines, dash, name in speakers]
 
 
 def spoken_pieces(text: str) -> list[tuple[str, bool, str | None]]:
@@ -51,13 +51,13 @@ def carry_dashes(text: str, marked: str) -> str:
     if len(pieces) < len(speakers):
         return text
     wanted = _shares([said for said, _, _ in speakers])
-    found = _shares(pieces)
+    shares = _shares(pieces)
     cuts: list[int] = []
     for number, share in enumerate(wanted):
         # As many sentences must be left as there are speakers to come.
         first = cuts[-1] + 1 if cuts else 1
         options = range(first, len(pieces) - (len(wanted) - number) + 1)
-        cuts.append(min(options, key=lambda cut: abs(found[cut - 1] - share)))
+        cuts.append(min(options, key=lambda cut: abs(shares[cut - 1] - share)))
     edges = [0, *cuts, len(pieces)]
     return "\n".join("- " + " ".join(pieces[begin:end]) for begin, end in pairwise(edges))
 

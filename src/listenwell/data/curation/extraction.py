@@ -105,7 +105,7 @@ class Extractor:
         stem = file.name.removesuffix(".gz").rpartition(".")[0] or file.name
         split = split_of_texts([stem])
         times: Counter[str] = Counter()
-        kept: list[CuratedDialogue] = []
+        accepted: list[CuratedDialogue] = []
         for dialogue in (one for segment in cleaned.segments if segment for one in cut_dialogues(segment)):
             place = f"{file.name}#{dialogue[0].cues[0]}-{dialogue[-1].cues[-1]}"
             times[place] += 1  # two dialogues of one cue, which is rare, are told apart
@@ -114,16 +114,16 @@ class Extractor:
             if isinstance(curated, str):
                 fates |= {number: curated for turn in dialogue for number in turn.cues}
             else:
-                kept.append(curated)
-        return iter(self._count_cues(subtitle, kept, fates))
+                accepted.append(curated)
+        return iter(self._count_cues(subtitle, accepted, fates))
 
     def _count_cues(
-        self, subtitle: Subtitle, kept: Sequence[CuratedDialogue], fates: dict[int, str]
+        self, subtitle: Subtitle, accepted: Sequence[CuratedDialogue], fates: dict[int, str]
     ) -> list[tuple[CuratedDialogue, int]]:
         """Every cue is counted once: for the first dialogue that it is in, else for the reason that dropped it."""
         rest = {cue.number for cue in subtitle.cues}
         counted = []
-        for dialogue in kept:
+        for dialogue in accepted:
             own = rest.intersection(number for turn in dialogue.turns for number in turn.cues)
             rest -= own
             counted.append((dialogue, len(own)))

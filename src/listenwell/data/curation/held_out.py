@@ -57,8 +57,8 @@ class HeldOut:
         """The first turn of a dialogue that stands in the split; the dialogue itself if all of them are short."""
         words = [plain_words(text) for text in turns]
         for index, own in enumerate(words):
-            if len(own) >= LONG_TEXT and (found := self._nearest(shingles(own))):
-                return Leak(index, *found)
+            if len(own) >= LONG_TEXT and (nearest := self._nearest(shingles(own))):
+                return Leak(index, *nearest)
         name = self._dialogues.get(_mark(words))
         return None if name is None else Leak(None, name, 1.0)
 
@@ -76,12 +76,14 @@ class HeldOut:
 
 def prepare(source: str, folder: Path) -> dict[str, Any]:
     """Reads the test split of a source and writes its texts to `folder`, for `load`; says what it is."""
-    found = list(sources.read(source, split="test"))
-    if not found:
+    dialogues = list(sources.read(source, split="test"))
+    if not dialogues:
         raise ValueError(f"{source} has no test split to hold out; name another corpus with --held-out, or none")
     content = {
-        "texts": [[name, text] for dialogue in found for name, text in _texts(dialogue)],
-        "dialogues": {_mark([plain_words(turn.text) for turn in dialogue.turns]): dialogue.id for dialogue in found},
+        "texts": [[name, text] for dialogue in dialogues for name, text in _texts(dialogue)],
+        "dialogues": {
+            _mark([plain_words(turn.text) for turn in dialogue.turns]): dialogue.id for dialogue in dialogues
+        },
     }
     data = json.dumps(content, ensure_ascii=False).encode()
     name = hashlib.sha256(data).hexdigest()[:16]

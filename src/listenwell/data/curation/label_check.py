@@ -36,9 +36,9 @@ def row(file: LabelledFile, index: int) -> list[str]:
 def show(file: LabelledFile, index: int) -> None:
     print(*row(file, index))
     for place in range(max(index - 2, 0), min(index + 4, len(file.cues))):
-        cue, found = file.cues[place], file.alignments[place]
+        cue, alignment = file.cues[place], file.alignments[place]
         mark = ">" if place in (index, index + 1) else " "
-        print(f"  {mark} {found.first or '?':<24.24} {'- ' if cue.dash else ''}{cue.text}")
+        print(f"  {mark} {alignment.first or '?':<24.24} {'- ' if cue.dash else ''}{cue.text}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

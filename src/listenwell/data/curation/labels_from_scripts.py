@@ -62,8 +62,8 @@ def labelled_files(data: Path, series: str) -> Iterator[LabelledFile]:
             continue
         cues, translation = (split_dashes(sides.get(language, [])) for language in ("en", "zh"))
         alignments = align(cues, script)
-        found = np.mean([each.first is not None for each in alignments]) if alignments else 0.0
-        if found >= MIN_FOUND:
+        share_in_script = np.mean([each.first is not None for each in alignments]) if alignments else 0.0
+        if share_in_script >= MIN_FOUND:
             episode = f"S{season:02d}E{first:02d}"
             yield LabelledFile(series, season, episode, cues, alignments, pair_labels(alignments), translation)
 

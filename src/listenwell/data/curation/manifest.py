@@ -82,8 +82,8 @@ def verify(folder: Path) -> str:
     for file in shard_files(folder):
         for row in read_rows(file):
             records.add([digest(row)], [row["selected"]])
-    found, expected = records.hexdigest(), read_manifest(folder)["records"]["hash"]
-    if found != expected:
-        told = f"its records have the hash {found[:16]}, the manifest says {expected[:16]}"
-        raise SourceError(f"{folder}: {told}; curate again")
-    return found
+    actual, expected = records.hexdigest(), read_manifest(folder)["records"]["hash"]
+    if actual != expected:
+        difference = f"its records have the hash {actual[:16]}, the manifest says {expected[:16]}"
+        raise SourceError(f"{folder}: {difference}; curate again")
+    return actual

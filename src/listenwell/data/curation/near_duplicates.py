@@ -164,15 +164,15 @@ class NearDuplicates:
     def matches(self, begin: int, end: int) -> Iterator[Match]:
         """The near duplicates among the records from `begin` on, before `end`."""
         for row in (begin + np.flatnonzero(self._parent[begin:end] != np.arange(begin, end))).tolist():
-            kept = int(self._parent[row])
-            similarity = jaccard(self._shingles(row), self._shingles(kept))
-            yield Match(row, self.name(row), self.name(kept), round(similarity, 4))
+            first = int(self._parent[row])
+            similarity = jaccard(self._shingles(row), self._shingles(first))
+            yield Match(row, self.name(row), self.name(first), round(similarity, 4))
 
     def name(self, row: int) -> str:
         """The id of a record."""
         return self._ids[row].decode()
 
-    def kept(self) -> int:
+    def remaining(self) -> int:
         """How many records stay."""
         return int((self._parent == np.arange(len(self._parent))).sum())
 

@@ -137,7 +137,7 @@ class _Run:
         index, contents = NearDuplicates(self.work / "near-duplicates"), hashlib.sha256()
         try:
             self._find_duplicates(chunks, index)
-            self._finish(chunks, self._jobs(chunks, index, contents, output), index.kept())
+            self._finish(chunks, self._jobs(chunks, index, contents, output), index.remaining())
         finally:
             index.close()
         with self._timed("shards"):
@@ -197,10 +197,10 @@ class _Run:
                 contents.update(json.dumps(about["contents"]).encode())
                 self.counts.merge(Counts.from_json(about["counts"]))
                 problems.write(about["problems"])
-                found = [(match, _reason(match)) for match in index.matches(begin, begin + chunk.rows)]
+                reasons_of_matches = [(match, _reason(match)) for match in index.matches(begin, begin + chunk.rows)]
                 matches.write(about["matches"])
-                matches.write([{**match._asdict(), "reason": reason} for match, reason in found])
-                dropped = [[match.row - begin, reason] for match, reason in found]
+                matches.write([{**match._asdict(), "reason": reason} for match, reason in reasons_of_matches])
+                dropped = [[match.row - begin, reason] for match, reason in reasons_of_matches]
                 yield {"index": number, "key": chunk.key, "work": str(self.work), "dropped": dropped}
                 begin += chunk.rows
 

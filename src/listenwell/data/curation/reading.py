@@ -28,14 +28,14 @@ def read_cues(path: Path | str, data: bytes | None = None) -> Subtitle:
     file = str(path)
     data = _unpacked(_bytes(Path(path), file) if data is None else data, file)
     if opus.looks_like(data):
-        form, codec, found = "opus", "xml", _opus(data, file)
+        form, codec, raw_cues = "opus", "xml", _opus(data, file)
     else:
         text, codec = decode(data, file)
-        form, found = _parse(text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff"), file)
-    kept, dropped = _numbered(found, file)
-    if not kept:
-        raise SubtitleError(file, "no cues with text", f"{form}, {len(found)} cues in all")
-    return Subtitle(file, form, codec, languages_of(kept), kept, dropped)
+        form, raw_cues = _parse(text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff"), file)
+    cues, dropped = _numbered(raw_cues, file)
+    if not cues:
+        raise SubtitleError(file, "no cues with text", f"{form}, {len(raw_cues)} cues in all")
+    return Subtitle(file, form, codec, languages_of(cues), cues, dropped)
 
 
 def _bytes(path: Path, file: str) -> bytes:
@@ -77,21 +77,21 @@ def _parse(text: str, file: str) -> tuple[str, list[RawCue]]:
     raise SubtitleError(file, "no subtitles: neither SRT, VTT, ASS nor OPUS XML", f"it begins with {text[:40]!r}")
 
 
-def _numbered(found: list[RawCue], file: str) -> tuple[list[Cue], list[Dropped]]:
+def _numbered(raw_cues: list[RawCue], file: str) -> tuple[list[Cue], list[Dropped]]:
     """Cues with their position in the file, sorted by time, and those that are no speech."""
-    kept: list[Cue] = []
+    cues: list[Cue] = []
     dropped: list[Dropped] = []
-    for number, raw in enumerate(found, start=1):
+    for number, raw in enumerate(raw_cues, start=1):
         start, end = raw.start, raw.end
         if start is not None and end is not None and end < start:
             end = None
         cue = Cue(file, number, start, end, raw.text, speaker=raw.speaker)
         reason = raw.drop or (None if raw.text else "no text")
         if reason is None:
-            kept.append(cue)
+            cues.append(cue)
         else:
             dropped.append(Dropped(reason, cue))
-    return _by_time(kept), dropped
+    return _by_time(cues), dropped
 
 
 def _by_time(cues: list[Cue]) -> list[Cue]:

@@ -48,11 +48,11 @@ class SameSpeakerModel:
 
 def feature_codes(cues: Sequence[Cue], language: str) -> list[np.ndarray]:
     """For each template one code per pair. No two templates share a code."""
-    found = features(cues, language)
+    pair_features = features(cues, language)
     columns = []
     offset = 0
     for template in TEMPLATES:
-        values, size = codes(found, template)
+        values, size = codes(pair_features, template)
         columns.append(values + offset)
         offset += size
     return columns

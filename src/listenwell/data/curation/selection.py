@@ -30,14 +30,14 @@ class MostEmotional:
 
     def _first_of_border(self, values: Iterable[np.ndarray], missing: int) -> np.ndarray:
         rows: list[np.ndarray] = []
-        found: list[np.ndarray] = []
+        border_values: list[np.ndarray] = []
         begin = 0
         for block in values:
             inside = np.flatnonzero(_bins(block) == self._border)
             rows.append(begin + inside)
-            found.append(block[inside])
+            border_values.append(block[inside])
             begin += len(block)
-        order = np.argsort(-np.concatenate(found), kind="stable")[:missing]
+        order = np.argsort(-np.concatenate(border_values), kind="stable")[:missing]
         return np.sort(np.concatenate(rows)[order])
 
     def chosen(self, block: np.ndarray, begin: int) -> np.ndarray:

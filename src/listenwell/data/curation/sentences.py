@@ -18,14 +18,14 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 def sentences(text: str) -> list[str]:
     """At least one; nothing but white space is lost."""
     pattern = _CHINESE_END if _HAN.search(text) else _LATIN_END
-    found: list[str] = []
+    pieces: list[str] = []
     begin = 0
     for end in pattern.finditer(text):
         # Only the last word tells whether it is an abbreviation: no need to search the whole text again and again.
         if not _ABBREVIATED.search(text[max(begin, end.end() - 12) : end.end()].rstrip()):
             if piece := text[begin : end.end()].strip():
-                found.append(piece)
+                pieces.append(piece)
             begin = end.end()
     if rest := text[begin:].strip():
-        found.append(rest)
-    return found or [text]
+        pieces.append(rest)
+    return pieces or [text]

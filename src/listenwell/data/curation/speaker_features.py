@@ -80,28 +80,28 @@ def features(cues: Sequence[Cue], language: str) -> Features:
     return Features({name: value for name, value in units.items() if name in sizes}, pairs, sizes)
 
 
-def codes(found: Features, template: str) -> tuple[np.ndarray, int]:
+def codes(pair_features: Features, template: str) -> tuple[np.ndarray, int]:
     """One number per pair for a template, and how many numbers there can be."""
-    count = len(next(iter(found.pairs.values())))
+    count = len(next(iter(pair_features.pairs.values())))
     total = np.zeros(count, dtype=np.int64)
     size = 1
     for name in template.split():
-        values, values_size = _column(found, name, count)
+        values, values_size = _column(pair_features, name, count)
         total = total * values_size + values
         size *= values_size
     return total, size
 
 
-def _column(found: Features, name: str, count: int) -> tuple[np.ndarray, int]:
+def _column(pair_features: Features, name: str, count: int) -> tuple[np.ndarray, int]:
     where, _, prop = name.rpartition(".")
-    size = found.sizes[prop] + 1  # one more for what lies beyond the file
-    if prop in found.pairs:
-        column = found.pairs[prop]
+    size = pair_features.sizes[prop] + 1  # one more for what lies beyond the file
+    if prop in pair_features.pairs:
+        column = pair_features.pairs[prop]
         if not where:
             return column, size
         outside = np.full(1, size - 1)
         return (np.r_[outside, column[:-1]] if where == "p" else np.r_[column[1:], outside]), size
-    column = found.units[prop]
+    column = pair_features.units[prop]
     outside = np.full(1, size - 1)
     shifted = {"a": column[:-1], "b": column[1:], "p": np.r_[outside, column[:-2]], "n": np.r_[column[2:], outside]}
     return shifted[where][:count], size
@@ -201,13 +201,13 @@ def _pairs(cues: Sequence[Cue], units: dict[str, np.ndarray]) -> dict[str, np.nd
 
 def _quantiles(values: np.ndarray) -> np.ndarray:
     """Which part of the file's own distribution each value lies in: files are timed by different rules."""
-    found = np.full(len(values), QUANTILES, dtype=np.int64)
+    quantiles = np.full(len(values), QUANTILES, dtype=np.int64)
     known = ~np.isnan(values)
     ordered = np.sort(values[known])
     if len(ordered):
         ranks = np.searchsorted(ordered, values[known], "left") + np.searchsorted(ordered, values[known], "right")
-        found[known] = np.minimum(ranks / 2 / len(ordered) * QUANTILES, QUANTILES - 1).astype(np.int64)
-    return found
+        quantiles[known] = np.minimum(ranks / 2 / len(ordered) * QUANTILES, QUANTILES - 1).astype(np.int64)
+    return quantiles
 
 
 def _style(units: dict[str, np.ndarray]) -> int:

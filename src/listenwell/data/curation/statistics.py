@@ -66,12 +66,12 @@ class CorpusStatistics:
 
 def describe(dialogues: Iterable[CuratedDialogue]) -> dict[str, CorpusStatistics]:
     """Of "all" dialogues, and of the "emotional" ones if some were selected; in one pass."""
-    found = {"all": CorpusStatistics(), "emotional": CorpusStatistics()}
+    statistics = {"all": CorpusStatistics(), "emotional": CorpusStatistics()}
     for dialogue in dialogues:
-        found["all"].add(dialogue)
+        statistics["all"].add(dialogue)
         if dialogue.selected:
-            found["emotional"].add(dialogue)
-    return found if found["emotional"].dialogues else {"all": found["all"]}
+            statistics["emotional"].add(dialogue)
+    return statistics if statistics["emotional"].dialogues else {"all": statistics["all"]}
 
 
 def count_tokens(text: str, language: str) -> int:

@@ -79,9 +79,9 @@ def train(pairs: Pairs, strength: float) -> SameSpeakerModel:
 
 def _matrix(codes: np.ndarray, known: np.ndarray) -> csr_matrix:
     place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
-    found = known[place] == codes
-    rows = np.repeat(np.arange(len(codes)), found.sum(axis=1))
-    return csr_matrix((np.ones(len(rows)), (rows, place[found])), shape=(len(codes), len(known)))
+    is_known = known[place] == codes
+    rows = np.repeat(np.arange(len(codes)), is_known.sum(axis=1))
+    return csr_matrix((np.ones(len(rows)), (rows, place[is_known])), shape=(len(codes), len(known)))
 
 
 def _weights(pairs: Pairs) -> np.ndarray:
@@ -95,8 +95,8 @@ def _weights(pairs: Pairs) -> np.ndarray:
 
 def scores(model: SameSpeakerModel, pairs: Pairs) -> np.ndarray:
     place = np.minimum(np.searchsorted(model.codes, pairs.codes), len(model.codes) - 1)
-    found = model.codes[place] == pairs.codes
-    return model.bias + np.where(found, model.weights.astype(np.float64)[place], 0.0).sum(axis=1)
+    is_known = model.codes[place] == pairs.codes
+    return model.bias + np.where(is_known, model.weights.astype(np.float64)[place], 0.0).sum(axis=1)
 
 
 def choose_strength(pairs: Pairs) -> float:

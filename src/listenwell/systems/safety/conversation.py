@@ -99,8 +99,8 @@ def _together(turns: Sequence[Turn]) -> Sign | None:
     recent = _unanswered(turns)
     if len(recent) < 2:
         return None
-    found = (_read_together(detector, recent) for detector in detectors_of(recent[-1]))
-    return next((sign for sign in found if sign is not None), None)
+    signs = (_read_together(detector, recent) for detector in detectors_of(recent[-1]))
+    return next((sign for sign in signs if sign is not None), None)
 
 
 def _unanswered(turns: Sequence[Turn]) -> Messages:
@@ -115,13 +115,13 @@ def _read_ahead(last: str, turns: Sequence[Turn]) -> None:
     """Lets detectors that read slowly read the last message and the recent ones at once: most are asked for both."""
     recent = _unanswered(turns)
     for detector in detectors_of(last):
-        ours = recent.kept(detector.reads)
+        ours = recent.filtered(detector.reads)
         if len(ours) > 1 and not detector.eased(ours[-1]):
             detector.read_ahead(readable(last), ours)
 
 
 def _read_together(detector: Detector, messages: Messages) -> Sign | None:
-    ours = messages.kept(detector.reads)
+    ours = messages.filtered(detector.reads)
     if len(ours) < 2 or detector.eased(ours[-1]):
         return None
     return detector.together(ours)
@@ -134,7 +134,7 @@ def _continued(turns: Sequence[Turn], messages: Sequence[str]) -> Sign | None:
         return None  # nearly every message: what came before it need not be heard again
     if any(turn.speaker == "listener" and is_care(turn.text) for turn in _lately(turns)):
         return _kept_in_care(turns, last)
-    earlier = next((found for text in reversed(before[-LATELY:]) if (found := detect(text)) is not None), None)
+    earlier = next((sign for text in reversed(before[-LATELY:]) if (sign := detect(text)) is not None), None)
     if earlier is None or not follows(last, earlier):
         return None
     return earlier if detector_for(earlier.language).continues(earlier, Messages.of(turns).recent()) else None

@@ -146,8 +146,8 @@ class Rules:
     def silenced(self, text: str) -> bool:
         """Whether the words of a sign are there, but a guard speaks against each."""
         whole, text = self.normal(text), self.read(text)
-        found = [(find, guards) for rule, guards in self.signs for find in rule.finds(text)]
-        return any(guard.silences(text, find, whole) for find, guards in found for guard in guards)
+        finds = [(find, guards) for rule, guards in self.signs for find in rule.finds(text)]
+        return any(guard.silences(text, find, whole) for find, guards in finds for guard in guards)
 
     def follows(self, text: str) -> bool:
         text = self.normal(text)
@@ -159,9 +159,9 @@ class Rules:
     def _weigh(self, text: str, whole: str) -> Sign | None:
         """The sign that some neighbouring sentences make together, if any."""
         for start, end in windows(text, TOGETHER):
-            found = [(points, match) for points, hint in self.hints if (match := hint.search(text, start, end))]
-            for_it = [match for points, match in found if points > 0]
-            if len(for_it) < 2 or sum(points for points, _ in found) < ENOUGH:
+            matches = [(points, match) for points, hint in self.hints if (match := hint.search(text, start, end))]
+            for_it = [match for points, match in matches if points > 0]
+            if len(for_it) < 2 or sum(points for points, _ in matches) < ENOUGH:
                 continue
             find = Find(for_it[0].start(), for_it[0].end())
             if not any(guard.silences(text, find, whole) for guard in self.hint_guards):
@@ -225,14 +225,14 @@ class Spelling:
 
 def alternatives_of(pattern: str) -> list[str]:
     """What the bars outside of all brackets separate."""
-    found, depth = [""], 0
+    parts, depth = [""], 0
     for character in pattern:
         depth += {"(": 1, ")": -1}.get(character, 0)
         if character == "|" and depth == 0:
-            found.append("")
+            parts.append("")
         else:
-            found[-1] += character
-    return found
+            parts[-1] += character
+    return parts
 
 
 FILES: dict[LanguageCode, str] = {"en": "english.yaml", "zh": "chinese.yaml"}
@@ -279,8 +279,8 @@ def detect(text: str) -> Sign | None:
     from listenwell.systems.safety.detectors import detectors_of  # which are made of these rules
 
     text = readable(text)
-    found = [sign for detector in detectors_of(text) if (sign := detector.detect(text)) is not None]
-    return min(found, key=lambda sign: sign.directness != "direct", default=None)
+    signs = [sign for detector in detectors_of(text) if (sign := detector.detect(text)) is not None]
+    return min(signs, key=lambda sign: sign.directness != "direct", default=None)
 
 
 def decide(

@@ -106,13 +106,13 @@ class RuleDetector:
         return rules(self.language).look(text)
 
     def together(self, messages: Sequence[str]) -> Sign | None:
-        found = evidence(self.language).sign(messages)
-        if found is not None:
-            return found
+        sign = evidence(self.language).sign(messages)
+        if sign is not None:
+            return sign
         look = rules(self.language).look
-        found = look(joined(messages))
+        sign = look(joined(messages))
         # What the messages before say alone was heard when they came: the last must have a part in it.
-        return found if found is not None and look(joined(messages[:-1])) is None else None
+        return sign if sign is not None and look(joined(messages[:-1])) is None else None
 
     def read_ahead(self, text: str, messages: Sequence[str]) -> None:
         """Rules are quick: there is nothing to prepare."""
@@ -174,8 +174,8 @@ class ChineseDetector(RuleDetector):
 
     def _doubt(self, messages: Sequence[str]) -> float:
         """What is added to the threshold where a guard, another use of the means or a death speaks against a sign."""
-        found = evidence("zh")
-        against = rules("zh").silenced(joined(messages)) or found.is_harmless(messages) or found.mourns(messages)
+        patterns = evidence("zh")
+        against = rules("zh").silenced(joined(messages)) or patterns.is_harmless(messages) or patterns.mourns(messages)
         return CHINESE_DOUBT if against else 0.0
 
 
@@ -240,7 +240,7 @@ def _script(messages: Sequence[str]) -> str:
     if isinstance(messages, Messages):
         look = rules("en").look
         replies = ("" if "?" not in reply and look(reply) is not None else reply for reply in messages.replies)
-        messages = Messages.made(zip(messages, replies, strict=True))
+        messages = Messages.of_pairs(zip(messages, replies, strict=True))
     return script(messages)
 
 

@@ -36,40 +36,40 @@ class Messages(tuple[str, ...]):
     @classmethod
     def of(cls, turns: Sequence[Turn]) -> Messages:
         """Those of a conversation; a message without words is left out."""
-        found: list[tuple[str, str]] = []
+        pairs: list[tuple[str, str]] = []
         reply = ""
         for turn in turns:
             if turn.speaker == "listener":
                 reply = turn.text
             elif turn.text.strip():
-                found.append((turn.text, reply))
+                pairs.append((turn.text, reply))
                 reply = ""
-        return cls.made(found)
+        return cls.of_pairs(pairs)
 
     @classmethod
-    def made(cls, pairs: Iterable[tuple[str, str]]) -> Messages:
+    def of_pairs(cls, pairs: Iterable[tuple[str, str]]) -> Messages:
         """Of messages, each with the reply before it."""
         pairs = list(pairs)
         messages = cls(text for text, _ in pairs)
         messages.replies = tuple(reply for _, reply in pairs)
         return messages
 
-    def kept(self, keep: Callable[[str], bool]) -> Messages:
+    def filtered(self, keep: Callable[[str], bool]) -> Messages:
         """Those that a condition holds for."""
-        return self.made(pair for pair in zip(self, self.replies, strict=True) if keep(pair[0]))
+        return self.of_pairs(pair for pair in zip(self, self.replies, strict=True) if keep(pair[0]))
 
     def recent(self, most: int = RECENT) -> Messages:
-        return self.made(list(zip(self, self.replies, strict=True))[-most:])
+        return self.of_pairs(list(zip(self, self.replies, strict=True))[-most:])
 
 
 def script(messages: Sequence[str]) -> str:
     """Messages as the English classifier reads them: turn by turn, the ends of the replies between them quoted."""
     replies = messages.replies[1:] if isinstance(messages, Messages) else [""] * len(messages[1:])
-    told = [messages[0].strip()]
+    texts = [messages[0].strip()]
     for reply, text in zip(replies, messages[1:], strict=True):
-        told += [f'"{quoted}"'] if (quoted := reply.strip().replace('"', "'")[-REPLY:]) else []
-        told.append(text.strip())
-    return TURN.join(told)
+        texts += [f'"{quoted}"'] if (quoted := reply.strip().replace('"', "'")[-REPLY:]) else []
+        texts.append(text.strip())
+    return TURN.join(texts)
 
 
 def joined(messages: Sequence[str]) -> str:
@@ -100,14 +100,14 @@ class Evidence:
         if self.is_harmless(messages):
             return None
         texts = [self._read(text) for text in messages]
-        found = {part: match[0] for part in PARTS for text in texts if (match := self.parts[part].search(text))}
-        if not any(self.parts[part].search(texts[-1]) for part in found):
+        match_of = {part: match[0] for part in PARTS for text in texts if (match := self.parts[part].search(text))}
+        if not any(self.parts[part].search(texts[-1]) for part in match_of):
             return None
-        directness = _weigh(frozenset(found))
+        directness = _weigh(frozenset(match_of))
         if directness is None:
             return None
-        words = " … ".join(match.strip() for match in found.values())
-        return Sign("self-harm", directness, self.rules.language, words, f"conversation: {' and '.join(found)}")
+        words = " … ".join(match.strip() for match in match_of.values())
+        return Sign("self-harm", directness, self.rules.language, words, f"conversation: {' and '.join(match_of)}")
 
     def has(self, text: str, *parts: str) -> bool:
         """Whether any of these parts stands in a message."""
@@ -121,10 +121,10 @@ class Evidence:
     def mourns(self, messages: Sequence[str]) -> bool:
         """Whether a death was told, by somebody who does not want to follow."""
         texts = [self._read(text) for text in messages]
-        told = any(self.parts["grief"].search(text) for text in texts)
+        mourns = any(self.parts["grief"].search(text) for text in texts)
         # Who has a means at hand is asked, whoever died.
         more = (self.beyond_grief, self.parts["means"])
-        return told and not any(pattern.search(text) for pattern in more for text in texts)
+        return mourns and not any(pattern.search(text) for pattern in more for text in texts)
 
     def is_question(self, text: str, about: Question) -> bool:
         return self.asks[about].search(self.rules.normal(text)) is not None
@@ -140,11 +140,11 @@ class Evidence:
         return self.rules.read(text)
 
 
-def _weigh(found: frozenset[str]) -> Directness | None:
-    if {"means", "intent", "despair"} <= found:
+def _weigh(parts: frozenset[str]) -> Directness | None:
+    if {"means", "intent", "despair"} <= parts:
         return "direct"
     pairs = ({"means", "intent"}, {"means", "despair"}, {"farewell", "ending"}, {"grief", "follow the dead"})
-    return "indirect" if any(pair <= found for pair in pairs) else None
+    return "indirect" if any(pair <= parts for pair in pairs) else None
 
 
 @cache

@@ -68,14 +68,14 @@ def data() -> dict[str, Any]:
 @cache
 def phrase_data() -> dict[str, dict[str, Any]]:
     """The phrase files, by language."""
-    found = (
+    phrase_files = (
         entry
         for entry in files("listenwell.systems.safety").joinpath("phrases").iterdir()
         if entry.name.endswith(".yaml")
     )
     return {
         entry.name.removesuffix(".yaml"): yaml.safe_load(entry.read_text(encoding="utf-8"))
-        for entry in sorted(found, key=lambda entry: entry.name)
+        for entry in sorted(phrase_files, key=lambda entry: entry.name)
     }
 
 
@@ -94,12 +94,12 @@ def language_of(text: str) -> str:
 
 def _scripts(text: str) -> Counter[str]:
     """How many letters of each script, those of drawn faces left out."""
-    found: Counter[str] = Counter()
+    letters: Counter[str] = Counter()
     for run in "".join(map(_letter_or_blank, JAMO.sub(" ", text))).split():
         scripts = [unicodedata.name(letter, "OTHER").split()[0].split("-")[0] for letter in run]
         if len(run) > 1 or scripts[0] in (*ALONE, "LATIN"):
-            found.update(scripts)
-    return found
+            letters.update(scripts)
+    return letters
 
 
 def _letter_or_blank(character: str) -> str:
@@ -125,8 +125,8 @@ def _by_script(text: str, scripts: Counter[str]) -> str:
 
 
 def _by_words(text: str) -> str:
-    kept = _borrowed().sub(" ", f" {' '.join(words_of(APOSTROPHES.sub(' ', text)))} ")
-    words = {word for word in kept.split() if len(word) > 1}
+    own_words = _borrowed().sub(" ", f" {' '.join(words_of(APOSTROPHES.sub(' ', text)))} ")
+    words = {word for word in own_words.split() if len(word) > 1}
     best, most = ENGLISH, 0
     for language, (ours, english) in _telling_words().items():
         hits, against = len(words & ours), len(words & english)

@@ -51,7 +51,7 @@ class English:
         self.hidden = frozenset(spelling["hidden"].split())
         self.slips = tuple(spelling["slips"].split())
         self.true = frozenset(spelling["no slips"].split()) | self.hidden | frozenset(self.slips)
-        self.phrases = [(re.compile(rf"\b(?:{found})\b"), word) for word, found in spelling["phrases"].items()]
+        self.phrases = [(re.compile(rf"\b(?:{pattern})\b"), word) for word, pattern in spelling["phrases"].items()]
         self.fillers = re.compile(rf" (?:{'|'.join(spelling['fillers'].split())})(?= )")
 
     @once
@@ -65,8 +65,8 @@ class English:
             text = clitic.sub(words, text)
         tokens = MARKS.findall(text.replace("'", ""))
         text = f" {' '.join(map(self._word, tokens))} "
-        for found, words in self.phrases:
-            text = found.sub(words, text)
+        for pattern, words in self.phrases:
+            text = pattern.sub(words, text)
         return " ".join(self.fillers.sub("", text).split())
 
     def _joined(self, letters: re.Match[str]) -> str:
@@ -113,7 +113,7 @@ class Chinese:
 
     def __init__(self, spelling: Mapping[str, Any]) -> None:
         self.simplified = str.maketrans(spelling["traditional"], spelling["simplified"])
-        self.net = [(re.compile(found), word) for word, found in spelling["net"].items()]
+        self.net = [(re.compile(pattern), word) for word, pattern in spelling["net"].items()]
         self.fillers = re.compile("|".join(spelling["fillers"].split()))
 
     @once
@@ -123,8 +123,8 @@ class Chinese:
         text = re.sub(r"(?<=[\u4e00-\u9fff])[*·.\-_ ]+(?=[\u4e00-\u9fff])", " ", text)
         if len(re.findall("[\u4e00-\u9fff] ", text)) * 3 >= len(text):  # each character apart
             text = text.replace(" ", "")
-        for found, word in self.net:
-            text = found.sub(word, text)
+        for pattern, word in self.net:
+            text = pattern.sub(word, text)
         text = re.sub(r"[。.!?！？；;\n…~～]+", "。", text)
         text = re.sub(r"[,，、:：()（）—\-\"'“”‘’《》【】\s]+", "，", text)
         text = re.sub(r"，*。，*", "。", text)

@@ -41,12 +41,12 @@ def once(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def remembered(*args: P.args, **named: P.kwargs) -> R:
-        kept = _MEMORY.get()
-        if kept is None or named:
+        results = _MEMORY.get()
+        if results is None or named:
             return function(*args, **named)
         key = (function, *(one if isinstance(one, str) else id(one) for one in args))
-        if key not in kept:
-            kept[key] = function(*args, **named)
-        return kept[key]
+        if key not in results:
+            results[key] = function(*args, **named)
+        return results[key]
 
     return remembered

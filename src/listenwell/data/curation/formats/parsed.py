@@ -43,7 +43,7 @@ def plain(text: str) -> str:
     if "<" in text:
         text = _TAG.sub("", _BREAK.sub("\n", text))
     if "{" in text:
-        text = _BRACES.sub(lambda found: "" if "\\" in found[0] else found[0], text)  # {\\an8}, but not {sighs}
+        text = _BRACES.sub(lambda braces: "" if "\\" in braces[0] else braces[0], text)  # {\\an8}, but not {sighs}
     if "&" in text:
         text = html.unescape(text)
     text = _SPACES.sub(" ", _CONTROL.sub("", text))

@@ -48,7 +48,7 @@ def _unreadable(text: str, arrows: list[re.Match[str]]) -> list[re.Match[str]]:
 
 
 def _digits(arrows: list[re.Match[str]]) -> int | None:
-    fractions = [found[1] for arrow in arrows for time in arrow.groups() if (found := _FRACTION.search(time))]
+    fractions = [digits[1] for arrow in arrows for time in arrow.groups() if (digits := _FRACTION.search(time))]
     if len(fractions) >= MIN_TIMES and all(len(part) == 3 and part[0] == "0" for part in fractions):
         return 2
     return None
