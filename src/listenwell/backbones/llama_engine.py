@@ -8,7 +8,7 @@ It is made of a state dict, so adapters are merged before, not after.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,6 +107,10 @@ class Cache:
     def repeat(self, times: int) -> Cache:
         """Every row so many times, one beside the other."""
         return self.select(torch.arange(len(self.positions)).repeat_interleave(times))
+
+
+CacheRow = tuple[Cache, int]
+"""One row of what was read."""
 
 
 class LlamaEngine:
@@ -223,6 +227,18 @@ class LlamaEngine:
             memory[layer, ..., : prefix.length, :] = filled[layer].index_select(1, rows)
         mask = F.pad(prefix.mask[rows, : prefix.length], (0, more))
         return replace(prefix, memory=memory, mask=mask, positions=prefix.positions[rows], logits=prefix.logits[rows])
+
+    def joined(self, rows: Sequence[CacheRow], more: int) -> Cache:
+        """Rows of several readings, padded on the right at the most, in one cache with room for more: a copy."""
+        lengths = [int(cache.positions[row]) for cache, row in rows]
+        length = max(lengths)
+        memory = torch.empty(self.layers, 2, len(rows), self.memories, length + more, self.head_width)
+        for place, ((cache, row), end) in enumerate(zip(rows, lengths, strict=True)):
+            memory[:, :, place, :, :end] = cache.memory[:, :, row, :, :end]
+            memory[:, :, place, :, end:length] = 0  # nobody looks there, but what is not a number would spread
+        positions = torch.tensor(lengths)
+        mask = torch.arange(length + more) < positions[:, None]
+        return Cache(memory, mask, length, positions, min(lengths) < length, torch.empty(len(rows), 0))
 
     def _block(self, index: int, weights: Mapping[str, Tensor]) -> tuple[Product, Product, Product, Product]:
         """The four products of a layer; what scales the normed input is part of the matrix that reads it."""

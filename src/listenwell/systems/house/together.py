@@ -28,7 +28,7 @@ from listenwell.systems.house.planned import (
 from listenwell.systems.house.planner import Plan, Planner
 from listenwell.systems.house.system import House
 from listenwell.systems.house.vetoes import split_sentences
-from listenwell.systems.house.writer import HouseWriter, number_for
+from listenwell.systems.house.writer import HouseWriter, number_for, written_at_once
 from listenwell.systems.reply import Candidate
 from listenwell.systems.together import Job, best_first, together
 
@@ -68,13 +68,12 @@ def write_rows_of(
 
     The rows of one dialogue are those of its plans (items, k), as many for each.
     """
-    begun, writer._begun = writer._begun, {}
-    for batch in writer._batches(
-        [as_item(row, one, writer.decoding.turns) for row, one in enumerate(planned)], **writer.together
-    ):
+    begun, writer._begun = writer._begun, None
+    items = [as_item(row, one, writer.decoding.turns) for row, one in enumerate(planned)]
+    count = plans.shape[1]
+    for batch in writer._batches(items, **written_at_once(count)):
         with writer._writing_by():
-            steps, state = writer._begin(batch, plans[list(batch.rows)], begun.pop(batch.rows, None))
-        count = plans.shape[1]
+            steps, state = writer._begin(batch, plans[list(batch.rows)], begun)
         yield _write_batch(writer, steps, state, [part for row in batch.rows for part in _parts(rows[row], count)])
 
 
