@@ -7,10 +7,12 @@ measures too: the products are its own then, and nothing exact is lost.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -21,13 +23,14 @@ from listenwell.checkpoint import Checkpoint
 from listenwell.contract import Batch, State, Steps, chosen
 from listenwell.contract import Sequence as Tokens
 from listenwell.data.dialogue import Example, Turn
-from listenwell.decoding import Hypothesis, decode, stream
+from listenwell.decoding import Hypothesis, Row, Rules, decode, stream
 from listenwell.layers.cpu import return_freed_memory
 from listenwell.models.chat_text import PLAIN
 from listenwell.models.joined_text import REPLY, Text
 from listenwell.models.writer import AT_ONCE, Writer
 from listenwell.systems.base import Likelihoods, Precision
 from listenwell.systems.bot import Bot
+from listenwell.systems.house.joint import Joint, Writing
 from listenwell.systems.house.options import HouseDecoding
 from listenwell.systems.reply import Candidate
 
@@ -136,10 +139,12 @@ class HouseWriter(Bot):
         """The engine of the precision last used; None in it where the backbone is of another kind. A copy that speaks
         another way shares it."""
         self._begun: Begun | None = None
+        self._joints: WeakValueDictionary[tuple[int, Precision], Joint] = WeakValueDictionary()
+        """What is being written, by thread and precision: there as long as somebody writes."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the engine, which is made of functions and made again at the first reply."""
-        return {**super().__getstate__(), "_engines": {}, "_begun": None}
+        return {**super().__getstate__(), "_engines": {}, "_begun": None, "_joints": WeakValueDictionary()}
 
     def feel(self, items: Sequence[Example], to_answer: bool = False) -> np.ndarray:
         """log p(emotion | context) of each item, (items, emotions): what the writer itself hears.
@@ -303,6 +308,12 @@ class HouseWriter(Bot):
         engine = self._get_engine()
         if engine is None:
             return self.model, self.model.plan(batch, plans)
+        cache, first = self._open(engine, batch, plans, begun)
+        steps = EngineSteps(engine, cache, first)
+        return steps, steps.begin()
+
+    def _open(self, engine: LlamaEngine, batch: Batch, plans: Tensor, begun: Begun | None) -> tuple[Cache, Tensor]:
+        """What the engine remembers of each dialogue and of the header of each plan, but for its last token."""
         context, header = Text.joined(self.model.context(batch)), self.model.header(plans.flatten())
         room = self.decoding.max_length + 1
         known = [None] * len(batch) if begun is None else begun.rows_of(engine, context)
@@ -314,8 +325,33 @@ class HouseWriter(Bot):
         else:
             text, first = self.model.opening(Text.joined(context, header))
             cache, _ = engine.understand(text.tokens, text.mask, room)
-        steps = EngineSteps(engine, cache, first)
-        return steps, steps.begin()
+        return cache, first
+
+    @property
+    def joint(self) -> Joint:
+        """Where this thread writes what grows."""
+        key = threading.get_ident(), self.precision
+        if (joint := self._joints.get(key)) is None:
+            joint = self._joints[key] = Joint(self.model, self._get_engine(), self._writing_by)
+        return joint
+
+    def begin_jointly(
+        self, joint: Joint, batch: Batch, plans: Tensor, rows: list[Row], begun: Begun | None
+    ) -> tuple[Writing, list[Ids]]:
+        """One row for each dialogue of a batch, under a plan (batch, 1); and the tokens that were read of each."""
+        start, rules = self.tokenizer.start, self.rules
+        with self._writing_by():
+            context = _ids(Text.joined(self.model.context(batch)))
+            if joint.slots is None:
+                return joint.begin(self._begin(batch, plans, None)[1], rows, rules, start), context
+            cache, first = self._open(joint.slots.engine, batch, plans, begun)
+            return joint.begin_in_slots(cache, first, rows, rules, start), context
+
+    @property
+    def rules(self) -> Rules:
+        """What may come next."""
+        own = self.decoding
+        return Rules(self.tokenizer.end, self.tokenizer.banned, own.min_length, own.block_ngrams)
 
     def _writing_by(self) -> AbstractContextManager[None]:
         """The engine has its precision in its weights; without one it is the layers'."""
