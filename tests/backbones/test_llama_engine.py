@@ -157,6 +157,22 @@ def test_rows_of_a_prefix_go_on_as_asked_and_what_is_only_read_does_not_count(mo
     torch.testing.assert_close(scores, torch.tensor(expected), rtol=0, atol=1e-3)
 
 
+def test_rows_of_several_readings_go_on_side_by_side(model, engine):
+    longer, _ = engine.understand(PROMPTS, MASKS["right"], room=0)
+    shorter, _ = engine.understand(PROMPTS[1:, :4], MASKS["right"][1:, :4], room=0)
+    chosen = [(shorter, 0), (longer, 2), (longer, 0), (shorter, 0)]
+    header = torch.tensor([[5, 6]]).expand(4, -1)
+    cache = engine.joined(chosen, more=3)
+    engine.go_on(header, torch.ones_like(header, dtype=torch.bool), cache)
+    logits = engine.step(torch.tensor([7, 8, 9, 7]), cache)
+    before = real(MASKS["right"])
+    expected = [[*before[1], 5, 6, 7], [*before[2], 5, 6, 8], [*before[0], 5, 6, 9], [*before[1], 5, 6, 7]]
+    torch.testing.assert_close(logits, plain(model, expected), **CLOSE)
+    assert longer.length == 9
+    assert shorter.length == 4
+    assert not engine.joined([(shorter, 0), (longer, 1)], more=1).padded  # what is no longer there is not padding
+
+
 @pytest.mark.parametrize(("product", "near"), [(fp16, 0.05), (bf16, 0.5)])
 def test_half_the_bits_are_nearly_the_same(model, product, near):
     engine = LlamaEngine.of(model, product)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from listenwell.backbones.llama_slots import Slots
 from listenwell.checkpoint import Checkpoint
 from listenwell.contract import Controls
 from listenwell.data.batching import EncodingConfig
@@ -177,6 +178,66 @@ def test_a_vetoed_beginning_is_given_up_and_another_plan_tried(house, monkeypatc
     assert reply.text == alone.text
     assert reply.label == alone.label
     assert len(calls) >= 2
+
+
+def test_groups_that_begin_at_different_steps_share_each_step_and_say_what_each_would_alone(house, monkeypatch):
+    monkeypatch.setattr(House, "veto", veto_some(House.veto))
+    alone = [streamed(house, talk).text for talk in TALKS]
+    steps = []
+    step = Slots.step
+    monkeypatch.setattr(Slots, "step", lambda self, *a: (steps.append(len(a[1])), step(self, *a))[1])
+    groups = [[job(talk, house.decoding.streamed())] for talk in TALKS]
+    going, rounds = [], 0
+    while len(going) < len(groups) or any(going):
+        if len(going) < len(groups):
+            going.append(house.write_together(groups[len(going)]))
+        going = [one and (one if next(one, groups) is None else None) for one in going]
+        rounds += 1
+    assert [one.reply.text for (one,) in groups] == alone
+    assert max(steps) == len(TALKS)
+    assert len(steps) <= rounds + len(TALKS)  # one for all, but for the round in which somebody begins
+    assert not house.writer._joints  # nothing is left of it
+
+
+def test_a_group_that_is_given_up_leaves_the_others_alone(house):
+    expected = [streamed(house, talk).text for talk in TALKS[:2]]
+    given_up, stays = job(TALKS[0], house.decoding.streamed()), job(TALKS[1], house.decoding.streamed())
+    first, second = house.write_together([given_up]), house.write_together([stays])
+    next(first), next(second)
+    joint = house.writer.joint
+    first.close()
+    assert len(joint.going) == 1
+    assert len(joint.slots) <= 1
+    for _ in second:
+        pass
+    assert stays.reply.text == expected[1]
+    assert written(house, [job(TALKS[0], house.decoding.streamed())])[0].text == expected[0]
+
+
+def veto_some(veto):
+    """Vetoes the first sentence that is written in answer to the second talk, whenever it comes."""
+
+    def vetoed(self, pairs):
+        found = veto(self, pairs)
+        return [
+            replace(
+                one, vetoed=("tested",) if planned.last == TALKS[1][-1] and "instead" not in planned.plan.reason else ()
+            )
+            for (planned, _), one in zip(pairs, found, strict=True)
+        ]
+
+    return vetoed
+
+
+def test_what_was_vetoed_is_begun_again_without_a_new_reading(house, monkeypatch):
+    monkeypatch.setattr(House, "veto", veto_some(House.veto))
+    read = []
+    engine = house.writer._get_engine()
+    understand = engine.understand
+    monkeypatch.setattr(engine, "understand", lambda *a, **k: (read.append(len(a[0])), understand(*a, **k))[1])
+    (reply,) = written(house, [job(TALKS[1], house.decoding.streamed())])
+    assert "instead" in reply.reasons["plan"]
+    assert read == [1]
 
 
 def test_a_house_job_can_be_dropped(house):

@@ -8,7 +8,7 @@ It is made of a state dict, so adapters are merged before, not after.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,6 +82,10 @@ def has_fp16() -> bool:
     return True
 
 
+Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+"""For a layer, and queries, keys and values (positions, heads, width): what each position finds, (positions, out)."""
+
+
 @dataclass
 class Cache:
     """What a model remembers of the tokens it has read, one row per candidate."""
@@ -107,6 +111,10 @@ class Cache:
     def repeat(self, times: int) -> Cache:
         """Every row so many times, one beside the other."""
         return self.select(torch.arange(len(self.positions)).repeat_interleave(times))
+
+
+CacheRow = tuple[Cache, int]
+"""One row of what was read."""
 
 
 class LlamaEngine:
@@ -179,7 +187,7 @@ class LlamaEngine:
             cache.memory = F.pad(cache.memory, (0, 0, 0, cache.length))
             cache.mask = F.pad(cache.mask, (0, cache.length))
         here = torch.ones(len(tokens), 1, dtype=torch.bool)
-        cache.logits = self._choose(self._read(tokens[:, None], here, cache)[:, 0])
+        cache.logits = self.choose(self._read(tokens[:, None], here, cache)[:, 0])
         return cache.logits
 
     @torch.inference_mode()
@@ -210,7 +218,7 @@ class LlamaEngine:
             # Only what is counted goes through the vocabulary, some at a time: it is the widest product of all.
             later = counted[:, 1:]
             reached = zip(hidden[later].split(CHOSEN), tokens[:, 1:][later].split(CHOSEN), strict=True)
-            nll[:, 1:][later] = torch.cat([-_log_p(self._choose(some), targets) for some, targets in reached])
+            nll[:, 1:][later] = torch.cat([-_log_p(self.choose(some), targets) for some, targets in reached])
         return nll.sum(dim=1)
 
     def with_room(self, prefix: Cache, rows: Tensor | None, more: int) -> Cache:
@@ -223,6 +231,18 @@ class LlamaEngine:
             memory[layer, ..., : prefix.length, :] = filled[layer].index_select(1, rows)
         mask = F.pad(prefix.mask[rows, : prefix.length], (0, more))
         return replace(prefix, memory=memory, mask=mask, positions=prefix.positions[rows], logits=prefix.logits[rows])
+
+    def joined(self, rows: Sequence[CacheRow], more: int) -> Cache:
+        """Rows of several readings, padded on the right at the most, in one cache with room for more: a copy."""
+        lengths = [int(cache.positions[row]) for cache, row in rows]
+        length = max(lengths)
+        memory = torch.empty(self.layers, 2, len(rows), self.memories, length + more, self.head_width)
+        for place, ((cache, row), end) in enumerate(zip(rows, lengths, strict=True)):
+            memory[:, :, place, :, :end] = cache.memory[:, :, row, :, :end]
+            memory[:, :, place, :, end:length] = 0  # nobody looks there, but what is not a number would spread
+        positions = torch.tensor(lengths)
+        mask = torch.arange(length + more) < positions[:, None]
+        return Cache(memory, mask, length, positions, min(lengths) < length, torch.empty(len(rows), 0))
 
     def _block(self, index: int, weights: Mapping[str, Tensor]) -> tuple[Product, Product, Product, Product]:
         """The four products of a layer; what scales the normed input is part of the matrix that reads it."""
@@ -263,21 +283,31 @@ class LlamaEngine:
         real = Places(mask)
         cache.padded = cache.padded or real.padded
         seen = self._seen(cache, begin, end)
-        turns, hidden = self.turns[real.pack(places)], F.embedding(real.pack(tokens), self.words).float()
-        for (query, mix, gate, down), memory in zip(self.blocks, cache.memory, strict=True):
+
+        def attend(layer: int, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            memory = cache.memory[layer]
+            memory[0, :, :, begin:end] = real.spread(keys).transpose(1, 2)
+            memory[1, :, :, begin:end] = real.spread(values).transpose(1, 2)
+            return real.pack(self.attend(real.spread(queries), memory[:, :, :, :end], seen))
+
+        hidden = self.run(real.pack(tokens), real.pack(places), attend)
+        cache.length = end
+        cache.positions = cache.positions + mask.sum(dim=1)
+        return real.spread(hidden)
+
+    def run(self, tokens: Tensor, places: Tensor, attend: Attend) -> Tensor:
+        """What all layers make of tokens (positions,) at their places in their texts: (positions, width)."""
+        turns, hidden = self.turns[places], F.embedding(tokens, self.words).float()
+        for layer, (query, mix, gate, down) in enumerate(self.blocks):
             projected = query(self._norm(hidden)).unflatten(-1, (-1, self.head_width))
             query_keys, values = projected.split([self.heads + self.memories, self.memories], dim=-2)
             pairs = torch.view_as_complex(query_keys.unflatten(-1, (-1, 2)))
             rotated = torch.view_as_real(pairs * turns).flatten(-2)
-            queries, keys = real.spread(rotated).split([self.heads, self.memories], dim=2)
-            memory[0, :, :, begin:end] = keys.transpose(1, 2)
-            memory[1, :, :, begin:end] = real.spread(values).transpose(1, 2)
-            hidden = hidden + mix(real.pack(self._attend(queries, memory[:, :, :, :end], seen)))
+            queries, keys = rotated.split([self.heads, self.memories], dim=-2)
+            hidden += mix(attend(layer, queries, keys, values))
             gates, ups = gate(self._norm(hidden)).chunk(2, dim=-1)
-            hidden = hidden + down(F.silu(gates) * ups)
-        cache.length = end
-        cache.positions = cache.positions + mask.sum(dim=1)
-        return real.spread(hidden)
+            hidden += down(F.silu(gates, inplace=True) * ups)
+        return hidden
 
     def _seen(self, cache: Cache, begin: int, end: int) -> Tensor | None:
         """Which columns each new token may look at; None where it is all of them."""
@@ -290,10 +320,12 @@ class LlamaEngine:
             itself = torch.zeros(time, end, dtype=torch.bool)
             itself[torch.arange(time), torch.arange(begin, end)] = True
             seen = seen & cache.mask[:, None, :end] | itself
+        # As what is added to the products, once and not at every layer.
+        seen = torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf)
         # The heads that share a memory stand one after the other in the time dimension.
         return seen[:, None, None].expand(-1, -1, self.heads // self.memories, -1, -1).flatten(2, 3)
 
-    def _attend(self, query: Tensor, memory: Tensor, seen: Tensor | None) -> Tensor:
+    def attend(self, query: Tensor, memory: Tensor, seen: Tensor | None) -> Tensor:
         """Heads that share keys and values are read as more queries of one head: nothing is copied for them."""
         batch, time = query.shape[:2]
         shared = query.unflatten(2, (self.memories, -1)).permute(0, 2, 3, 1, 4).flatten(2, 3)
@@ -307,7 +339,8 @@ class LlamaEngine:
         """As words are chosen by it, and transformers gives it out."""
         return self._norm(hidden) * self.last_norm
 
-    def _choose(self, hidden: Tensor) -> Tensor:
+    def choose(self, hidden: Tensor) -> Tensor:
+        """The logits of what comes behind each position."""
         return self.out(self._settled(hidden))
 
 

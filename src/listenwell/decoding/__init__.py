@@ -4,7 +4,8 @@ from listenwell.decoding.decode import decode, stream
 from listenwell.decoding.guidance import Guided, paired
 from listenwell.decoding.hypotheses import Hypothesis
 from listenwell.decoding.options import Changes, Decoding, changed
-from listenwell.decoding.rows import Row, write_rows
+from listenwell.decoding.rows import Row, requests, write_rows
+from listenwell.decoding.rules import Rules
 
 __all__ = [
     "Changes",
@@ -12,9 +13,11 @@ __all__ = [
     "Guided",
     "Hypothesis",
     "Row",
+    "Rules",
     "changed",
     "decode",
     "paired",
+    "requests",
     "stream",
     "write_rows",
 ]

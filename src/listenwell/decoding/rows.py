@@ -5,7 +5,7 @@ What a row becomes is what decode() writes for it alone: each has its own unifor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -56,10 +56,25 @@ class Row:
         return Hypothesis(self.tokens, score, self.logprob, self.finished)
 
 
-# As a decorator, inference mode is left at each yield: it must not leak into the caller's own code.
-@torch.inference_mode()
+Request = tuple[Tensor, State]
+"""What a model is to read: a token of each row, and the state of these rows. It answers with logits and a state."""
+
+
 def write_rows(model: Steps, state: State, rows: Sequence[Row], rules: Rules, start: int) -> Iterator[None]:
     """Writes all rows, one token each a step, and yields after every step. Rows that are done leave the batch."""
+    writing = requests(state, rows, rules, start)
+    while (request := next(writing, None)) is not None:
+        with torch.inference_mode():
+            answer = model.step(*request)
+        writing.send(answer)
+        yield
+
+
+# As a decorator, inference mode is left at each yield: it must not leak into the caller's own code.
+@torch.inference_mode()
+def requests(state: State, rows: Sequence[Row], rules: Rules, start: int) -> Generator[Request | None, Request, None]:
+    """The same for whoever asks the model: yields what it is to read, is sent its answer, and yields None once the rows
+    have their tokens."""
     count, device = rows_of(state)
     if count != len(rows):
         raise ValueError(f"there are {len(rows)} rows to write, but the state has {count}")
@@ -80,7 +95,7 @@ def write_rows(model: Steps, state: State, rows: Sequence[Row], rules: Rules, st
             chosen = torch.tensor(going_on, device=device)
             last, state = last[chosen], state.select(chosen)
         where = torch.tensor(live, device=device)
-        logits, state = model.step(last, state)
+        logits, state = yield last, state
         allowed = rules.apply(logits, tokens[where, :step])
         last = _choose(allowed, noise[where, step], [rows[index] for index in live])
         logprobs[where] += allowed.gather(1, last[:, None]).squeeze(1)
@@ -92,7 +107,7 @@ def write_rows(model: Steps, state: State, rows: Sequence[Row], rules: Rules, st
                 row.finished = True
             else:
                 row.tokens.append(token)
-        yield
+        yield None
 
 
 def _noise(rows: Sequence[Row], longest: int) -> Tensor:

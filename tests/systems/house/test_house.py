@@ -187,6 +187,20 @@ def test_a_dialogue_is_read_once_to_hear_and_to_answer_it(house, monkeypatch):
     assert [*alone.stream(TALKS[1])][-1] == first.text
 
 
+def test_what_is_read_from_its_last_turns_alone_spares_nobody_else_in_the_batch_the_reading(house, monkeypatch):
+    monkeypatch.setattr("listenwell.systems.house.writer.fp16", fp32)
+    long = [TALKS[0][0], "What happened?", "They closed the office", "That is hard.", "I do not know what to do"]
+    talks = [*TALKS, long, TALKS[0]]
+    alone = house.with_decoding(method="greedy", candidates=1, rerank=Rerank(), turns=3)
+    expected = [alone.reply(talk).text for talk in talks]
+    engine, read = alone.writer._get_engine(), []
+    inner = engine.understand
+    monkeypatch.setattr(engine, "understand", lambda *a, **k: (read.append(len(a[0])), inner(*a, **k))[1])
+    assert [reply.text for reply in alone.replies(talks)] == expected
+    # Heard are the short dialogues, and the long one, whose reading is of no further use; it is read again to answer.
+    assert read == [len(TALKS) + 1, 1, 1]
+
+
 def test_what_is_gold_is_never_read(house):
     plain = Dialogue("a", (Turn("speaker", "I lost my job today"),))
     turns = tuple(replace(turn, label=Label("joyful")) for turn in plain.turns)

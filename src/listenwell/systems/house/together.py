@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
+from listenwell.backbones.llama_engine import CacheRow
 from listenwell.contract import Controls, State, Steps
 from listenwell.decoding import Row, write_rows
-from listenwell.decoding.rules import Rules
+from listenwell.systems.house.joint import Joint, Writing
 from listenwell.systems.house.options import HouseDecoding
 from listenwell.systems.house.pairs import make_pairs
 from listenwell.systems.house.planned import (
@@ -28,7 +29,7 @@ from listenwell.systems.house.planned import (
 from listenwell.systems.house.planner import Plan, Planner
 from listenwell.systems.house.system import House
 from listenwell.systems.house.vetoes import split_sentences
-from listenwell.systems.house.writer import HouseWriter, number_for
+from listenwell.systems.house.writer import Begun, HouseWriter, Ids, number_for, written_at_once
 from listenwell.systems.reply import Candidate
 from listenwell.systems.together import Job, best_first, together
 
@@ -68,13 +69,12 @@ def write_rows_of(
 
     The rows of one dialogue are those of its plans (items, k), as many for each.
     """
-    begun, writer._begun = writer._begun, {}
-    for batch in writer._batches(
-        [as_item(row, one, writer.decoding.turns) for row, one in enumerate(planned)], **writer.together
-    ):
+    begun, writer._begun = writer._begun, None
+    items = [as_item(row, one, writer.decoding.turns) for row, one in enumerate(planned)]
+    count = plans.shape[1]
+    for batch in writer._batches(items, **written_at_once(count)):
         with writer._writing_by():
-            steps, state = writer._begin(batch, plans[list(batch.rows)], begun.pop(batch.rows, None))
-        count = plans.shape[1]
+            steps, state = writer._begin(batch, plans[list(batch.rows)], begun)
         yield _write_batch(writer, steps, state, [part for row in batch.rows for part in _parts(rows[row], count)])
 
 
@@ -88,9 +88,7 @@ def _write_batch(writer: HouseWriter, steps: Steps, state: State, rows: Sequence
     every = [row for some in rows for row in some]
     if len(every) > len(rows):
         state = state.select(torch.tensor([place for place, some in enumerate(rows) for _ in some]))
-    ends, own = writer._ends(), writer.decoding
-    rules = Rules(ends["end"], ends["banned"], own.min_length, own.block_ngrams)
-    writing = write_rows(steps, state, every, rules, ends["start"])
+    writing = write_rows(steps, state, every, writer.rules, writer.tokenizer.start)
     while True:
         with writer._writing_by():  # entered at each step, and left at each yield
             try:
@@ -204,6 +202,8 @@ class _Growing:
     vetoed: list[Candidate] = field(default_factory=list)
     row: Row | None = None
     text: str = ""
+    reading: tuple[Ids, CacheRow] | None = None
+    """What was read to write it, where it is begun again."""
     begun: bool = False
     """Whether its first sentence may be said."""
 
@@ -214,6 +214,15 @@ class _Growing:
     @property
     def ended(self) -> bool:
         return self.row is not None and not self.row.goes_on
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What was begun together and is not done, and the tokens that were read for each row."""
+
+    growing: list[_Growing]
+    writing: Writing
+    read: dict[int, Ids]
 
 
 class _Stream:
@@ -227,28 +236,52 @@ class _Stream:
     def steps(self) -> Iterator[None]:
         jobs, planned = _answer_small_talk(self.house, self.jobs, _plan_each(self.house, self.jobs))
         begin = [_Growing(job, one, [one, *other_plans(one)]) for job, one in zip(jobs, planned, strict=True)]
-        active: list[tuple[list[_Growing], Iterator[None]]] = []
-        while begin or active:
-            if begin:
-                active.append((begin, self._write(begin)))
+        joint = self.writer.joint
+        active: list[_Batch] = []
+        try:
+            while begin or active:
+                active += self._write(joint, begin)
                 begin = []
-            for some, writing in list(active):
-                ended = next(writing, self) is self
-                begin += self._look(some, ended)
-                if ended:
-                    active.remove((some, writing))
-            yield
+                # A step is one for all who write at the same time: whoever comes next in turn only looks.
+                if not any(some.writing.is_ahead for some in active):
+                    joint.advance()
+                for some in [some for some in active if some.writing.is_ahead]:
+                    some.writing.is_ahead = False
+                    begin += self._look(joint, some)
+                    if not some.growing:
+                        joint.end(some.writing)
+                        active.remove(some)
+                yield
+        finally:
+            for some in active:
+                joint.end(some.writing)
 
-    def _write(self, some: Sequence[_Growing]) -> Iterator[None]:
-        for one in some:
+    def _write(self, joint: Joint, begin: Sequence[_Growing]) -> Iterator[_Batch]:
+        if not begin:
+            return
+        for one in begin:
             one.row = Row(one.job.decoding, one.job.number + one.attempt * AGAIN)
             one.text = ""
-        planned = [one.tried for one in some]
-        rows = [[one.row] for one in some if one.row is not None]
-        return together(list(write_rows_of(self.writer, plan_ids(planned), planned, rows)))
+        planned = [one.tried for one in begin]
+        items = [as_item(row, one, self.writer.decoding.turns) for row, one in enumerate(planned)]
+        plans, begun = plan_ids(planned), self._readings(joint, begin)
+        for batch in self.writer._batches(items, **written_at_once(1)):
+            growing = [begin[row] for row in batch.rows]
+            rows = [one.row for one in growing if one.row is not None]
+            writing, read = self.writer.begin_jointly(joint, batch, plans[list(batch.rows)], rows, begun)
+            yield _Batch(growing, writing, {id(row): ids for row, ids in zip(rows, read, strict=True)})
 
-    def _look(self, some: list[_Growing], ended: bool) -> list[_Growing]:
+    def _readings(self, joint: Joint, begin: Sequence[_Growing]) -> Begun | None:
+        """What was read to predict what is felt, or to write a reply that is begun again."""
+        begun, self.writer._begun = self.writer._begun, None
+        again = dict(one.reading for one in begin if one.reading is not None)
+        for one in begin:
+            one.reading = None
+        return Begun(joint.slots.engine, again) if again and joint.slots is not None else begun
+
+    def _look(self, joint: Joint, batch: _Batch) -> list[_Growing]:
         """Shows what has grown; returns those that begin again under another plan."""
+        some = batch.growing
         to_check = []
         for one in list(some):
             row = one.row
@@ -262,7 +295,13 @@ class _Stream:
                 self._show(some, one)
             elif one.ended or len(split_sentences(one.text)) > 1:
                 to_check.append(one)
-        return self._check(some, to_check)
+        again = self._check(some, to_check)
+        for one in again:
+            assert one.row is not None
+            ids = batch.read[id(one.row)]
+            if (reading := joint.reading(batch.writing, one.row, len(ids))) is not None:
+                one.reading = ids, reading
+        return again
 
     def _check(self, some: list[_Growing], to_check: Sequence[_Growing]) -> list[_Growing]:
         first = [_first_sentence(one.text) for one in to_check]

@@ -7,32 +7,35 @@ measures too: the products are its own then, and nothing exact is lost.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from listenwell.backbones.llama_engine import Cache, LlamaEngine, bf16, fp16, has_fp16
+from listenwell.backbones.llama_engine import Cache, CacheRow, LlamaEngine, bf16, fp16, has_fp16
 from listenwell.checkpoint import Checkpoint
 from listenwell.contract import Batch, State, Steps, chosen
 from listenwell.contract import Sequence as Tokens
 from listenwell.data.dialogue import Example, Turn
-from listenwell.decoding import Hypothesis, decode, stream
+from listenwell.decoding import Hypothesis, Row, Rules, decode, stream
 from listenwell.layers.cpu import return_freed_memory
 from listenwell.models.chat_text import PLAIN
 from listenwell.models.joined_text import REPLY, Text
 from listenwell.models.writer import AT_ONCE, Writer
 from listenwell.systems.base import Likelihoods, Precision
 from listenwell.systems.bot import Bot
+from listenwell.systems.house.joint import Joint, Writing
 from listenwell.systems.house.options import HouseDecoding
 from listenwell.systems.reply import Candidate
 
-TOGETHER: dict[str, int] = {"tokens": 4_000, "examples": 32}
-"""How much is read at once to predict and to write: the same for both, so that one reading serves both."""
+READ_AT_ONCE: dict[str, int] = {"tokens": 4_000, "examples": 32}
+"""How many tokens and dialogues are read at once."""
 
 HELD = 8_000
 """So many tokens of dialogues that were read are cached until they are answered: 370 MB of SmolLM2's memory."""
@@ -42,6 +45,11 @@ MOST_GO_ON = 0.75
 
 ANOTHER_PLAN = 1 << 44
 """Added to the number that says what is drawn, for each further plan: no item of a corpus is so far away."""
+
+
+def written_at_once(plans: int) -> dict[str, int]:
+    """How many are written at once: fewer dialogues where each is answered by many plans."""
+    return {**READ_AT_ONCE, "examples": max(1, READ_AT_ONCE["examples"] // plans)}
 
 
 def number_for(number: int, place: int) -> int:
@@ -80,16 +88,38 @@ class EngineSteps:
         return logits, State(state.beliefs, None, rows, state.length + 1)
 
 
+Ids = tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Dialogues that were read to predict what is felt: whoever answers them next need not read them again."""
+    """Dialogues that were read to predict what is felt, by their tokens: whoever answers them next need not read them
+    again, whatever else is in the batch."""
 
     engine: LlamaEngine
-    tokens: Tensor
-    cache: Cache
+    rows: dict[Ids, CacheRow]
 
-    def is_of(self, engine: LlamaEngine, tokens: Tensor) -> bool:
-        return self.engine is engine and torch.equal(self.tokens, tokens)
+    def rows_of(self, engine: LlamaEngine, text: Text) -> list[CacheRow | None]:
+        """Of each text its reading, if there is one by this engine."""
+        return [self.rows.get(ids) if self.engine is engine else None for ids in _ids(text)]
+
+
+def _ids(text: Text) -> list[Ids]:
+    """The tokens of each row, without padding."""
+    rows = zip(text.tokens.tolist(), text.mask.sum(dim=1).tolist(), strict=True)
+    return [tuple(tokens[:length]) for tokens, length in rows]
+
+
+def _read_rest(engine: LlamaEngine, text: Text, known: Sequence[CacheRow | None]) -> list[CacheRow]:
+    """The readings of all rows of a text: of those that were not read before, now."""
+    lacking = [row for row, one in enumerate(known) if one is None]
+    if not lacking:
+        return [one for one in known if one is not None]
+    mask = text.mask[lacking]
+    longest = int(mask.sum(dim=1).max())
+    cache, _ = engine.understand(text.tokens[lacking, :longest], mask[:, :longest], room=0)
+    places = iter(range(len(lacking)))
+    return [(cache, next(places)) if one is None else one for one in known]
 
 
 class HouseWriter(Bot):
@@ -108,34 +138,43 @@ class HouseWriter(Bot):
         self._engines: dict[Precision, LlamaEngine | None] = {}
         """The engine of the precision last used; None in it where the backbone is of another kind. A copy that speaks
         another way shares it."""
-        self._begun: dict[tuple[int, ...], Begun] = {}
+        self._begun: Begun | None = None
+        self._joints: WeakValueDictionary[tuple[int, Precision], Joint] = WeakValueDictionary()
+        """What is being written, by thread and precision: there as long as somebody writes."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the engine, which is made of functions and made again at the first reply."""
-        return {**super().__getstate__(), "_engines": {}, "_begun": {}}
+        return {**super().__getstate__(), "_engines": {}, "_begun": None, "_joints": WeakValueDictionary()}
 
     def feel(self, items: Sequence[Example], to_answer: bool = False) -> np.ndarray:
         """log p(emotion | context) of each item, (items, emotions): what the writer itself hears.
 
-        With `to_answer`, readings are kept until it next writes.
+        With `to_answer`, readings are kept until it next writes: of those dialogues that it then reads whole.
         """
-        self._begun = {}
-        log_probs, held = np.zeros((len(items), len(self.emotions))), 0
-        for batch in self._batches(items, **self.together):
-            held += 0 if batch.context is None else batch.context.tokens.numel()
-            with torch.inference_mode():
-                log_probs[list(batch.rows)] = self._feel(batch, to_answer and held <= HELD).double().numpy()
+        engine = self._get_engine()
+        self._begun = Begun(engine, {}) if to_answer and engine is not None else None
+        log_probs = np.zeros((len(items), len(self.emotions)))
+        turns = self.decoding.turns
+        whole = [row for row, item in enumerate(items) if not turns or len(item.context) <= turns]
+        cut = [row for row, item in enumerate(items) if turns and len(item.context) > turns]
+        held = 0
+        for rows, is_read_again in ((whole, True), (cut, False)):
+            for batch in self._batches([items[row] for row in rows], **READ_AT_ONCE):
+                held += 0 if batch.context is None else batch.context.tokens.numel()
+                with torch.inference_mode():
+                    felt = self._feel(batch, self._begun if is_read_again and held <= HELD else None)
+                log_probs[[rows[place] for place in batch.rows]] = felt.double().numpy()
         return log_probs
 
-    def _feel(self, batch: Batch, keep: bool) -> Tensor:
+    def _feel(self, batch: Batch, begun: Begun | None) -> Tensor:
         engine = self._get_engine()
         if engine is None:
             with self._computing():
                 return self.model.feel(batch)
         text = Text.joined(self.model.context(batch))
         cache, hidden = engine.understand(text.tokens, text.mask, room=0)
-        if keep:
-            self._begun[batch.rows] = Begun(engine, text.tokens, cache)
+        if begun is not None:
+            begun.rows.update((ids, (cache, row)) for row, ids in enumerate(_ids(text)))
         return self.model.believe(hidden, text.mask)
 
     def write(
@@ -150,12 +189,12 @@ class HouseWriter(Bot):
         One that was cut where it had no end is a candidate only where none came to an end. `numbers` say what is drawn
         for each item; for another plan of an item, something else is.
         """
-        begun, self._begun = self._begun, {}  # gone with this call, whatever comes of it
+        begun, self._begun = self._begun, None  # gone with this call, whatever comes of it
         candidates: dict[int, list[Candidate]] = {}
-        for batch in self._batches(items, **self.together):
+        for batch in self._batches(items, **written_at_once(plans.shape[1])):
             some = plans[list(batch.rows)]
             with self._writing_by():
-                steps, state = self._begin(batch, some, begun.pop(batch.rows, None))
+                steps, state = self._begin(batch, some, begun)
                 drawn = [number_for(numbers[row], place) for row in batch.rows for place in range(plans.shape[1])]
                 written = decode(steps, state, self.decoding, items=drawn, **self._ends())
             groups = [written[first : first + plans.shape[1]] for first in range(0, len(written), plans.shape[1])]
@@ -179,17 +218,12 @@ class HouseWriter(Bot):
             texts.setdefault(text, Candidate(text, one.score, moves=moves))
         return list(texts.values())
 
-    @property
-    def together(self) -> dict[str, int]:
-        """How much is read at once, to predict and to write: less where many plans are written for."""
-        return {**TOGETHER, "examples": max(1, TOGETHER["examples"] // self.decoding.plans)}
-
     def say(self, item: Example, plan: Tensor, number: int) -> Iterator[str]:
         """One reply as it grows, each time the whole text so far. The number says what is drawn."""
         (batch,) = self._batches([item])
-        begun, self._begun = self._begun, {}
+        begun, self._begun = self._begun, None
         with torch.inference_mode():
-            steps, state = self._begin(batch, plan[:, None], begun.pop(batch.rows, None))
+            steps, state = self._begin(batch, plan[:, None], begun)
         tokens: list[int] = []
         for token in stream(steps, state, self.decoding.streamed(), item=number, **self._ends()):
             tokens.append(token)
@@ -274,20 +308,50 @@ class HouseWriter(Bot):
         engine = self._get_engine()
         if engine is None:
             return self.model, self.model.plan(batch, plans)
+        cache, first = self._open(engine, batch, plans, begun)
+        steps = EngineSteps(engine, cache, first)
+        return steps, steps.begin()
+
+    def _open(self, engine: LlamaEngine, batch: Batch, plans: Tensor, begun: Begun | None) -> tuple[Cache, Tensor]:
+        """What the engine remembers of each dialogue and of the header of each plan, but for its last token."""
         context, header = Text.joined(self.model.context(batch)), self.model.header(plans.flatten())
         room = self.decoding.max_length + 1
-        known = begun is not None and begun.is_of(engine, context.tokens)
-        if known or plans.shape[1] > 1:
-            read = begun.cache if known and begun else engine.understand(context.tokens, context.mask, room=0)[0]
+        known = [None] * len(batch) if begun is None else begun.rows_of(engine, context)
+        if plans.shape[1] > 1 or any(row is not None for row in known):
             text, first = self.model.opening(Text.joined(header))
-            rows = torch.arange(len(batch)).repeat_interleave(plans.shape[1])
-            cache = engine.with_room(read, rows, text.tokens.shape[1] + room)
+            rows = [row for row in _read_rest(engine, context, known) for _ in range(plans.shape[1])]
+            cache = engine.joined(rows, text.tokens.shape[1] + room)
             engine.go_on(text.tokens, text.mask, cache)
         else:
             text, first = self.model.opening(Text.joined(context, header))
             cache, _ = engine.understand(text.tokens, text.mask, room)
-        steps = EngineSteps(engine, cache, first)
-        return steps, steps.begin()
+        return cache, first
+
+    @property
+    def joint(self) -> Joint:
+        """Where this thread writes what grows."""
+        key = threading.get_ident(), self.precision
+        if (joint := self._joints.get(key)) is None:
+            joint = self._joints[key] = Joint(self.model, self._get_engine(), self._writing_by)
+        return joint
+
+    def begin_jointly(
+        self, joint: Joint, batch: Batch, plans: Tensor, rows: list[Row], begun: Begun | None
+    ) -> tuple[Writing, list[Ids]]:
+        """One row for each dialogue of a batch, under a plan (batch, 1); and the tokens that were read of each."""
+        start, rules = self.tokenizer.start, self.rules
+        with self._writing_by():
+            context = _ids(Text.joined(self.model.context(batch)))
+            if joint.slots is None:
+                return joint.begin(self._begin(batch, plans, None)[1], rows, rules, start), context
+            cache, first = self._open(joint.slots.engine, batch, plans, begun)
+            return joint.begin_in_slots(cache, first, rows, rules, start), context
+
+    @property
+    def rules(self) -> Rules:
+        """What may come next."""
+        own = self.decoding
+        return Rules(self.tokenizer.end, self.tokenizer.banned, own.min_length, own.block_ngrams)
 
     def _writing_by(self) -> AbstractContextManager[None]:
         """The engine has its precision in its weights; without one it is the layers'."""
