@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import ref
 
 import numpy as np
 import torch
@@ -139,12 +139,12 @@ class HouseWriter(Bot):
         """The engine of the precision last used; None in it where the backbone is of another kind. A copy that speaks
         another way shares it."""
         self._begun: Begun | None = None
-        self._joints: WeakValueDictionary[tuple[int, Precision], Joint] = WeakValueDictionary()
+        self._joints: dict[tuple[int, Precision], ref[Joint]] = {}
         """What is being written, by thread and precision: there as long as somebody writes."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the engine, which is made of functions and made again at the first reply."""
-        return {**super().__getstate__(), "_engines": {}, "_begun": None, "_joints": WeakValueDictionary()}
+        return {**super().__getstate__(), "_engines": {}, "_begun": None, "_joints": {}}
 
     def feel(self, items: Sequence[Example], to_answer: bool = False) -> np.ndarray:
         """log p(emotion | context) of each item, (items, emotions): what the writer itself hears.
@@ -331,8 +331,10 @@ class HouseWriter(Bot):
     def joint(self) -> Joint:
         """Where this thread writes what grows."""
         key = threading.get_ident(), self.precision
-        if (joint := self._joints.get(key)) is None:
-            joint = self._joints[key] = Joint(self.model, self._get_engine(), self._writing_by)
+        known = self._joints.get(key)
+        if known is None or (joint := known()) is None:
+            joint = Joint(self.model, self._get_engine(), self._writing_by)
+            self._joints[key] = ref(joint)
         return joint
 
     def begin_jointly(
