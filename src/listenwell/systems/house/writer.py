@@ -334,7 +334,8 @@ class HouseWriter(Bot):
         known = self._joints.get(key)
         if known is None or (joint := known()) is None:
             joint = Joint(self.model, self._get_engine(), self._writing_by)
-            self._joints[key] = ref(joint)
+            joints = self._joints  # not self: what is written must not keep the writer
+            joints[key] = ref(joint, lambda gone: joints.pop(key, None) if joints.get(key) is gone else None)
         return joint
 
     def begin_jointly(
