@@ -79,6 +79,11 @@ class WordPrior:
     """(vocabulary,) True for the words that a lexicon associates with an emotion."""
 
 
+LENGTH_STEP = 8
+"""Lengths of a batch that are a multiple of this are few: a CPU makes code for each shape of a product in bf16,
+and attention between lengths of every number has thousands of shapes. They take gigabytes."""
+
+
 @dataclass(slots=True)
 class Sequence:
     """Padded token ids with what is known of each position. All are (batch, time)."""
@@ -120,8 +125,7 @@ class Sequence:
         # Each token moves right by the marks before it, and left by what is left out in front.
         places = (real.cumsum(dim=1) - 1 + changes.cumsum(dim=1)).clamp_min(0)
         ends = lengths + changes.sum(dim=1)
-        # A multiple of eight, so that few lengths come up: a product in half precision needs code made for each.
-        longest = -(-(int(ends.max()) + 1) // 8) * 8
+        longest = -(-(int(ends.max()) + 1) // LENGTH_STEP) * LENGTH_STEP
         rows = torch.arange(len(real), device=real.device)
         tokens = torch.full((len(real), longest), mark, dtype=self.tokens.dtype, device=real.device)
         roles = torch.zeros_like(tokens)

@@ -67,9 +67,7 @@ class BertEmbeddings(nn.Module):
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
         width = config.hidden_size
-        words = torch.empty(
-            config.vocab_size, width
-        )  # `Bert` fills it: to draw the largest table twice would cost time
+        words = torch.empty(config.vocab_size, width)  # `Bert` fills it: drawing the largest table twice costs time
         self.word_embeddings = nn.Embedding.from_pretrained(words, freeze=False, padding_idx=config.pad_token_id)
         self.position_embeddings = nn.Embedding(config.max_position_embeddings, width)
         self.token_type_embeddings = nn.Embedding(config.type_vocab_size, width)

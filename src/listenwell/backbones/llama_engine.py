@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from listenwell.layers.cpu import spare_rows
+from listenwell.layers.cpu import with_spare_rows
 from listenwell.layers.packing import Places
 
 ROOM = 64
@@ -59,7 +59,7 @@ def bf16(weight: Tensor) -> Product:
 
     def product(hidden: Tensor) -> Tensor:
         rows = hidden.to(torch.bfloat16).flatten(0, -2)
-        output = F.linear(F.pad(rows, (0, 0, 0, spare_rows(len(rows)))), rounded)
+        output = F.linear(with_spare_rows(rows), rounded)
         return output[: len(rows)].float().unflatten(0, hidden.shape[:-1])
 
     return product

@@ -6,6 +6,10 @@ import ctypes
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
@@ -24,6 +28,13 @@ takes a good part of a short product's time, and gigabytes to keep where a thous
 def spare_rows(rows: int) -> int:
     """How many rows to add, which nobody reads; few where there are few, since they are computed like the others."""
     return -rows % (STEP if rows > STEP else STEP // 8)
+
+
+def with_spare_rows(rows: Tensor) -> Tensor:
+    """Rows (rows, width) with the spare ones behind them, which are zeros."""
+    from torch.nn.functional import pad  # not above: `let_waiting_threads_sleep` comes before it
+
+    return pad(rows, (0, 0, 0, spare_rows(len(rows))))
 
 
 def let_waiting_threads_sleep() -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from listenwell.layers.cpu import spare_rows
+from listenwell.layers.cpu import with_spare_rows
 from listenwell.layers.transformer import sinusoids
 
 PLACES = 60
@@ -71,8 +71,7 @@ class WordEmbedding(nn.Module):
         """What is compared with the table: (…, width) to (…, table width)."""
         if hidden.dim() != 2 or not hidden.requires_grad or not torch.is_autocast_enabled(hidden.device.type):
             return self.narrow(hidden)
-        rows = len(hidden)
-        return self.narrow(F.pad(hidden, (0, 0, 0, spare_rows(rows))))[:rows]
+        return self.narrow(with_spare_rows(hidden))[: len(hidden)]
 
     def logits(self, hidden: Tensor) -> Tensor:
         query = self.query(hidden)

@@ -15,9 +15,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from listenwell.layers.cpu import spare_rows
+from listenwell.layers.cpu import with_spare_rows
 
 CHUNK = 256
 """Positions whose logits are worked on at once: they stay near the core."""
@@ -39,11 +38,13 @@ class _PackedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         # The bias is one more column of the table, and a one is read by it: its part costs no pass over the logits.
         wide_hidden, wide_table = _with_bias(hidden, table, bias, kind)
+        turned = wide_table.T
         if kind != table.dtype:
-            # Rows of zeros, whose logits are zeros: what they add to a gradient is nothing.
-            wide_hidden = F.pad(wide_hidden, (0, 0, 0, spare_rows(len(hidden))))
-        # In half precision a product reads its larger side fastest the other way round.
-        turned = wide_table.T if kind == table.dtype else wide_table.T.contiguous()
+            # Logits of spare rows are zeros: what they add to a gradient is nothing.
+            wide_hidden = with_spare_rows(wide_hidden)
+            # In half precision a product reads its larger side fastest the other way round.
+            turned = turned.contiguous()
+        learns_table = any(ctx.needs_input_grad[1:3])
         grad_hidden = hidden.new_empty(len(hidden), wide_hidden.shape[1])
         grad_table: Tensor | None = None
         loss = hidden.new_zeros((), dtype=torch.float64)
@@ -75,9 +76,9 @@ class _PackedCrossEntropy(torch.autograd.Function):
                 if weights is not None:
                     delta *= weights[part, None]
                 grad_hidden[part] = (logits_all @ wide_table)[: len(gold)]
-            if any(ctx.needs_input_grad[1:3]):
+            if learns_table:
                 grad_table = _table_gradient(grad_table, block, buffer[: len(block)], table.dtype)
-        if any(ctx.needs_input_grad[1:3]) and grad_table is None:  # there were no positions
+        if learns_table and grad_table is None:  # there were no positions
             grad_table = torch.zeros_like(wide_table, dtype=table.dtype)
         ctx.save_for_backward(grad_hidden, grad_table)
         ctx.widths = hidden.shape[1], bias is not None

@@ -17,7 +17,7 @@ from accelerate.utils import DistributedType, broadcast, broadcast_object_list, 
 from torch import Tensor, nn
 
 from listenwell.configuration import ConfigError
-from listenwell.contract import Batch, Term
+from listenwell.contract import LENGTH_STEP, Batch, Term
 from listenwell.training.signals import ignore_termination
 
 Precision = Literal["float32", "bf16"]
@@ -75,9 +75,8 @@ class Processes:
 
     @property
     def length_step(self) -> int:
-        """What the lengths of a batch are best a multiple of: a CPU makes code for each shape of a product in half
-        precision, and attention between lengths of every number has thousands of shapes. They take gigabytes."""
-        return 8 if self.precision == "bf16" and self.device.type == "cpu" else 1
+        """What the lengths of a batch are best a multiple of."""
+        return LENGTH_STEP if self.precision == "bf16" and self.device.type == "cpu" else 1
 
     def share(self, batch: Batch) -> tuple[Batch, bool]:
         """This process's rows of a batch. A batch smaller than the crowd gives some a row that must not count."""
