@@ -46,6 +46,7 @@ LICENCES = {
     "epitome": ("EPITOME", "academic use only"),
     "shipped": ("the corpus that listenwell wrote itself", "MIT"),
     "grief": ("the messages of grief that listenwell wrote itself", "MIT"),
+    "talk": ("the conversations that listenwell wrote itself", "MIT"),
 }
 """What people call a source, and its licence: docs/DATA.md."""
 

@@ -62,6 +62,7 @@ SOURCES: dict[str, str] = {
     "epitome": "listenwell.data.sources.epitome",
     "curated": "listenwell.data.sources.curated",
     "grief": "listenwell.data.sources.grief",
+    "talk": "listenwell.data.sources.talk",
 }
 
 GROUP = "listenwell.sources"
