@@ -16,11 +16,6 @@ class Stopped(BaseException):
     """As a power cut: nothing catches it."""
 
 
-@pytest.fixture(autouse=True)
-def quickly(monkeypatch):
-    monkeypatch.setattr(run, "draw", lambda folder: None)
-
-
 @pytest.fixture
 def recipe(tiny_recipe, tiny_stage):
     """A dozen rounds, of which the last are averaged; then a stage that averages nothing."""
