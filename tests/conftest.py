@@ -43,10 +43,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_pictures() -> Iterator[None]:
-    """No run draws its learning curves, which takes as long as the tiny training before it."""
+def _quickly() -> Iterator[None]:
+    """No run draws its learning curves, and nothing waits for the disk: each takes as long as a tiny training.
+
+    No test can cut the power; what a process that is killed leaves behind does not depend on the disk.
+    """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(run, "draw", lambda folder: None)
+        patched.setattr(os, "fsync", lambda file: None)
         yield
 
 
