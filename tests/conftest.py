@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from listenwell.data.sources import jsonl, shipped
 from listenwell.decoding import Decoding
 from listenwell.models import build, current_model
 from listenwell.text import TextConfig, Tokenizer, backbone_tokenizer, train_tokenizer
+from listenwell.training import run
 from listenwell.training.recipe import DataConfig, Move, Optimizer, Recipe, Stage, Stream, Validation
 
 SPARE = 5
@@ -39,6 +40,18 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("LISTENWELL_DATA", str(BESIDE_THE_CHECKOUT))
     # Tensors of a few hundred numbers: a second thread would only wait for the first.
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quickly() -> Iterator[None]:
+    """No run draws its learning curves, and nothing waits for the disk: each takes as long as a tiny training.
+
+    No test can cut the power; what a process that is killed leaves behind does not depend on the disk.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(run, "draw", lambda folder: None)
+        patched.setattr(os, "fsync", lambda file: None)
+        yield
 
 
 @pytest.fixture(scope="session")

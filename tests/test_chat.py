@@ -11,15 +11,18 @@ import subprocess
 import sys
 import termios
 import time
+import traceback
+from collections.abc import Callable
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from rich.console import Console
 
-from listenwell import checkpoint, cli
+from listenwell import checkpoint, cli, loading
 from listenwell.commands import history
 from listenwell.commands.chat_session import Session
 from listenwell.commands.explain import why
@@ -41,25 +44,6 @@ from test_system import made_bot
 
 UP = "\x1b[A"
 PASTE_ON, PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
-WAITING = """
-import sys
-from listenwell import cli, loading
-from listenwell.systems.reply import Reply
-
-
-class Waiting:
-    name = "waiting"
-
-    def reply(self, talk, controls=None):
-        with open(sys.argv[1]) as gate:
-            gate.read()
-        return Reply(f"read {talk[-1]!r} ’…", emotion="sad", system=self.name)
-
-
-loading.load = lambda name, **_: Waiting()
-cli.main(["chat", "--model", "waiting"])
-"""
-"""A chat whose system replies once a named pipe was opened and closed by the test."""
 on_terminals = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 
 
@@ -69,21 +53,69 @@ def _own_terminal() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+class Forked:
+    """A copy of this process that runs a function in a terminal: it has imported all that a new one would import."""
+
+    def __init__(self, terminal: int, environment: dict[str, str], function: Callable[[], object]) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            code = 1
+            try:
+                self._become(terminal, environment)
+                function()
+                code = 0
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+
+    @staticmethod
+    def _become(terminal: int, environment: dict[str, str]) -> None:
+        """With the streams, the signals and the settings of a process that was started in the terminal."""
+        os.setsid()
+        for number in range(3):
+            os.dup2(terminal, number)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        _own_terminal()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.environ.update(environment)
+        encoding = environment.get("PYTHONIOENCODING", "utf-8")
+        sys.stdin, sys.stdout = os.fdopen(0, "r", encoding=encoding), os.fdopen(1, "w", encoding=encoding)
+        sys.stderr = os.fdopen(2, "w", buffering=1, encoding=encoding, errors="backslashreplace")
+        sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
+
+    def wait(self, timeout: float) -> int:
+        limit = time.monotonic() + timeout
+        while not (ended := os.waitpid(self.pid, os.WNOHANG))[0]:
+            assert time.monotonic() < limit, "the program does not end"
+            time.sleep(0.01)
+        return os.waitstatus_to_exitcode(ended[1])
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+
 class Terminal:
     """`listenwell chat` in a pseudo-terminal: type, and read what shows."""
 
-    def __init__(self, *words: str, program: tuple[str, ...] = ("-m", "listenwell.cli", "chat"), **settings: str):
+    process: Forked | subprocess.Popen[bytes]
+
+    def __init__(self, *words: str, function: Callable[[], object] | None = None, **settings: str):
         self.here, there = pty.openpty()
-        environment = {"TERM": "dumb", "OMP_NUM_THREADS": "1", "LISTENWELL_HISTORY": "off"}
+        environment = {"TERM": "dumb", "OMP_NUM_THREADS": "1", "LISTENWELL_HISTORY": "off", **settings}
         environment["PROMPT_TOOLKIT_NO_CPR"] = "1"  # nobody here answers where the cursor is
-        self.process = subprocess.Popen(
-            [sys.executable, *program, *words],
-            stdin=there, stdout=there, stderr=there, close_fds=True,
-            env={**os.environ, **environment, **settings},
-            start_new_session=True, preexec_fn=_own_terminal,
-        )  # fmt: skip
+        environment["TOKENIZERS_PARALLELISM"] = "false"  # the library warns of a fork otherwise
+        self.process = self._start(there, environment, function or (lambda: cli.main(["chat", *words])))
         os.close(there)
         self.shown = ""
+
+    def _start(self, terminal: int, environment: dict[str, str], function: Callable[[], object]) -> Any:
+        return Forked(terminal, environment, function)
 
     def until(self, text: str) -> str:
         """All that shows up to and with this text, since the last call."""
@@ -108,6 +140,21 @@ class Terminal:
         return code
 
 
+class StartedTerminal(Terminal):
+    """The same in a process of its own from its start, which takes seconds to import what it needs."""
+
+    def __init__(self, *words: str, **settings: str) -> None:
+        self.words = words
+        super().__init__(**settings)
+
+    def _start(self, terminal: int, environment: dict[str, str], function: Callable[[], object]) -> Any:
+        return subprocess.Popen(
+            [sys.executable, "-m", "listenwell.cli", "chat", *self.words],
+            stdin=terminal, stdout=terminal, stderr=terminal, close_fds=True,
+            env={**os.environ, **environment}, start_new_session=True, preexec_fn=_own_terminal,
+        )  # fmt: skip
+
+
 def without_classifier(cache: Path) -> str:
     """A cache folder in which the classifier that hears for other systems cannot be loaded, which would take long."""
     (cache / "emotion-intent").mkdir(parents=True)
@@ -118,7 +165,7 @@ def without_classifier(cache: Path) -> str:
 @on_terminals
 def test_a_person_talks_asks_why_saves_and_leaves(tmp_path: Path):
     checkpoint.save(made_bot(method="beam", beams=3, candidates=2).checkpoint, tmp_path / "bot")
-    terminal = Terminal("--model", str(tmp_path / "bot"))
+    terminal = StartedTerminal("--model", str(tmp_path / "bot"))
     assert "program" in terminal.until("you  >")  # it says what it is
     terminal.type("i lost my job today")
     terminal.until("multi-trs > ")
@@ -253,10 +300,28 @@ def test_a_person_talks_with_a_model_behind_a_server_as_it_writes():
         assert said == ["i lost my job today", SAID, "it hurts"]  # what was not answered was not said
 
 
+class Waiting:
+    """A system that replies once a named pipe was opened and closed by the test."""
+
+    name = "waiting"
+
+    def __init__(self, gate: Path) -> None:
+        self.gate = gate
+
+    def reply(self, talk: list[str], controls: Controls | None = None) -> Reply:
+        self.gate.read_text()
+        return Reply(f"read {talk[-1]!r} ’…", emotion="sad", system=self.name)
+
+
 def waiting_terminal(folder: Path, **settings: str) -> tuple[Terminal, Path]:
     gate = folder / "gate"
     os.mkfifo(gate)
-    return Terminal(str(gate), program=("-c", WAITING), **{"TERM": "xterm", **settings}), gate
+
+    def wait() -> None:
+        loading.load = lambda name, **_: Waiting(gate)
+        cli.main(["chat", "--model", "waiting"])
+
+    return Terminal(function=wait, **{"TERM": "xterm", **settings}), gate
 
 
 def leave(terminal: Terminal) -> None:

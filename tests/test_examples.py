@@ -9,7 +9,6 @@ from pathlib import Path
 
 from listenwell import loading
 from listenwell.data.sources import jsonl, shipped
-from listenwell.training import run
 from test_remote import Protocol, answer
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -26,7 +25,6 @@ def test_talk_prints_a_reply_and_what_was_heard(monkeypatch, capsys):
 
 
 def test_own_corpus_trains_and_scores(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(run, "draw", lambda folder: None)
     mine = tmp_path / "mine.jsonl"
     jsonl.write([d for s in ("train", "valid", "test") for d in islice(shipped.read(s), 32)], mine)
     small = ["model.width=16", "model.heads=2", "stages.0.examples=16", "stages.0.validate_every=9"]

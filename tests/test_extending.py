@@ -18,7 +18,6 @@ from listenwell.data import sources
 from listenwell.data.sources import shipped
 from listenwell.metrics import registry
 from listenwell.models import all_models, build
-from listenwell.training import run
 
 PAGE = (Path(__file__).parents[1] / "docs" / "extending.md").read_text(encoding="utf-8")
 SECTION = PAGE.split("## In a package of your own")[1].split("\n## ")[0]
@@ -85,7 +84,6 @@ def talk(tmp_path, monkeypatch):
 
 def test_a_package_s_model_trains_on_its_source_is_scored_and_talks(calm, talk, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run, "draw", lambda folder: None)
     changes = ["model.name=calm-trs", "model.calm=0.1", "data.source=calm-talk", *SMALL]
     listenwell_command("train", "tiny", "--out", "runs/calm", *(w for change in changes for w in ("--set", change)))
     listenwell_command("evaluate", "runs/calm", "--data", "calm-talk", "--resamples", "20")

@@ -12,7 +12,6 @@ import pytest
 
 from listenwell import cli
 from listenwell.data.sources import jsonl, shipped
-from listenwell.training import run
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/install.md", "docs/training.md")
@@ -62,7 +61,6 @@ def corpora(tmp_path):
 
 def test_the_readme_s_commands_run_in_its_order(corpora, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run, "draw", lambda folder: None)
     monkeypatch.setenv("LISTENWELL_DATA", str(corpora))
     jsonl.write([*islice(shipped.read("train"), 128), *islice(shipped.read("valid"), 32)], tmp_path / "my.jsonl")
     done = []

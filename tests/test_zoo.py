@@ -15,6 +15,7 @@ from listenwell.data.dialogue import Dialogue
 from listenwell.labels.taxonomy import EMOTIONS, polarity
 from listenwell.loading import default_system, load
 from listenwell.packing import MOST_BYTES
+from listenwell.paths import cache_folder
 from listenwell.weights import zoo_folder
 
 SHIPPED = sorted(place.parent.name for place in zoo_folder().glob("*/config.json"))
@@ -23,6 +24,9 @@ TALK = ["I lost my job today and I do not know how to tell my family.", "Oh no, 
 
 @pytest.fixture(autouse=True)
 def only_what_ships(monkeypatch, tmp_path):
+    """No system trained by the user; a language model that was unpacked is not unpacked anew."""
+    if (unpacked := cache_folder() / "backbones").is_dir():
+        (tmp_path / "backbones").symlink_to(unpacked, target_is_directory=True)
     monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path))
 
 

@@ -140,9 +140,7 @@ def trained(small_corpus, tiny_backbone, tiny_recipe, tiny_stage, tmp_path_facto
         data={"source": str(small_corpus), **sides},
         stages=[stage],
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "draw", lambda folder: None)
-        run.train(recipe, folder, quiet=True)
+    run.train(recipe, folder, quiet=True)
     return folder
 
 

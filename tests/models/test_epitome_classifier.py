@@ -178,9 +178,7 @@ def trained(corpus, tiny_backbone, tiny_recipe, tiny_stage, tmp_path_factory):
         encoding=EncodingConfig(max_context=12, max_reply=24, separators=True),
         stages=[stage],
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "draw", lambda folder: None)
-        run.train(recipe, folder, quiet=True)
+    run.train(recipe, folder, quiet=True)
     return folder
 
 

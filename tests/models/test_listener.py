@@ -212,9 +212,7 @@ def trained(small_corpus, tiny_backbone, tiny_recipe, tiny_stage, tmp_path_facto
         text=TextConfig("backbone", backbone=str(tiny_backbone)),
         stages=[stage],
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "draw", lambda folder: None)
-        run.train(recipe, folder, quiet=True)
+    run.train(recipe, folder, quiet=True)
     return folder
 
 

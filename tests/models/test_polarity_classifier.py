@@ -123,9 +123,7 @@ def recipe(corpus, tiny_backbone, tiny_recipe, tiny_stage):
 @pytest.fixture(scope="module")
 def trained(recipe, tmp_path_factory):
     folder = tmp_path_factory.mktemp("judge") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "draw", lambda folder: None)
-        run.train(recipe(), folder, quiet=True)
+    run.train(recipe(), folder, quiet=True)
     return folder
 
 

@@ -525,10 +525,7 @@ def test_choices_that_do_not_go_together_are_named(choices, message, tiny_backbo
 
 
 @pytest.mark.parametrize("name", ["bert-joint", "emo-prepend"])
-def test_a_run_with_most_of_the_backbone_held_still(
-    name, tiny_recipe, tiny_stage, tiny_backbone, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(run, "draw", lambda folder: None)
+def test_a_run_with_most_of_the_backbone_held_still(name, tiny_recipe, tiny_stage, tiny_backbone, tmp_path):
     sizes = {"heads": 2, "feed_forward": 24} if name == "emo-prepend" else {}
     optimizer = {"rate": 5e-3, "warmup": 2, "factors": {"backbone.*": 0.1}}
     optimizer["learns"] = ["words.*", "emotion.*", "encoder.*", "decoder.*", "backbone.model.encoder.layer.[1].*"]

@@ -560,7 +560,6 @@ def recipe(tiny_recipe, tiny_stage, lexicon):
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch):
-    monkeypatch.setattr(run, "draw", lambda folder: None)
     monkeypatch.setattr(trainer, "LOG_EVERY", 2)
 
 
@@ -596,9 +595,7 @@ class Stopped(BaseException):
 def unbroken(recipe, tmp_path_factory):
     """The folder of a run that never stopped."""
     folder = tmp_path_factory.mktemp("unbroken") / "run"
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(run, "draw", lambda folder: None)
-        run.train(recipe, folder, quiet=True)
+    run.train(recipe, folder, quiet=True)
     return folder
 
 

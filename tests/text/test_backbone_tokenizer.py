@@ -106,8 +106,7 @@ def test_it_is_saved_in_a_checkpoint_and_read_again(backbone, tmp_path):
     assert again.banned == tokenizer.banned
 
 
-def test_a_recipe_trains_with_a_backbone_s_tokens(backbone, tiny_recipe, tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "draw", lambda folder: None)
+def test_a_recipe_trains_with_a_backbone_s_tokens(backbone, tiny_recipe, tmp_path):
     text = TextConfig("backbone", backbone=str(backbone("bert")))
     best = run.train(tiny_recipe(text=text), tmp_path / "run", quiet=True)
     import listenwell

@@ -16,12 +16,7 @@ class Stopped(BaseException):
     """As a power cut: nothing catches it."""
 
 
-@pytest.fixture(autouse=True)
-def quickly(monkeypatch):
-    monkeypatch.setattr(run, "draw", lambda folder: None)
-
-
-@pytest.fixture
+@pytest.fixture(scope="module")
 def recipe(tiny_recipe, tiny_stage):
     """A dozen rounds, of which the last are averaged; then a stage that averages nothing."""
 
@@ -31,6 +26,12 @@ def recipe(tiny_recipe, tiny_stage):
         return tiny_recipe(stages=[first, last] if second else [first])
 
     return make
+
+
+@pytest.fixture(scope="module")
+def unbroken(recipe, tmp_path_factory):
+    """What a run that never stopped has trained."""
+    return run.train(recipe(), tmp_path_factory.mktemp("unbroken") / "run", quiet=True)
 
 
 def weights(folder):
@@ -76,8 +77,7 @@ def test_what_is_validated_last_is_the_mean(recipe, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [3, 9, 12, 13])
-def test_a_run_that_stops_has_the_same_mean_in_the_end(recipe, tmp_path, monkeypatch, number):
-    unbroken = run.train(recipe(), tmp_path / "unbroken", quiet=True)
+def test_a_run_that_stops_has_the_same_mean_in_the_end(recipe, unbroken, tmp_path, monkeypatch, number):
     with monkeypatch.context() as patched:
         noted = watched(patched, number)
         with pytest.raises(Stopped):

@@ -59,7 +59,6 @@ def test_each_passes_the_trainer_s_checks_and_takes_a_step_in_every_stage(name, 
     steps = []
     step = OptimizerSet.step
     monkeypatch.setattr(OptimizerSet, "step", lambda *given: steps.append(given[1]) or step(*given))
-    monkeypatch.setattr(run, "draw", lambda folder: None)
     recipe = load_recipe(
         name,
         [

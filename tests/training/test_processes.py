@@ -1,7 +1,9 @@
 """Several real processes, started as `accelerate launch` starts them, beside one process alone."""
 
+import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,11 +16,12 @@ from accelerate import Accelerator
 from accelerate.utils import DistributedType
 from safetensors.torch import load_file
 
-from listenwell import checkpoint
+from listenwell import checkpoint, cli
 from listenwell.configuration import ConfigError
 from listenwell.contract import Term
 from listenwell.data.batching import collate
-from listenwell.training import load_recipe, run
+from listenwell.models.trs import Trs
+from listenwell.training import load_recipe, run, trainer
 from listenwell.training.display import read_journal
 from listenwell.training.processes import Processes, TrainingError
 from listenwell.training.resume import read_run_state
@@ -94,45 +97,65 @@ def test_two_processes_take_the_steps_of_one(recipe_file, tmp_path):
     assert checkpoint.load(tmp_path / "two" / "best").meta["processes"] == 2
 
 
-BUFFERS = """
-import sys
-from pathlib import Path
-import torch
-from listenwell.models.trs import Trs
-from listenwell.training import load_recipe, run, trainer
+def in_two_processes(folder, function, *given):
+    """What two processes write that call a function as if launched: forked from one that has imported what they need.
 
-def begin(self, stage, epoch, batches):
-    self.seen.fill_(41 + epoch)
-    self.flags.fill_(True)
-    return ()
+    The launcher itself and each process that it starts take seconds to import it; above, they do.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["accelerate", "listenwell.cli", "listenwell.commands.train", __name__])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    paths = [folder / f"said-{rank}" for rank in (0, 1)]
+    processes = [
+        context.Process(target=as_launched, args=(rank, port, path, function, given), daemon=True)
+        for rank, path in enumerate(paths)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    said = "".join(path.read_text() for path in paths)
+    assert [process.exitcode for process in processes] == [0, 0], said
+    return said
 
-make = Trs.__init__
-def with_buffers(self, *arguments):
-    make(self, *arguments)
-    self.register_buffer("seen", torch.zeros(2), persistent=False)
-    self.register_buffer("flags", torch.zeros(2, dtype=torch.bool), persistent=False)
 
-Trs.__init__, Trs.on_epoch_start = with_buffers, begin
-save = trainer.Trainer._save
-def check(self):
-    print("PROCESS", self.processes.index, self.model.seen.tolist(), self.model.flags.tolist(), flush=True)
-    save(self)
-trainer.Trainer._save = check
-run.train(load_recipe(sys.argv[1]), Path(sys.argv[2]), quiet=True, device="cpu")
-"""
+def as_launched(rank, port, path, function, given):
+    written = os.open(path, os.O_WRONLY | os.O_CREAT)
+    os.dup2(written, 1)
+    os.dup2(written, 2)
+    torch.set_num_threads(1)
+    where = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "MASTER_PORT": port}
+    os.environ.update({name: str(value) for name, value in where.items()}, MASTER_ADDR="127.0.0.1")
+    function(*given)
+
+
+def train_with_buffers(recipe, folder):
+    """Every process says what its model's buffers hold when it saves."""
+    make, save = Trs.__init__, trainer.Trainer._save
+
+    def with_buffers(self, *arguments):
+        make(self, *arguments)
+        self.register_buffer("seen", torch.zeros(2), persistent=False)
+        self.register_buffer("flags", torch.zeros(2, dtype=torch.bool), persistent=False)
+
+    def begin(self, stage, epoch, batches):
+        self.seen.fill_(41 + epoch)
+        self.flags.fill_(True)
+        return ()
+
+    def check(self):
+        print("PROCESS", self.processes.index, self.model.seen.tolist(), self.model.flags.tolist(), flush=True)
+        save(self)
+
+    Trs.__init__, Trs.on_epoch_start, trainer.Trainer._save = with_buffers, begin, check
+    run.train(load_recipe(str(recipe)), folder, quiet=True, device="cpu")
 
 
 def test_buffers_set_at_the_start_of_an_epoch_reach_every_process(recipe_file, tmp_path):
-    script = tmp_path / "buffers.py"
-    script.write_text(BUFFERS)
-    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
-    command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
-    command += [str(script), str(recipe_file(examples=12)), str(tmp_path / "two")]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    said = in_two_processes(tmp_path, train_with_buffers, recipe_file(examples=12), tmp_path / "two")
     for process in (0, 1):
-        assert f"PROCESS {process} [41.0, 41.0] [True, True]" in done.stdout
+        assert f"PROCESS {process} [41.0, 41.0] [True, True]" in said
 
 
 def test_the_loss_of_a_worker_is_told_and_the_run_goes_on_from_its_checkpoint(recipe_file, tmp_path):
@@ -145,8 +168,8 @@ def test_the_loss_of_a_worker_is_told_and_the_run_goes_on_from_its_checkpoint(re
     assert "another of the 2 processes does not answer" in said, said
     assert "launch again with --resume" in said
     assert 0 < read_run_state(tmp_path / "two" / "last").update < 50, "it was cut off in the middle"
-    code, said = launch(recipe, tmp_path / "two", "--resume")
-    assert code == 0, said
+    words = ["train", str(recipe), "--out", str(tmp_path / "two"), "--device", "cpu", "--resume"]
+    said = in_two_processes(tmp_path, cli.main, words)
     assert "resuming from" in said
     train_alone(recipe, tmp_path / "one")
     assert validations(tmp_path / "two") == pytest.approx(validations(tmp_path / "one"), abs=1e-4)

@@ -33,7 +33,6 @@ class Stopped(BaseException):
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch):
-    monkeypatch.setattr(run, "draw", lambda folder: None)
     monkeypatch.setattr(trainer, "LOG_EVERY", LOG_EVERY)
 
 
@@ -65,7 +64,6 @@ def unbroken(recipe, tmp_path_factory):
     """The folder of a run that never stopped."""
     folder = tmp_path_factory.mktemp("unbroken") / "run"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(run, "draw", lambda folder: None)
         patched.setattr(trainer, "LOG_EVERY", LOG_EVERY)
         run.train(recipe, folder, quiet=True)
     assert read_run_state(folder / "last").update == UPDATES

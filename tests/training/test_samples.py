@@ -15,11 +15,6 @@ from listenwell.training.display import read_journal
 from listenwell.training.samples import SAMPLES, sample_replies
 
 
-@pytest.fixture(autouse=True)
-def no_picture(monkeypatch):
-    monkeypatch.setattr(run, "draw", lambda folder: None)
-
-
 def test_the_replies_are_the_same_each_time_and_leave_the_random_state_alone(tiny_model, tokenizer, encoded):
     ckpt = Checkpoint("mime", tiny_model("mime"), tokenizer)
     before = torch.get_rng_state()

@@ -40,7 +40,6 @@ class Counting:
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch, tmp_path):
-    monkeypatch.setattr(run, "draw", lambda folder: None)
     monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setitem(sys.modules, "listenwell.classifiers.labeller", SimpleNamespace(Labeller=Counting))
     monkeypatch.setattr(Counting, "given", [])

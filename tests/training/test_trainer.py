@@ -24,8 +24,7 @@ from listenwell.training.trainer import Trainer, TrainingError
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch):
-    """No picture of the curves, and a log of every second update."""
-    monkeypatch.setattr(run, "draw", lambda folder: None)
+    """A log of every second update."""
     monkeypatch.setattr(trainer, "LOG_EVERY", 2)
 
 

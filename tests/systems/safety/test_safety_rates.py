@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ from listenwell.systems.safety.classifier import backbone
 from listenwell.systems.safety.detector import rules
 from listenwell.systems.safety.normalize import Chinese, English
 
+ReadAtOnce = Callable[[Iterable[str]], AbstractContextManager[None]]
+
 CASES = Path(safety.__file__).parent / "cases"
 """What the rules were adjusted on and the classifier was trained on."""
 HELD_OUT = [Path(__file__).parent / name for name in ("held_out.jsonl", "held_out_second.jsonl")]
@@ -22,19 +26,22 @@ HELD_OUT = [Path(__file__).parent / name for name in ("held_out.jsonl", "held_ou
 
 
 @pytest.mark.parametrize("paths", [[CASES / "development.jsonl"], HELD_OUT], ids=["development", "held-out"])
-def test_signs_are_heard_and_ordinary_talk_is_not(paths: list[Path], capsys: pytest.CaptureFixture[str]):
+def test_signs_are_heard_and_ordinary_talk_is_not(
+    paths: list[Path], read_at_once: ReadAtOnce, capsys: pytest.CaptureFixture[str]
+):
     """For all cases together; the rates of each language are printed."""
     if paths == HELD_OUT and backbone() is None:
         pytest.skip("no package carries MiniLM here, and the English rules alone do not reach these rates")
     lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
     cases = [json.loads(line) for line in lines]
     all_of = Counter((case["sign"], language) for case in cases for language in ("all", case["language"]))
-    heard = Counter(
-        (case["sign"], language)
-        for case in cases
-        if detect(case["text"]) is not None
-        for language in ("all", case["language"])
-    )
+    with read_at_once(case["text"] for case in cases):
+        heard = Counter(
+            (case["sign"], language)
+            for case in cases
+            if detect(case["text"]) is not None
+            for language in ("all", case["language"])
+        )
     with capsys.disabled():
         print(f"\n{', '.join(path.stem for path in paths)}:")
         for (sign, language), count in sorted(all_of.items(), key=str):
@@ -56,7 +63,7 @@ def test_there_are_enough_cases_in_both_languages():
 
 
 @pytest.mark.data
-def test_ordinary_dialogues_raise_few_alarms():
+def test_ordinary_dialogues_raise_few_alarms(read_at_once: ReadAtOnce):
     """Every tenth speaker turn of EmpatheticDialogues' test split; some of the alarms are true."""
     try:
         folder = sources.find_data("empathetic-dialogues")
@@ -68,7 +75,8 @@ def test_ordinary_dialogues_raise_few_alarms():
         for turn in dialogue.turns
         if turn.speaker == "speaker"
     ][::10]
-    alarms = [text for text in turns if detect(text) is not None]
+    with read_at_once(turns):
+        alarms = [text for text in turns if detect(text) is not None]
     assert len(alarms) < 0.005 * len(turns), alarms
 
 
