@@ -1,4 +1,4 @@
-"""The Chinese classifier: what it adds to the rules, and how it is learned."""
+"""The n-grams of the Chinese classifier: what they weigh, and how they are learned."""
 
 from __future__ import annotations
 

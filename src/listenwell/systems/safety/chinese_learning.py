@@ -1,15 +1,23 @@
-"""Trains the Chinese classifier on the written cases, and on ordinary and troubled talk.
+"""Trains the two Chinese classifiers on the written cases, and on ordinary and troubled talk.
 
-python -m listenwell.systems.safety.chinese_learning                  trains, and writes chinese.safetensors
-python -m listenwell.systems.safety.chinese_learning --leave-out 5    reports the rates on each fifth of the batches,
+python -m listenwell.systems.safety.chinese_learning                  trains the n-grams, writes chinese.safetensors
+python -m listenwell.systems.safety.chinese_learning --leave-out 5    reports their rates on each fifth of the batches,
                                                                       without training on it
+python -m listenwell.systems.safety.chinese_learning --out crisis-chinese.jsonl
+                                                                      writes what the encoder learns from (--without
+                                                                      BATCH...: not these batches, which it is
+                                                                      validated on instead)
+listenwell train text-encoder-zh-cpu                                  pretrains the encoder on Chinese talk
+listenwell train crisis-chinese                                       learns from that file, as its recipe says
+python -m listenwell.systems.safety.chinese_learning --ship runs/crisis-chinese
+                                                                      writes what care reads: chinese_encoder/
 
 Ordinary talk is Weibo chit-chat (LCCC, test) where the rules find no sign; troubled talk is what people ask in SMILE
 (`smile/train.jsonl`): a sign where the rules find one of self-harm, ordinary where nothing in it speaks of death. Both
 are found by LISTENWELL_DATA. The result is the same each time on the same machine.
 
-It is a logistic regression, fitted by torch's L-BFGS to all messages at once: there are no batches, epochs or stages
-that the shared trainer would serve.
+The n-grams are a logistic regression, fitted by torch's L-BFGS to all messages at once: there are no batches, epochs or
+stages that the shared trainer would serve. The encoder is trained as every model here is.
 """
 
 from __future__ import annotations
@@ -18,9 +26,10 @@ import argparse
 import json
 import random
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,17 +37,27 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from listenwell import checkpoint
 from listenwell.checkpoint import write_tensors
 from listenwell.data import sources
+from listenwell.data.dialogue import Dialogue
+from listenwell.data.sources import jsonl
+from listenwell.labels.sets import CRISIS
+from listenwell.systems.safety.chinese_classifier import encoder_folder
 from listenwell.systems.safety.detector import CUT, rules
+from listenwell.systems.safety.evidence import joined
 from listenwell.systems.safety.ngrams import NgramClassifier, features, size, weights_file
-from listenwell.systems.safety.training import case_text
+from listenwell.systems.safety.training import NONE, ROUNDS, case_text, label_of, lesson
 
 STEPS, DECAY = 150, 1.7
 CASE_WEIGHT = 4.0
 """A written case counts as much as so many messages of a corpus."""
 CHAT, TROUBLED = 12000, 16000
 """Messages of each corpus."""
+ORDINARY = 5000
+"""Messages of ordinary talk in a round of the encoder's."""
+AMID_TALK = 0.15
+"""How many of the single messages come to the encoder after an ordinary one."""
 UNCLEAR = re.compile(
     "死|活着|活下|自杀|消失|撑不|解脱|跳楼|割|遗书|自残|伤害自己|轻生|绝望|离开这个世界|没有?意义|家暴|打我|杀"
 )
@@ -54,6 +73,8 @@ class Message:
     weight: float = 1.0
     batch: str = ""
     """The file of cases, each in a voice of its own."""
+    label: int = NONE
+    """Which sign: its place in the label set `crisis`."""
 
 
 def read(text: str) -> str:
@@ -70,7 +91,7 @@ def written_cases() -> list[Message]:
         for line in path.read_text(encoding="utf-8").splitlines()
     ]
     return [
-        Message(case_text(record), record["sign"] is not None, CASE_WEIGHT, batch)
+        Message(case_text(record), record["sign"] is not None, CASE_WEIGHT, batch, label_of(record))
         for batch, record in records
         if record["language"] == "zh" and not record.get("answer")
     ]
@@ -86,7 +107,7 @@ def corpus_messages() -> list[Message]:
     for text in draw.sample(troubled, TROUBLED):
         sign = look(text)
         if sign is not None and sign.kind == "self-harm":
-            messages.append(Message(text, True))
+            messages.append(Message(text, True, label=CRISIS.id_of(f"{sign.kind}, {sign.directness}")))
         elif sign is None and not UNCLEAR.search(text):
             messages.append(Message(text, False))
     return messages
@@ -156,6 +177,37 @@ def leave_out(folds: int) -> list[tuple[Message, float]]:
     return odds_of_cases
 
 
+def lessons(
+    cases: Sequence[Message], corpus: Sequence[Message], rounds: int = ROUNDS, seed: int = 0
+) -> Iterator[Dialogue]:
+    """What the encoder learns from: all cases and some ordinary talk a round, as written or as the rules read them."""
+    draw = random.Random(seed)
+    ordinary = [message for message in corpus if not message.is_sign]
+    signs = [message for message in corpus if message.is_sign]
+    for number in range(1, rounds + 1):
+        for index, message in enumerate([*cases, *signs, *draw.sample(ordinary, min(ORDINARY, len(ordinary)))]):
+            text = message.text
+            if message.batch and ordinary and draw.random() < AMID_TALK:
+                text = joined([draw.choice(ordinary).text, text])
+            yield lesson(f"{number}-{index}", draw.choice((text, read(text))) or text, message.label, "train")
+
+
+def write_lessons(path: Path, away: Collection[str]) -> None:
+    """Without the batches that are left out, which are validated on; if none is, `chinese` is, though learned."""
+    cases = written_cases()
+    learned = [case for case in cases if case.batch not in away]
+    watched = [case for case in cases if case.batch in (away or {"chinese"})]
+    checks = (lesson(f"valid-{index}", case.text, case.label, "valid") for index, case in enumerate(watched))
+    chinese = (replace(one, language="zh") for one in chain(lessons(learned, corpus_messages()), checks))
+    jsonl.write(chinese, path)
+
+
+def ship(run: Path, target: Path) -> None:
+    """The trained encoder in 8 bits, where care reads it."""
+    trained = checkpoint.load(run / "best" if (run / "best").is_dir() else run)
+    checkpoint.save(trained, target, eight_bit=True)
+
+
 def report(odds_of_cases: Sequence[tuple[Message, float]]) -> None:
     """How many signs and how much ordinary talk lie above each threshold."""
     for threshold in (-3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5):
@@ -169,16 +221,28 @@ def report(odds_of_cases: Sequence[tuple[Message, float]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--leave-out", type=int, metavar="FOLDS", help="measure, and write nothing")
-    parser.add_argument("--target", type=Path, default=weights_file(), help="file to write")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--leave-out", type=int, metavar="FOLDS", help="measure the n-grams, and write nothing")
+    what.add_argument("--out", type=Path, metavar="FILE", help="write what the encoder is trained on")
+    what.add_argument("--ship", type=Path, metavar="RUN", help="write the weights of a trained encoder")
+    parser.add_argument("--without", nargs="*", default=(), metavar="BATCH", help="with --out: batches not trained on")
     chosen = parser.parse_args()
     if chosen.leave_out:
         report(leave_out(chosen.leave_out))
-        return
+    elif chosen.out:
+        write_lessons(chosen.out, chosen.without)
+    elif chosen.ship:
+        ship(chosen.ship, encoder_folder())
+    else:
+        learn_ngrams()
+
+
+def learn_ngrams() -> None:
+    """Trains the n-grams and writes their weights where care reads them."""
     model = learn([*written_cases(), *corpus_messages()])
     weights = {"weights": model.weights.half(), "bias": model.bias}
-    write_tensors(chosen.target, weights)
-    print(chosen.target)
+    write_tensors(weights_file(), weights)
+    print(weights_file())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from listenwell.systems.safety.detector import ALONE, BACKED, CHINESE, LanguageCode, Sign, decide, rules
 from listenwell.systems.safety.evidence import Messages, Question, YesNo, evidence, joined, script
-from listenwell.systems.safety.ngrams import chinese_classifier
 
 if TYPE_CHECKING:
     from listenwell.systems.safety.classifier import CrisisClassifier
@@ -26,7 +25,7 @@ TOGETHER_BACKED = 0.0
 """How sure of one that a rule finds in them."""
 IMPERSONAL = 2.5
 """How much surer where nobody says "I" but in a question: the classifier knows little of shops and hotels."""
-CHINESE_ALONE, CHINESE_TOGETHER = 0.4, 0.5
+CHINESE_ALONE, CHINESE_TOGETHER = 0.4, 1.5
 """The same for the Chinese classifier, of a message and of several."""
 CHINESE_DOUBT = 1.0
 """How much surer where a guard silenced a rule, the means have another use, or a death was told."""
@@ -170,7 +169,9 @@ class ChineseDetector(RuleDetector):
         return Sign("self-harm", "indirect", "zh", joined(messages), "learned: it sounds like a sign")
 
     def _odds(self, messages: Sequence[str]) -> float:
-        return chinese_classifier().odds(rules("zh").read(joined(messages)))
+        from listenwell.systems.safety.chinese_classifier import chinese_classifier  # imports torch
+
+        return chinese_classifier().odds(joined(messages))
 
     def _doubt(self, messages: Sequence[str]) -> float:
         """What is added to the threshold where a guard, another use of the means or a death speaks against a sign."""

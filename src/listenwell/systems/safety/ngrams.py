@@ -1,8 +1,8 @@
 """A linear classifier for Chinese: is a message like those in which somebody was in danger?
 
 It weighs character n-grams, the concepts that a message speaks of (`chinese_concepts.yaml`), and pairs of concepts, in
-the message and in one sentence: "药" and "攒" and "今晚" say together what no n-gram says. There is no small Chinese
-encoder that ships with a package, as MiniLM does for English. The weights are learned by `chinese_learning`.
+the message and in one sentence: "药" and "攒" and "今晚" say together what no n-gram says. The weights are learned by
+`chinese_learning`; `chinese_classifier` reads them beside a small encoder.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def weights_file() -> Path:
 
 
 @cache
-def chinese_classifier() -> NgramClassifier:
+def ngram_classifier() -> NgramClassifier:
     """Read once, when first asked for."""
     tensors = load_file(weights_file())
     return NgramClassifier(tensors["weights"], float(tensors["bias"][0]))

@@ -86,7 +86,7 @@ def read_cases(folder: Path | None = None) -> list[Case]:
         for record in map(json.loads, path.read_text(encoding="utf-8").splitlines())
         if record["language"] == "en" and not record.get("answer")
     ]
-    return [Case(case_script(record), _label(record), batch, record["sign"]) for batch, record in records]
+    return [Case(case_script(record), label_of(record), batch, record["sign"]) for batch, record in records]
 
 
 def case_script(record: dict[str, Any]) -> str:
@@ -106,11 +106,12 @@ def case_text(record: dict[str, Any]) -> str:
     return joined(messages[-RECENT:])
 
 
-def _label(record: dict[str, Any]) -> int:
+def label_of(record: dict[str, Any]) -> int:
+    """The class of a case, as `Case` has it."""
     if record["sign"] is None:
         return NONE
     kind = record["about"]
-    if kind == "danger" and (sign := rules("en").look(case_text(record))) is not None:
+    if kind == "danger" and (sign := rules(record["language"]).look(case_text(record))) is not None:
         kind = sign.kind  # the first cases call both "danger": from others, and to others
     return 1 + classifier.SIGNS.index((kind, record["sign"]))
 
@@ -119,13 +120,13 @@ def frames(seed: int = 0) -> list[Case]:
     """Sentences of frames.yaml, each frame filled as often as it says."""
     data = yaml.safe_load(files("listenwell.systems.safety").joinpath("cases/frames.yaml").read_text(encoding="utf-8"))
     draw = random.Random(seed)
-    label_of = {
+    label_by_text = {
         _filled(frame, data["slots"], draw): _framed(group["is"])
         for group in data["frames"]
         for frame in group["any"]
         for _ in range(group["each"])
     }
-    return [Case(text, label) for text, label in label_of.items()]
+    return [Case(text, label) for text, label in label_by_text.items()]
 
 
 def _framed(meaning: str) -> int:
@@ -199,17 +200,18 @@ def lessons(
     draw = random.Random(seed)
     for number in range(1, rounds + 1):
         for index, (text, label) in enumerate(ordinary.round(cases, draw)):
-            view = draw.choice((text, tokenizer.plain(text)))
-            yield _lesson(f"{number}-{index}", tokenizer.ending(view), label, "train")
+            view = draw.choice((text, tokenizer.plain(text))) or text  # of "…" the rules read nothing
+            yield lesson(f"{number}-{index}", tokenizer.ending(view), label, "train")
 
 
 def checks(cases: Sequence[Case], tokenizer: classifier.MessageTokenizer) -> Iterator[Dialogue]:
     """What is validated on: cases as they were written."""
     for index, case in enumerate(cases):
-        yield _lesson(f"valid-{index}", tokenizer.ending(case.text), case.label, "valid")
+        yield lesson(f"valid-{index}", tokenizer.ending(case.text), case.label, "valid")
 
 
-def _lesson(name: str, text: str, label: int, split: str) -> Dialogue:
+def lesson(name: str, text: str, label: int, split: str) -> Dialogue:
+    """A text to learn from, or to be checked by, as a dialogue of one labelled turn."""
     return Dialogue(name, (Turn("speaker", text, Label(CRISIS.labels[label])),), split=split)
 
 
