@@ -31,7 +31,7 @@ DISTRIBUTIONS: dict[str, tuple[str, ...]] = {
         "sentiment",
         "multi-trs",
     ),
-    "listenwell-weights-papers": ("trs", "mime", "moel", "meed2", "bert-joint", "epitome"),
+    "listenwell-weights-papers": ("trs", "mime", "moel", "meed2", "bert-joint", "dual-emp", "epitome"),
     "listenwell-weights-positivity": ("judge",),
 }
 """Each stays under 100 MB, the most that the package index takes: what chat needs, then the papers' systems, then what
