@@ -21,11 +21,11 @@ OWN = re.compile(r"\b(i|im|ive|my|myself)\b", re.IGNORECASE)
 LATIN = re.compile("[A-Za-z]{2}|[A-Za-z][^A-Za-z][A-Za-z]|[Ａ-Ｚａ-ｚ]")
 TOGETHER_ALONE = 2.0
 """How sure the classifier must be of a sign in several messages that no rule finds: the logarithm of its odds."""
-TOGETHER_BACKED = 0.0
+TOGETHER_BACKED = 0.5
 """How sure of one that a rule finds in them."""
 IMPERSONAL = 2.5
 """How much surer where nobody says "I" but in a question: the classifier knows little of shops and hotels."""
-CHINESE_ALONE, CHINESE_TOGETHER = 0.4, 1.5
+CHINESE_ALONE, CHINESE_TOGETHER = 0.8, 1.8
 """The same for the Chinese classifier, of a message and of several."""
 CHINESE_DOUBT = 1.0
 """How much surer where a guard silenced a rule, the means have another use, or a death was told."""
