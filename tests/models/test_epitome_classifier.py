@@ -213,8 +213,8 @@ def test_it_is_calibrated_scored_and_packed(trained, corpus, tmp_path, capsys):
     assert abs(before - after).max() < 0.1
 
 
-def test_what_is_for_replies_is_refused_and_other_data_is_told(trained, small_corpus):
+def test_what_is_for_replies_is_refused_and_other_data_is_told(trained, corpus, small_corpus):
     with pytest.raises(SystemExit, match="writes no replies; leave --empathy out"):
-        main(["evaluate", str(trained), "--empathy", str(trained)])
+        main(["evaluate", str(trained), "--path", str(corpus), "--empathy", str(trained)])
     with pytest.raises(SystemExit, match="no reply has levels of empathy"):
         main(["evaluate", str(trained), "--data", str(small_corpus), "--split", "valid"])

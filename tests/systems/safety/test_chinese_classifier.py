@@ -22,7 +22,7 @@ from listenwell.systems.safety.detector import rules
 from listenwell.systems.safety.ngrams import NgramClassifier, size
 from listenwell.text import TextConfig, train_tokenizer
 
-OUTRIGHT, HINT, TALK = "我不想活了", "花都送人了，宿舍清空了，突然好轻松", "今天吃火锅"
+OUTRIGHT, HINT, TALK = "我不想活了", "猫送给邻居了，花也送人了，这下谁也不欠了", "今天吃火锅"
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ CUT = "~"
 """Stands where an idiom was: no pattern reaches across."""
 ALONE = 1.0
 """How sure the classifier must be of a sign that no rule finds: the logarithm of its odds."""
-BACKED = -1.0
+BACKED = -2.0
 """How sure of one that a rule finds."""
 CHINESE = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff0c\uff01\uff1f]+")
 ENOUGH, TOGETHER = 3, 3
