@@ -33,6 +33,10 @@ CHINESE_OUTRIGHT, CHINESE_BACKED = -2.5, -1.0
 """How sure of a direct and of an indirect sign that a rule finds."""
 CHINESE_UPHELD, CHINESE_MOURNING = -0.8, 0.5
 """How sure, having read what came before, of an indirect sign in the last message; and where a death was told."""
+MOODS = ("hints", "no reason", "end of strength", "burden", "passive")
+"""Indirect signs that are a mood more than a plan: whoever is tired shows them as well."""
+MOOD_BACKED = -1.0
+"""How sure the classifier must be of one of these that a rule finds in a message."""
 UPHELD = -0.5
 """How sure it must be, having read what came before, of a sign that it alone found in the last message."""
 MOURNING = 1.0
@@ -192,7 +196,8 @@ class EnglishDetector(RuleDetector):
         if classifier is None:
             return sign
         ours = CHINESE.sub(" ", text)
-        backed, alone = BACKED, ALONE + _doubt(ours)
+        is_mood = sign is not None and sign.directness == "indirect" and sign.why.startswith(MOODS)
+        backed, alone = MOOD_BACKED if is_mood else BACKED, ALONE + _doubt(ours)
         prediction = classifier.predict(ours, threshold=alone if sign is None else backed)
         return decide(text, sign, prediction, backed, alone)
 
