@@ -48,6 +48,7 @@ from listenwell.systems.safety.detector import CUT, rules
 from listenwell.systems.safety.evidence import joined
 from listenwell.systems.safety.ngrams import NgramClassifier, features, size, weights_file
 from listenwell.systems.safety.training import NONE, ROUNDS, case_text, label_of, lesson
+from listenwell.weights import find
 
 STEPS, DECAY = 150, 1.7
 CASE_WEIGHT = 4.0
@@ -204,7 +205,7 @@ def write_lessons(path: Path, away: Collection[str]) -> None:
 
 def ship(run: Path, target: Path) -> None:
     """The trained encoder in 8 bits, where care reads it."""
-    trained = checkpoint.load(run / "best" if (run / "best").is_dir() else run)
+    trained = checkpoint.load(find(run))
     checkpoint.save(trained, target, eight_bit=True)
 
 

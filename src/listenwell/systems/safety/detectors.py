@@ -41,7 +41,7 @@ UPHELD = -0.5
 """How sure it must be, having read what came before, of a sign that it alone found in the last message."""
 MOURNING = 1.0
 """The same, where a death was told."""
-LOWERED_BY_GRIEF = ("hints", "no reason", "farewell", "end of strength", "means", "burden", "passive")
+LOWERED_BY_GRIEF = (*MOODS, "farewell", "means")
 """Indirect signs that the bereaved show as well, where no classifier can tell."""
 
 

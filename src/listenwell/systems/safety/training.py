@@ -49,6 +49,7 @@ from listenwell.systems.safety import classifier
 from listenwell.systems.safety.detector import decide, rules
 from listenwell.systems.safety.evidence import RECENT, TURN, Messages, joined, script
 from listenwell.systems.safety.status import classifier_file
+from listenwell.weights import find
 
 RECIPE = "crisis-english"
 ROUNDS = 3
@@ -227,7 +228,7 @@ def write_lessons(
 
 def trained_model(run: Path) -> Classifier:
     """What a run of the recipe handed on."""
-    model = checkpoint.load(run / "best" if (run / "best").is_dir() else run).model
+    model = checkpoint.load(find(run)).model
     assert isinstance(model, Classifier)
     return model
 
