@@ -9,10 +9,11 @@ HEAD = """# Metrics
 
 Made by `python -m listenwell.metrics.page`; a test checks that it is up to date.
 
-`evaluate(…)` computes the default set. `metrics=["bleu-1", "nist-4"]` chooses by name, `metrics="all"` takes every one.
-What cannot be computed is left out, never zero, and `about["left out"]` says why. New metrics stay out of the default
-set, so that tables made earlier compare with those made now. A package of your own adds metrics by an entry point in
-the group `listenwell.metrics` that names a module which registers them (`listenwell.metrics.metric`).
+`evaluate(…)` computes the default set. `metrics=["bleu-1", "nist-4"]` selects metrics by name, and `metrics="all"`
+selects all of them. A metric that cannot be computed is left out, never reported as zero, and `about["left out"]` says
+why. New metrics are not added to the default set, so that earlier tables stay comparable with new ones. Your own
+package can add metrics through an entry point in the group `listenwell.metrics`. It names a module that registers them
+(`listenwell.metrics.metric`).
 
 In Chinese, BLEU and NIST use sacrebleu's `zh` tokenizer; Distinct, entropy and length count characters.
 """
