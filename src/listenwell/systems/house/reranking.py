@@ -8,7 +8,7 @@
 | positivity | p(positive) − p(negative), of the reply less of the last turn, times the plan's positivity | sentiment |
 | fresh | 0, or −1 for a stock phrase ("I'm sorry to hear that") | the list that the metric counts by |
 | new | less the share of its pairs of words that the listener has said before, or that the reply says twice | |
-| fits | log-probability that a person said it in this dialogue | the chooser, if there is one |
+| fits | the rating that a reader would give it, from 1 to 5 | the chooser, if there is one |
 
 While a negative feeling is not acknowledged, no gain of positivity counts but that of a reply which does so, or asks.
 A term whose weight is 0 is not computed.

@@ -13,7 +13,8 @@
 | begins as the last reply did | has the same first two words: "I hope …", and again "I hope …" |
 
 A weight could be outweighed; these cannot. Each is a function of the reply's sentences and of what is felt, and has no
-other input. A label that the user requested is not contradicted: then only repetition is vetoed.
+other input. A label that the user requested is not contradicted: it lifts the vetoes of cheering, lamenting and
+beginning alike.
 """
 
 from __future__ import annotations
