@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Bot", "Controls", "Dialogue", "Reply", "SafetyWrapper", "Turn", "load"]
 
-let_waiting_threads_sleep()  # here, since it must come before torch is imported
+let_waiting_threads_sleep()  # must come before torch is imported
 
 # Imported on first use: `import listenwell` alone stays fast.
 _HOMES = {

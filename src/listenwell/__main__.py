@@ -1,4 +1,4 @@
-"""`python -m listenwell`: the command line, for those who launch a module."""
+"""`python -m listenwell`: the command line as a module."""
 
 from listenwell.cli import main
 

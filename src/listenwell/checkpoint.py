@@ -1,12 +1,12 @@
-"""A checkpoint is a folder, written under another name, synced and renamed (atomically); no pickle.
+"""A checkpoint is a folder, written atomically: under a temporary name, synced and renamed. No pickle.
 
 model.safetensors   the weights, float or 8-bit
 config.json         the model's name and config, the tokenizer's kind, the encoding, the decoding, its own label sets
-tokenizer.json      as every Hugging Face tool reads it
+tokenizer.json      in the Hugging Face format
 meta.json           how it was made: recipe, seed, data hash, metrics, commit
-training.safetensors, training.json   only where a run can be resumed: optimizers, random state, position
-parts/NAME/         what a composite needs beside its model, each a whole checkpoint: a labeller of turns
-parts/NAME.json     the same, where the part is a separate system next to this folder: {"beside": "its name"}
+training.safetensors, training.json   only if the run can be resumed: optimizers, random state, position
+parts/NAME/         the other parts of a composite system, each a complete checkpoint, such as a labeller of turns
+parts/NAME.json     the same for a part that is a separate system next to this folder: {"beside": "its name"}
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from listenwell.outputs import Owner, write_folder
 from listenwell.text import Tokenizer
 
 FORMAT = 1
-"""Of config.json; a later form of it that this version cannot read has a higher number."""
+"""Version of config.json's format; a newer format that this version cannot read has a higher number."""
 NEEDED = "config.json, tokenizer.json and model.safetensors"
 PARTS = "parts"
 BESIDE = "beside"
@@ -44,16 +44,16 @@ FILES = frozenset(
     {"model.safetensors", "config.json", "tokenizer.json", "meta.json", "training.safetensors", "training.json", PARTS}
 )
 OWNER = Owner("train", FILES, lambda folder: any((folder / name).exists() for name in FILES), keeps_others=True)
-"""The owner of a checkpoint folder: other files that somebody put there stay."""
+"""The owner of a checkpoint folder: other files in it are kept."""
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is not there or cannot be read."""
+    """A checkpoint that does not exist or cannot be read."""
 
 
 @dataclass
 class Checkpoint:
-    """A model with all it needs to talk, and how it was made."""
+    """A model with everything it needs to run, and how it was made."""
 
     name: str
     model: Model
@@ -62,11 +62,11 @@ class Checkpoint:
     decoding: Decoding = field(default_factory=Decoding)
     meta: dict[str, Any] = field(default_factory=dict)
     parts: dict[str, Checkpoint] = field(default_factory=dict)
-    """What the system needs beside its model, by name."""
+    """What the system needs in addition to its model, by name."""
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages that it learned from; English where it does not say."""
+        """The languages of its training data; English if not recorded."""
         return tuple(self.meta.get("languages") or ("en",))
 
     def __post_init__(self) -> None:
@@ -76,11 +76,11 @@ class Checkpoint:
                     f"{self.name}: its part {part}, a {self.parts[part].name}, has other tokens than it has itself; "
                     "train both with the same text: and vocabulary:"
                 )
-        # Here and not where checkpoints are made, so that no way of making one leaves a model without its parts.
+        # Here and not where checkpoints are created, so that a model always gets its parts.
         self.model.attach(self.parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as it is saved: what a model borrows is found again where it is unpickled."""
+        """Pickled in the form that is saved: borrowed weights are located again on unpickling."""
         state = (learned_weights(self.model), self.tokenizer, self.encoding, self.decoding, self.meta, self.parts)
         return _rebuilt, (self.name, asdict(self.model.config), own_sets(self.model), *state)
 
@@ -100,7 +100,7 @@ def _rebuilt(
     tokenizer: Tokenizer,
     *rest: Any,
 ) -> Checkpoint:
-    """The checkpoint that was pickled, in another process."""
+    """Rebuild a pickled checkpoint, in another process."""
     model = build(name, config, tokenizer.vocabulary, label_sets)
     put_weights(model, weights)
     model.borrow()
@@ -108,9 +108,9 @@ def _rebuilt(
 
 
 class HasCheckpoint:
-    """For what talks or labels by a checkpoint: it is pickled with that alone, since the model is the checkpoint's.
+    """Base class of systems and classifiers with a checkpoint: pickling includes that only, since it has the model.
 
-    A model that has run carries hooks and engines that no other process could take over.
+    A model that has run carries hooks and engines that cannot be moved to another process.
     """
 
     checkpoint: Checkpoint
@@ -136,8 +136,8 @@ def save(
     previous: Path | None = None,
     owner: Owner = OWNER,
 ) -> None:
-    """Writes the folder whole or not at all. `extra` may write more files into it before it counts;
-    a checkpoint that was there moves to `previous`, or goes; other files stay in the folder."""
+    """Write the folder completely or not at all. `extra` may write more files into it before it is put in place. An
+    existing checkpoint moves to `previous`, or is removed; other files stay in the folder."""
 
     def fill(place: Path) -> None:
         _fill(checkpoint, place, eight_bit)
@@ -148,12 +148,12 @@ def save(
 
 
 def own_sets(model: Model) -> dict[str, LabelSet]:
-    """The label sets of a model that not every listenwell knows, by name."""
+    """The label sets of a model that are not built in, by name."""
     return {one.name: one for one in sorted(model.known_label_sets(), key=lambda one: one.name) if not is_built_in(one)}
 
 
 def learned_weights(model: Model) -> dict[str, Tensor]:
-    """All weights but those that are another's."""
+    """All weights except borrowed ones."""
     borrowed = model.borrowed()
     return {name: value.detach().contiguous() for name, value in model.state_dict().items() if name not in borrowed}
 
@@ -180,7 +180,7 @@ def _fill(checkpoint: Checkpoint, place: Path, eight_bit: bool) -> None:
 
 
 def load(folder: Path) -> Checkpoint:
-    """Reads a checkpoint; every problem names the file."""
+    """Load a checkpoint; every error names the file."""
     if not (folder / "config.json").is_file():
         raise CheckpointError(f"{folder}: no checkpoint there (config.json is missing)")
     config = read_config(folder)
@@ -210,7 +210,7 @@ def load(folder: Path) -> Checkpoint:
 
 
 def set_decoding(folder: Path, decoding: Decoding) -> bool:
-    """Changes the decoding of a checkpoint and nothing else, atomically; returns whether it was different."""
+    """Change only the decoding of a checkpoint, atomically; returns whether it was different."""
     config, meta = read_json(folder / "config.json"), read_json(folder / "meta.json")
     if load_decoding(folder) == decoding:
         return False
@@ -230,7 +230,7 @@ def set_decoding(folder: Path, decoding: Decoding) -> bool:
 
 
 def load_decoding(folder: Path) -> Decoding:
-    """The decoding of a checkpoint, without loading the system."""
+    """Read the decoding options of a checkpoint without loading the system."""
     config = read_config(folder)
     try:
         return _decoding(current_model(config["model"])["name"], config.get("decoding", {}))
@@ -239,11 +239,11 @@ def load_decoding(folder: Path) -> Decoding:
 
 
 HOUSE_OPTIONS = ("rerank", "lean")
-"""Options that every decoding had in earlier checkpoints, and only the house system's has now."""
+"""Options that every decoding had in older checkpoints and only the house system's has now."""
 
 
 def _decoding(model: str, options: Mapping[str, Any]) -> Decoding:
-    """The options in config.json as the class that the model's system writes by."""
+    """The options in config.json as an instance of the model's decoding class."""
     cls = decoding_class(model)
     known = {f.name for f in fields(cls)}
     own_options = {key: value for key, value in options.items() if key in known or key not in HOUSE_OPTIONS}
@@ -251,7 +251,7 @@ def _decoding(model: str, options: Mapping[str, Any]) -> Decoding:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The config.json of a checkpoint, if it is of a form that is known here."""
+    """Read the config.json of a checkpoint, if this version knows its format."""
     config = read_json(folder / "config.json")
     form = config.get("format", FORMAT)
     if not isinstance(form, int) or form > FORMAT:
@@ -268,7 +268,7 @@ def _misread(folder: Path, problem: Exception) -> CheckpointError:
 
 
 def load_parts(folder: Path) -> dict[str, Checkpoint]:
-    """The parts inside a checkpoint's folder, and those next to it."""
+    """Load the parts inside a checkpoint's folder, and those next to it."""
     parts = {place.name: load(place) for place in sorted((folder / PARTS).glob("*/"))}
     for reference in sorted((folder / PARTS).glob("*.json")):
         reference_data = read_json(reference)
@@ -279,7 +279,7 @@ def load_parts(folder: Path) -> dict[str, Checkpoint]:
 
 
 def _beside(folder: Path, name: str) -> Path:
-    """The system that a part refers to: next to the folder, else wherever weights are installed."""
+    """The system that a part refers to: next to the folder, or else wherever weights are installed."""
     from listenwell.weights import how_to_install, shipped
 
     beside = folder.parent / name
@@ -289,17 +289,17 @@ def _beside(folder: Path, name: str) -> Path:
         return elsewhere
     if install_hint := how_to_install(name):
         raise CheckpointError(f"{folder.name} needs {install_hint}")
-    return beside  # where loading says that none is there
+    return beside  # loading it reports that there is none
 
 
 def same_training(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two checkpoints come from the same training run, by their metas; their weights differ in 8 bits."""
+    """Whether two checkpoints come from the same training run, by their metas: weights differ once stored in 8 bits."""
     known = bool(one.get("begun"))
     return known and all(one.get(key) == other.get(key) for key in ("recipe", "seed", "data", "begun", "commit"))
 
 
 def learned_from(meta: Mapping[str, Any]) -> list[str]:
-    """The sources that the weights of a checkpoint with this meta learned from, those of what it started from too."""
+    """The data sources that a checkpoint with this meta was trained on, including those of its starting point."""
     stages = meta.get("recipe", {}).get("stages", ())
     streams = [stream.get("source") for stage in stages for stream in stage.get("streams", {}).values()]
     sources = [*meta.get("start", {}).get("data", ()), meta.get("data", {}).get("source"), *streams]
@@ -316,7 +316,7 @@ def load_weights(model: Model, path: Path) -> None:
 
 
 def _misfit(model: Model, weights: Mapping[str, Tensor]) -> str:
-    """What the weights do not fit, and the first of them that does not."""
+    """What the weights do not fit, with the first mismatch."""
     expected = {name: weight for name, weight in model.state_dict().items() if name not in model.borrowed()}
     other = [name for name in expected if name in weights and weights[name].shape != expected[name].shape]
     words = model.vocabulary.size
@@ -337,14 +337,14 @@ def _size(weight: Tensor) -> str:
 
 
 RENAMED_WEIGHTS = {"worth": "label_scale", "doubt": "label_offset"}
-"""Weights as earlier checkpoints call them, with today's names."""
+"""Weight names in older checkpoints, mapped to today's names."""
 
 
 def put_weights(model: Model, weights: dict[str, Tensor]) -> None:
     weights = {RENAMED_WEIGHTS.get(name, name): weight for name, weight in weights.items()}
     mismatch = model.load_state_dict(weights, strict=False)
     if mismatch.unexpected_keys or set(mismatch.missing_keys) - model.borrowed():
-        model.load_state_dict(weights)  # which says what is wrong
+        model.load_state_dict(weights)  # raises an error that says what is wrong
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -360,8 +360,8 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     try:
         save_file(tensors, path)
-        path.chmod(0o644)  # safetensors writes for the owner alone; what ships is for everybody
-    except SafetensorError as problem:  # its word for a full disk, among others
+        path.chmod(0o644)  # safetensors makes files readable by the owner only; shipped files are for everybody
+    except SafetensorError as problem:  # raised for a full disk, among others
         raise OSError(f"{path}: {problem}") from problem
 
 

@@ -1,4 +1,4 @@
-"""The command line: one dict of functions. Nothing heavy is imported before a command is chosen."""
+"""The command line: a dict of functions. Nothing heavy is imported before a command is chosen."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _no_command(word: str) -> str:
 
 
 def _run(name: str, words: list[str]) -> None:
-    """The command; what goes wrong is one line, and exit code 2 where it was typed wrong."""
+    """Run a command. Errors are printed as one line; the exit code is 2 if the command was mistyped."""
     from listenwell.commands.errors import describe
 
     try:
@@ -94,7 +94,7 @@ def _run(name: str, words: list[str]) -> None:
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except BrokenPipeError:
-        # Whoever read our output has left; saying so would fail the same way.
+        # The reader of our output has closed the pipe; an error message would fail the same way.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None
     except (ValueError, OSError, RuntimeError, ImportError) as problem:
@@ -147,12 +147,12 @@ def _call(name: str, words: list[str]) -> None:
     for parameter in changes:
         parsed[parameter] = None
     chosen = parser.instantiate(parsed)
-    # By name, since the parser marks those that its own methods have too, such as items.
+    # By name, since the parser marks names that clash with its own methods, such as items.
     function(**{parameter: chosen[parameter] for parameter in inspect.signature(function).parameters} | changes)
 
 
 def _can_parse() -> bool:
-    """Whether the library that parses command lines works; the doctor must, without it too."""
+    """Whether the library that parses command lines works; the doctor must work even without it."""
     try:
         import jsonargparse  # noqa: F401
     except Exception:
@@ -161,7 +161,7 @@ def _can_parse() -> bool:
 
 
 def _changes(function: Callable[..., None], given: Any) -> dict[str, Any]:
-    """Of how to write replies only what was typed, which leaves the rest to the system."""
+    """Only the decoding options that were typed, so that the system decides the rest."""
     parameters = inspect.signature(function).parameters.values()
     names = [p.name for p in parameters if p.annotation == "HouseDecoding | None" and given.get(p.name) is not None]
     if not names:
@@ -172,7 +172,7 @@ def _changes(function: Callable[..., None], given: Any) -> dict[str, Any]:
 
 
 def _formatter(function: Callable[..., None]) -> type:
-    """Help as people read it: paragraphs stay apart, and the function's flags are written as they are typed."""
+    """A help formatter that keeps paragraphs apart and shows the function's flags as they are typed."""
     import re
     from textwrap import fill
 
@@ -192,7 +192,7 @@ def _formatter(function: Callable[..., None]) -> type:
 
 
 def _add_lists(parser: Any, function: Callable[..., None]) -> set[str]:
-    """A required list of texts is as many words as are given; jsonargparse itself would want one JSON list."""
+    """A required list of strings takes any number of words; jsonargparse itself would expect one JSON list."""
     from docstring_parser import parse
 
     parameters = inspect.signature(function, eval_str=True).parameters.values()
@@ -204,7 +204,7 @@ def _add_lists(parser: Any, function: Callable[..., None]) -> set[str]:
 
 
 def _named(function: Callable[..., None], words: list[str]) -> list[str]:
-    """Words before the first flag, beyond those required, stand for the next parameters: `listenwell data shipped`."""
+    """Extra words before the first flag are assigned to the next parameters: `listenwell data shipped`."""
     parameters = list(inspect.signature(function, eval_str=True).parameters.values())
     required = [p for p in parameters if p.default is p.empty]
     if any(p.annotation == list[str] for p in required):
@@ -217,7 +217,7 @@ def _named(function: Callable[..., None], words: list[str]) -> list[str]:
 
 
 def _plain(function: Callable[..., None], words: list[str]) -> Iterator[str]:
-    """Flags as people type them: --save-every, a bare --resume, --set again and again."""
+    """Accept flags as people type them: --save-every, a bare --resume, --set several times."""
     parameters = inspect.signature(function, eval_str=True).parameters
     for position, word in enumerate(words):
         flag, equals, value = word.partition("=")
@@ -236,7 +236,7 @@ def _plain(function: Callable[..., None], words: list[str]) -> Iterator[str]:
 
 
 def _description(docstring: str | None) -> str:
-    """All of a docstring before its Args, as one paragraph each."""
+    """The part of a docstring before its Args, with each paragraph on one line."""
     text = (docstring or "").split("Args:")[0].strip()
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 

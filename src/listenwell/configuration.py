@@ -1,4 +1,4 @@
-"""Dataclasses from plain data (YAML, JSON, flags) by jsonargparse, with errors that name the place."""
+"""Dataclasses from plain data (YAML, JSON, flags) by jsonargparse, with errors that say where the problem is."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ T = TypeVar("T")
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be used; the message says where and what would do."""
+    """An invalid configuration; the message says where, and what would be valid."""
 
 
 class OptionError(ConfigError):
-    """An option, a key or a value that was typed wrong: the command line ends with exit code 2."""
+    """A mistyped option, key or value: the command line exits with code 2."""
 
 
 def instantiate(cls: type[T], data: Mapping[str, Any], where: str) -> T:
-    """A dataclass from a mapping: types checked, nested ones too, unknown keys named."""
+    """Build a dataclass from a mapping, checking types (also of nested ones) and reporting unknown keys."""
     from jsonargparse import ArgumentError, ArgumentParser
 
     for mistake in mistakes(cls, data):
@@ -31,7 +31,7 @@ def instantiate(cls: type[T], data: Mapping[str, Any], where: str) -> T:
     parser.add_class_arguments(cls, None)
     try:
         instance = cls(**vars(parser.instantiate(parser.parse_object(dict(data)))))
-    except (ArgumentError, TypeError, ValueError) as problem:  # a wrong type, or what __post_init__ refuses
+    except (ArgumentError, TypeError, ValueError) as problem:  # a wrong type, or rejected by __post_init__
         raise OptionError(f"{where}: {problem}") from problem
     for path in _empty(instance):
         raise OptionError(f"{where}: {path}{NO_VALUE}")
@@ -53,9 +53,9 @@ EXPECTED: dict[Any, str] = {
 
 
 def mistakes(hint: Any, value: Any, place: str = "") -> Iterator[str]:
-    """What is wrong with plain data for a type, in words, each with its place.
+    """Messages about what is wrong with plain data for a type, each with its place.
 
-    Only what is surely wrong: the parser decides, but its own messages name its classes.
+    Only definite mistakes: the parser has the last word, but its own messages mention its internal classes.
     """
     kind = get_origin(hint) or hint
     if value is None:
@@ -110,7 +110,7 @@ def _mistakes_in_items(hint: Any, kind: type, value: Any, place: str) -> Iterato
 
 
 def _fits(kind: Any, value: Any) -> bool:
-    """Whether a value may be of a plain type. YAML reads 8e-4 as a text, so a text may be a number."""
+    """Whether a value may be of a plain type. YAML reads 8e-4 as a string, so a string may be a number."""
     if kind not in EXPECTED:
         return True
     if kind is str:
@@ -128,7 +128,7 @@ def _fits(kind: Any, value: Any) -> bool:
 
 
 def one_of(value: Any, choices: Any) -> str:
-    """What to write instead of a value: one of the choices, and the one it is near to."""
+    """What to write instead of a value: one of the choices, with a suggestion of the closest one."""
     names = [str(choice) for choice in choices if choice != ""]
     near = near_name(str(value), names)
     return f"expected one of {', '.join(names)}" + (f"; did you mean {near!r}?" if near else "")
@@ -139,7 +139,7 @@ def _may_be_none(hint: Any) -> bool:
 
 
 def _empty(node: Any, path: str = "") -> Iterator[str]:
-    """The places that hold None where the type does not allow it: the parser takes null for anything."""
+    """The places with None where the type does not allow it: the parser accepts null for anything."""
     if dataclasses.is_dataclass(node) and not isinstance(node, type):
         hints = get_type_hints(type(node))
         for f in dataclasses.fields(node):

@@ -1,6 +1,6 @@
 """What is installed and what is missing, as findings: each has a state and, if something is wrong, a command to fix it.
 
-Files and package metadata are looked at; nothing heavy is imported. Whatever goes wrong while looking is a finding too.
+Only files and package metadata are inspected; nothing heavy is imported. Errors during the inspection are findings too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ State = Literal["ok", "off", "missing", "broken", "note"]
 CORE = "core"
 NOT_FOR_USERS = ("dev",)
 IMPORTED_AS = {"scikit-learn": "sklearn", "pyyaml": "yaml", "vadersentiment": "vaderSentiment"}
-"""Packages that are imported under another name than they are installed under."""
+"""Packages whose import name differs from their distribution name."""
 READERS = {
     "emotion-intent": "labeller of turns",
     "house-listener": "listener of dialogues",
@@ -46,7 +46,7 @@ class Finding:
 
 
 def diagnose(imports: bool = False) -> list[Finding]:
-    """All findings. With `imports`, every package is imported too, in a separate process, which takes seconds."""
+    """All findings. With `imports`, also import every package in a separate process, which takes seconds."""
     sections: dict[str, Callable[[], Iterator[Finding]]] = {
         "packages": packages,
         "care": care,
@@ -60,7 +60,7 @@ def diagnose(imports: bool = False) -> list[Finding]:
 
 
 def _safely(section: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-    """The findings of a section; a package that breaks while it is looked at ends the section, not the report."""
+    """The findings of a section; an exception ends the section, not the report."""
     try:
         yield from look()
     except Exception as problem:
@@ -97,7 +97,7 @@ def _package(name: str, required_by: list[str], specifier: Any) -> Finding:
 
 
 def _requirements() -> dict[str, tuple[list[str], Any]]:
-    """By package, which extras of listenwell want it, and in which versions; of what listenwell's metadata says."""
+    """By package, which extras of listenwell require it and in which versions, from listenwell's metadata."""
     from packaging.requirements import Requirement
 
     requirements: dict[str, tuple[list[str], Any]] = {}
@@ -128,7 +128,7 @@ def _reinstall(name: str) -> str:
 
 
 def imported(findings: list[Finding]) -> Iterator[Finding]:
-    """Whether the installed packages can be imported: one that cannot, or that ends the process, is named."""
+    """Whether the installed packages can be imported: reports those that cannot, or that crash the process."""
     import subprocess
 
     names = [one.name for one in findings if one.section == "packages" and one.state == "ok"]
@@ -149,12 +149,12 @@ def imported(findings: list[Finding]) -> Iterator[Finding]:
             yield _unimportable(modules[name], " ".join(rest))
         elif kind == "threads":
             yield Finding("imports", "torch threads", "ok", name)
-    if done.returncode < 0 and lines:  # killed by a signal, as by a library built for another processor
+    if done.returncode < 0 and lines:  # killed by a signal, for example by a library built for another processor
         yield _unimportable(modules.get(lines[-1][1], "torch"), f"ends the process (signal {-done.returncode})")
 
 
 def is_carrier(name: str) -> bool:
-    """Packages that are looked into and never imported."""
+    """Whether a package only carries files and is never imported."""
     from listenwell.backbones.locate import CARRIERS
 
     return any(_module(name) == package for several in CARRIERS.values() for package, _ in several)
@@ -211,7 +211,7 @@ def classifiers() -> Iterator[Finding]:
 
 
 def _backbone_remedy(place: Path) -> str:
-    """What to install so that the pretrained model under a system is there; nothing where it is."""
+    """What to install for the pretrained model that a system needs; empty if it is there."""
     import json
 
     from listenwell.backbones.locate import SHORT, at_hand, install_command
@@ -257,7 +257,7 @@ def _for_house(name: str) -> str:
 
 
 def _for_chat(package: str) -> str:
-    """What installs a library; the extra, where listenwell's metadata know it, has the right versions."""
+    """The command to install a library; through listenwell's extra if it has one, for the right versions."""
     return "pip install 'listenwell[chat]'" if package in ("transformers", "peft") else f"pip install {package}"
 
 
@@ -334,7 +334,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "MKL_NUM_THREADS", "GO
 
 
 def _quota() -> str:
-    """What a container allows, where it says so."""
+    """The CPU quota of a container, if it has one."""
     try:
         most, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
         return "" if most == "max" else f", {int(most) / int(period):.1f} by the container's quota"
@@ -343,7 +343,7 @@ def _quota() -> str:
 
 
 def about() -> dict[str, str]:
-    """The versions that a report begins with."""
+    """The versions at the beginning of a report."""
     from listenwell import __version__
 
     place = str(Path(__file__).parent)

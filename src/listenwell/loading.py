@@ -1,4 +1,4 @@
-"""A name or path becomes a system that talks."""
+"""Loading conversational systems by name or path."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ HOUSE = "house"
 """The house system's name."""
 
 FALLBACK = "multi-trs"
-"""What people talk to where the house system cannot run."""
+"""The default system where the house system cannot run."""
 
 Mode = Literal["rerank", "stream"]
-"""rerank: as the system is made, which may be the best of several candidates; stream: one, word by word as it comes."""
+"""rerank: as the system is configured, possibly the best of several candidates; stream: one candidate, word by word."""
 
 
 def talking() -> dict[str, str]:
-    """The available systems that reply, each with a line on what it is; the others are classifiers."""
+    """The available systems that reply, each with a one-line description; the others are classifiers."""
     return {name: about for name, place in shipped().items() if (about := _what_replies(place)) is not None}
 
 
 def _what_replies(place: Path) -> str | None:
-    """What the system of this folder is; None if it does not reply. If it cannot be read, loading it fails."""
+    """A description of the system in this folder, or None if it does not reply. Unreadable ones fail when loaded."""
     from listenwell.models import current_model, entry, model_class
 
     try:
@@ -48,9 +48,9 @@ def _what_replies(place: Path) -> str | None:
 
 
 def default_system(language: str | None = None) -> str:
-    """The system that people talk to who name none: the house system, where it is available and can be run.
+    """The system to use if none is named: the house system, if it is available and can run.
 
-    In another language than it speaks, the first available system that speaks it.
+    For a language that it does not speak, the first available system that speaks it.
     """
     usual = FALLBACK if missing_for_house() else HOUSE
     if language is None or language in languages(find(usual)):
@@ -60,7 +60,7 @@ def default_system(language: str | None = None) -> str:
 
 
 def missing_for_house() -> list[str]:
-    """What the house system lacks here: its weights ("house"), libraries, pretrained models; empty where it can run."""
+    """What the house system lacks here: its weights ("house"), libraries, pretrained models; empty if it can run."""
     from listenwell.backbones.locate import at_hand
 
     missing = _missing_listener()
@@ -69,7 +69,7 @@ def missing_for_house() -> list[str]:
 
 
 def _missing_listener() -> list[str]:
-    """What the house system's classifiers lack: those also serve an endpoint."""
+    """What the house system's classifiers lack, which are also used with an endpoint."""
     from listenwell.backbones.locate import at_hand
 
     missing = [] if HOUSE in shipped() else [HOUSE]
@@ -117,12 +117,13 @@ def load(
     mode: Mode = "rerank",
     language: str | None = None,
 ) -> SafetyWrapper | Bot | Endpoint | House:
-    """A system, ready to talk: a trained one, or openai:NAME. With care before it, for people; bare, to be measured.
+    """Load a system that is ready to talk: a trained one, or openai:NAME.
 
-    Without a name it is the system that `listenwell chat` talks with (`default_system`). `language`, such as "zh",
-    chooses the one that speaks it: `load("strategy-memory", language="zh")` is strategy-memory-zh.
-    The base URL is that of the server which openai:NAME is behind; LISTENWELL_BASE_URL, if it is not given. In the mode
-    stream a reply is one candidate, sooner there, and `stream()` gives it as it grows; rerank is what is measured.
+    With `care`, it is wrapped in crisis care, as people should use it; without, it is bare, for evaluation.
+    Without a name, it is the system that `listenwell chat` uses (`default_system`). `language`, such as "zh", selects
+    the variant that speaks it: `load("strategy-memory", language="zh")` loads strategy-memory-zh.
+    `base_url` is the URL of the server for openai:NAME; the default is LISTENWELL_BASE_URL. In `mode` "stream", a reply
+    is a single candidate, so it is faster, and `stream()` yields it as it grows; "rerank" is what is evaluated.
     """
     from listenwell.systems.safety import SafetyWrapper
 
@@ -151,7 +152,7 @@ def _trained(name_or_path: str | Path) -> Bot | House:
 
 
 def talking_system(ckpt: Checkpoint) -> Bot | House:
-    """The system that a checkpoint of a model that talks is: alone, or with the parts that make it the house system."""
+    """The system for a checkpoint whose model talks: a bot or, with the house system's parts, the house system."""
     from listenwell.classifiers.label_cache import HOUSE_PARTS
     from listenwell.systems.bot import Bot
 
@@ -163,7 +164,7 @@ def talking_system(ckpt: Checkpoint) -> Bot | House:
 
 
 def _remote(name: str, base_url: str | None) -> Endpoint | House:
-    """An endpoint; where the house system can be run, with its ears and its plan before it, and its choice behind."""
+    """An endpoint; if the house system's classifiers are available, it becomes the writer of the house system."""
     from listenwell.systems.remote.endpoint import endpoint
 
     if _missing_listener():

@@ -1,4 +1,4 @@
-"""Warnings of listenwell's own: each with a category, so that it can be filtered, and each shown once per process."""
+"""listenwell's own warnings: each has a category, so that it can be filtered, and is shown once per process."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ class ListenwellWarning(UserWarning):
 
 
 class SafetyWarning(ListenwellWarning):
-    """The safety checks are weaker than they could be on this installation."""
+    """This installation's safety checks are weaker than they could be."""
 
 
 CareWarning = SafetyWarning
-"""The name in earlier versions, which filters of warnings may still use."""
+"""The name in earlier versions, which warning filters may still use."""
 
 
 class CacheWarning(ListenwellWarning):
-    """The user's own folder cannot be written to; a temporary one is used."""
+    """The user's folder is not writable; a temporary one is used."""
 
 
 class PluginWarning(ListenwellWarning):
-    """What another package adds cannot be used."""
+    """A plugin from another package cannot be used."""
 
 
 _shown: set[tuple[type[ListenwellWarning], str]] = set()
@@ -39,13 +39,13 @@ def warn_once(message: str, category: type[ListenwellWarning]) -> None:
 
 
 def mark_as_shown(message: str, category: type[ListenwellWarning]) -> None:
-    """For code that shows a message in its own way: the message is not shown a second time."""
+    """For code that shows a message in its own way, so that it is not shown again."""
     _shown.add((category, message))
 
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Shows listenwell's own warnings on standard error as one plain line, without the line of code they come from."""
+    """Show listenwell's own warnings on standard error as a single plain line, without the source code line."""
     with warnings.catch_warnings():
         show = warnings.showwarning
 

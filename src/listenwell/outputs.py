@@ -1,8 +1,8 @@
-"""Where a command may write: only where nothing of anybody else's is lost, and that is known before the work begins.
+"""Where a command may write: only where nobody else's files are lost, checked before the work begins.
 
-A folder is used if it is not there yet, is empty, or holds an earlier output of the same command. Which command wrote
+A folder is used if it does not exist yet, is empty, or holds an earlier output of the same command. Which command wrote
 a folder is recorded in a JSON file in it ("command": "evaluate"). A single file is used if it is new or empty;
-a picture also if the same command drew it, which its metadata record.
+an image also if the same command drew it, which is recorded in its metadata.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from pathlib import Path
 from typing import Any
 
 LEFT_BY_THE_SYSTEM = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
-"""Files that a desktop leaves in folders that somebody looked at."""
+"""Files that a desktop leaves in folders that somebody opened."""
 
 PICTURES = {".png": "Software", ".pdf": "Creator", ".svg": "Creator"}
-"""The endings of pictures, and the key of their metadata that names the program which made them."""
+"""File extensions of images, and the metadata key for the program that made them."""
 
 
 class OutputError(ValueError):
-    """A place that a command cannot or must not write to."""
+    """A path that a command cannot or must not write to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A command that writes folders, and how they are recognised."""
+    """A command that writes folders, and how to recognise them."""
 
     command: str
     files: frozenset[str]
-    """All names that the command may write into a folder: only these are ever replaced or removed."""
+    """All file names that the command may write into a folder: only these are ever replaced or removed."""
     wrote: Callable[[Path], bool]
-    """Whether a folder that is not empty was written by the command."""
+    """Whether a non-empty folder was written by the command."""
     keeps_others: bool = False
-    """Other files in the folder do not matter: they stay when it is rewritten."""
+    """Other files in the folder are allowed, and kept when it is rewritten."""
 
 
 def command_of(file: Path) -> str | None:
-    """The command that a JSON file says it was written by."""
+    """The command that wrote a JSON file, as recorded in it."""
     return _json(file).get("command")
 
 
@@ -59,13 +59,13 @@ EVALUATIONS = (
     frozenset({"scores.json", "heard.jsonl", "confusion.png"}),
     frozenset({"scores.json", "levels.jsonl"}),
 )
-"""What an evaluation writes: of a system that talks, of a classifier, of a listener, of a classifier of empathy."""
+"""The files of an evaluation: of a system that talks, a classifier, a listener, an empathy classifier."""
 
 
 def _wrote_evaluation(folder: Path) -> bool:
     if "command" in (scores := _json(folder / "scores.json")):
         return scores["command"] == "evaluate"
-    # Earlier versions did not name the command.
+    # Earlier versions did not record the command.
     names = _names(folder)
     whole = any(names <= files and files - {"labels.png", "tables.json"} <= names for files in EVALUATIONS)
     return whole and {"system", "about", "scores"} <= scores.keys()
@@ -96,11 +96,11 @@ STUDIES = {owner.command: owner for owner in (VARIETY, CONTROL, CONSENSUS)}
 
 
 def check_folder(folder: Path, owner: Owner, option: str = "--out") -> None:
-    """Refuses a folder that the command must not write to, or cannot; `option` is what names another one."""
+    """Raise OutputError for a folder that the command must not or cannot write to; `option` can name another one."""
     place = resolved(folder)
     if place.exists():
         _check_contents(place, folder, owner, option)
-        if place == Path.cwd().resolve():  # it is put in place whole, which would take it away from under the shell
+        if place == Path.cwd().resolve():  # it is replaced as a whole, which would pull it out from under the shell
             raise OutputError(f"{folder} is the folder that you are in; name one inside it with {option}")
         if os.path.ismount(place):
             raise OutputError(f"{folder} is where a disk is mounted; name a folder inside it with {option}")
@@ -124,12 +124,12 @@ def _check_contents(place: Path, shown: Path, owner: Owner, option: str) -> None
 
 
 def check_file(path: Path, option: str = "--out") -> None:
-    """Refuses a file that is there already, a folder, or a place where none can be written."""
+    """Raise OutputError for an existing file, a folder, or a place where no file can be written."""
     _check_file(path, option, lambda place: False)
 
 
 def check_picture(path: Path, command: str, option: str = "--out") -> None:
-    """The same of a picture, which may be there already if the same command drew it."""
+    """The same for an image, which may already exist if the same command drew it."""
     if path.suffix.lower() not in PICTURES:
         raise OutputError(f"{path}: a picture's name ends in {', '.join(PICTURES)}; name such a file with {option}")
     _check_file(path, option, lambda place: _drawn_by(command).encode() in place.read_bytes())
@@ -152,7 +152,7 @@ def _check_file(path: Path, option: str, is_own: Callable[[Path], bool]) -> None
 
 
 def check_parent(path: Path, way_out: str) -> None:
-    """Refuses a path beside which nothing can be written. Folders that are missing on the way will be made."""
+    """Raise OutputError for a path whose parent is not writable. Missing parent folders will be created."""
     parent = resolved(path).parent
     while not parent.exists():
         parent = parent.parent
@@ -166,7 +166,7 @@ def check_parent(path: Path, way_out: str) -> None:
 
 
 def resolved(path: Path) -> Path:
-    """The path without links, so that a link stays one and what it points to is written."""
+    """The path with links resolved, so that a link is kept and its target is written."""
     try:
         return path.expanduser().resolve()
     except (OSError, RuntimeError) as problem:
@@ -174,7 +174,7 @@ def resolved(path: Path) -> Path:
 
 
 def save_picture(figure: Any, path: Path, command: str, dpi: int) -> None:
-    """Draws a figure into a file that records which command drew it."""
+    """Save a figure to a file that records which command drew it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=dpi, metadata={PICTURES[path.suffix.lower()]: _drawn_by(command)})
 
@@ -184,10 +184,10 @@ def _drawn_by(command: str) -> str:
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None], owner: Owner, previous: Path | None = None) -> None:
-    """Fills a new folder and puts it in place of the old one, which moves to `previous` or goes.
+    """Fill a new folder and put it in place of the old one, which moves to `previous` or is removed.
 
-    Until the very last rename nothing that was good is touched; when writing fails, the half-written folder is removed.
-    Of the old folder only what the owner wrote goes.
+    Nothing existing is touched until the final renames; if writing fails, the half-written folder is removed. Of the
+    old folder, only the owner's files are removed.
     """
     shown, folder = folder, resolved(folder)
     if folder.exists():
@@ -216,7 +216,7 @@ def write_folder(folder: Path, fill: Callable[[Path], None], owner: Owner, previ
 
 
 def settle(folder: Path) -> None:
-    """Puts the old folder back where a stop between the two renames left none."""
+    """Restore the old folder if an interruption between the two renames left none."""
     folder = resolved(folder)
     aside = folder.with_name(f".{folder.name}.old")
     if aside.exists() and not folder.exists():
@@ -224,7 +224,7 @@ def settle(folder: Path) -> None:
 
 
 def discard(folder: Path, files: Collection[str]) -> bool:
-    """Removes a folder if nothing but `files` is in it, else nothing; whether it is gone."""
+    """Remove a folder if it contains nothing but `files`; returns whether it is gone."""
     if not folder.is_dir() or folder.is_symlink() or not _names(folder) <= set(files):
         return not os.path.lexists(folder)
     shutil.rmtree(folder, ignore_errors=True)
@@ -232,13 +232,13 @@ def discard(folder: Path, files: Collection[str]) -> bool:
 
 
 def _make_room(place: Path, owner: Owner) -> None:
-    """Clears a name beside the output of what an earlier run left there; anything else gets another name."""
+    """Remove what an earlier run left under a name beside the output; anything else there is renamed."""
     if not discard(place, owner.files):
         os.rename(place, _free(place))
 
 
 def _move_others(source: Path, target: Path, owner: Owner) -> None:
-    """What the owner did not write stays in the folder."""
+    """Keep files that the owner did not write in the folder."""
     for name in _names(source) - owner.files:
         if not os.path.lexists(target / name):
             os.rename(source / name, target / name)
@@ -253,7 +253,7 @@ def _another(path: Path, option: str) -> str:
 
 
 def _free(path: Path) -> Path:
-    """A name beside it that nothing has."""
+    """An unused name beside the path."""
     number = 2
     while os.path.lexists(free := path.with_name(f"{path.name.removesuffix(path.suffix)}-{number}{path.suffix}")):
         number += 1

@@ -1,4 +1,4 @@
-"""A trained run made ready to ship: 8-bit weights, the numbers it reached, a model card.
+"""Prepare a trained run for shipping: 8-bit weights, its scores, a model card.
 
 python -m listenwell.packing runs/multi-trs src/listenwell/zoo/multi-trs
 """
@@ -24,7 +24,7 @@ WRITTEN_HERE = {
     "choices.jsonl": ("EmpatheticDialogues with replies of the house system", "CC BY-NC 4.0"),
     "ratings.jsonl": ("replies of the house system to EmpatheticDialogues, rated by a language model", "CC BY-NC 4.0"),
 }
-"""Files that commands of this package write from corpora, and what binds them."""
+"""Files that commands of this package write from corpora, with their licences."""
 
 LICENCES = {
     "empathetic-dialogues": ("EmpatheticDialogues", "CC BY-NC 4.0"),
@@ -48,10 +48,10 @@ LICENCES = {
     "grief": ("the messages of grief that listenwell wrote itself", "MIT"),
     "talk": ("the conversations that listenwell wrote itself", "MIT"),
 }
-"""What people call a source, and its licence: docs/DATA.md."""
+"""The usual name of a source, and its licence: docs/DATA.md."""
 
 BACKBONES = {"minilm": ("all-MiniLM-L6-v2", "Apache 2.0"), "smollm2": ("SmolLM2-135M-Instruct", "Apache 2.0")}
-"""The same of pretrained models."""
+"""The same for pretrained models."""
 
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 
@@ -138,7 +138,7 @@ OWNER = Owner(
     lambda folder: all((folder / name).is_file() for name in (CARD_FILE, "config.json")),
     keeps_others=True,
 )
-"""Of a packed system, which may have been evaluated in its folder: other files stay in it."""
+"""The owner of a packed system's folder, which may also contain evaluations: other files in it are kept."""
 
 CARD = """\
 # {name}
@@ -161,10 +161,10 @@ Scored {precision}, {when}; each with its signature in `meta.json`. Made again b
 
 
 def pack(run: Path, target: Path, evaluation: Path | None = None) -> Path:
-    """Writes the shippable checkpoint and returns its folder.
+    """Write the checkpoint to ship and return its folder.
 
-    The numbers are those of the evaluation on the whole test split, or of the folder that `evaluate` wrote elsewhere.
-    What is packed already can be packed again, for a new card: its weights stay what they are.
+    The scores are those of the evaluation on the whole test split, or of another folder that `evaluate` wrote.
+    A packed system can be packed again, for a new card: its weights stay the same.
     """
     check_folder(target, OWNER, "TARGET")
     folder = find(run)
@@ -176,7 +176,7 @@ def pack(run: Path, target: Path, evaluation: Path | None = None) -> Path:
     whole.meta["card"] = {"scores": chosen, "test": scores["scores"], "decoding": None, **about}
 
     when = "as packed" if (folder / CARD_FILE).is_file() else "before packing"
-    card = _card(whole, target.name, scores, when)  # with all parts, also those that ship beside it
+    card = _card(whole, target.name, scores, when)  # with all parts, including those that are shipped separately
     shared = {name: beside for name, part in whole.parts.items() if (beside := _beside(part, target))}
     whole.parts = {name: part for name, part in whole.parts.items() if name not in shared}
 
@@ -195,7 +195,7 @@ def pack(run: Path, target: Path, evaluation: Path | None = None) -> Path:
 
 
 def _evaluation(run: Path, folder: Path | None) -> dict[str, Any]:
-    """The scores.json of a run on the test split: what ships says how good it is."""
+    """The scores.json of a run on the test split, for its card."""
     scored = (folder or run / "evaluation" / "test") / "scores.json"
     if not scored.is_file() and folder is not None:
         raise ValueError(f"{scored} is not there: name a folder that `listenwell evaluate` wrote")
@@ -209,7 +209,7 @@ def _evaluation(run: Path, folder: Path | None) -> dict[str, Any]:
 
 
 def _beside(part: checkpoint.Checkpoint, target: Path) -> str | None:
-    """The system next to the target that is the very same training, packed: it need not ship twice."""
+    """The packed system next to the target that is from the same training run: it need not be shipped twice."""
     packed = (file for file in sorted(target.parent.glob("*/meta.json")) if file.parent != target)
     same = (file for file in packed if checkpoint.same_training(checkpoint.read_json(file), part.meta))
     return next((file.parent.name for file in same), None)
@@ -225,7 +225,7 @@ def _card_texts(whole: checkpoint.Checkpoint) -> dict[str, str]:
 
 
 def _card(whole: checkpoint.Checkpoint, name: str, scores: dict[str, Any], when: str) -> str:
-    """`when` says whether the scores are those of the packed weights."""
+    """`when` says whether the scores are from the packed weights."""
     meta, known = whole.meta, entry(whole.name)
     lines = [f"| {s['name']} | {s['value']:.2f}{s.get('unit') or ''} |" for s in scores.get("scores", [])]
     table = "not scored"
@@ -258,12 +258,12 @@ def _card(whole: checkpoint.Checkpoint, name: str, scores: dict[str, Any], when:
 
 
 def _spoken(meta: dict[str, Any]) -> str:
-    """The languages that it learned from, as a card calls them."""
+    """The languages of its training data, as named on a card."""
     return _listed([LANGUAGES.get(code, code) for code in meta.get("languages") or ["en"]])
 
 
 def _knows(whole: checkpoint.Checkpoint) -> str:
-    """Its labels, where they are not those of most systems."""
+    """Its labels, if they differ from those of most systems."""
     own = {one.name: one for one in (whole.model.label_set, whole.model.emotions)}
     others = [
         one for name, one in own.items() if name not in ("emotion", "emotion-intent", "polarity", "empathy", "rating")
@@ -272,13 +272,13 @@ def _knows(whole: checkpoint.Checkpoint) -> str:
 
 
 def _data(meta: dict[str, Any]) -> str:
-    """What a run read, and before it that which it started from."""
+    """The data that a run was trained on, and the data of its starting point."""
     own, start = Path(meta["data"]["source"]).name, meta.get("start", {})
     return f"{own}, after {_listed(start['data'])} ({Path(start['name']).name})" if start.get("data") else own
 
 
 def _licence(whole: checkpoint.Checkpoint) -> str:
-    """What binds the weights, those of the parts too: the corpora they learned from, the pretrained ones they hold."""
+    """Licence terms of the weights and of its parts' weights: from their training corpora and pretrained models."""
     text = " ".join(["- **Licence:** the code is MIT.", *_terms("The weights", whole)])
     return textwrap.fill(text, 120, subsequent_indent="  ", break_on_hyphens=False)
 

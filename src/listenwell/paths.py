@@ -1,6 +1,6 @@
-"""The folders of the user that listenwell reads and writes: corpora, the cache, the history of conversations.
+"""The user's folders that listenwell reads and writes: corpora, the cache, the chat history.
 
-Where a folder cannot be written to (a read-only or missing home), writers use a temporary one and warn once.
+If a folder is not writable (a read-only or missing home), a temporary one is used, with a single warning.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ DATA_VARIABLE = "LISTENWELL_DATA"
 
 
 def data_folder() -> Path:
-    """Where corpora are looked for: LISTENWELL_DATA, else listenwell in the user's data folder."""
+    """Where to look for corpora: LISTENWELL_DATA, or else listenwell in the user's data folder."""
     named = os.environ.get(DATA_VARIABLE)
     return expand(named) if named else expand(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "listenwell"
 
 
 def cache_folder() -> Path:
-    """LISTENWELL_CACHE, else listenwell in the user's cache folder: where to read. Writers ask `writable_cache`."""
+    """The cache to read from: LISTENWELL_CACHE, else listenwell in the user's cache. To write, use `writable_cache`."""
     named = os.environ.get(CACHE_VARIABLE)
     if named:
         return expand(named)
@@ -33,9 +33,9 @@ def cache_folder() -> Path:
 
 
 def writable_cache() -> Path:
-    """The cache folder where it can be written to, else a temporary folder of the user's own.
+    """The cache folder if it is writable, or else a private temporary folder.
 
-    A folder that LISTENWELL_CACHE names is not second-guessed: writing there fails with its name.
+    If LISTENWELL_CACHE is set, it is used as it is: an error when writing there names the folder.
     """
     if os.environ.get(CACHE_VARIABLE):
         return cache_folder()
@@ -43,7 +43,7 @@ def writable_cache() -> Path:
 
 
 def state_folder() -> Path:
-    """Where the chat history is."""
+    """The folder of the chat history."""
     return expand(os.environ.get("XDG_STATE_HOME") or "~/.local/state") / "listenwell"
 
 
@@ -52,7 +52,7 @@ def writable_state() -> Path:
 
 
 def expand(path: str) -> Path:
-    """With ~ as the user's home. Where nobody knows that (no HOME, no entry for the user), a path that cannot be."""
+    """Expand ~ to the user's home. If that is unknown (no HOME, no passwd entry), return a path that cannot exist."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -60,9 +60,9 @@ def expand(path: str) -> Path:
 
 
 def is_writable(folder: Path, mode: int = 0o777) -> bool:
-    """Whether a file can be made there; the folder is made if need be.
+    """Whether a file can be created in the folder, which is created if needed.
 
-    It is tried: permissions alone say nothing of read-only disks, full ones, or what the superuser may not write to.
+    This is tried out, since permissions do not reveal read-only or full disks, or what even root cannot write to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=mode)
@@ -73,7 +73,7 @@ def is_writable(folder: Path, mode: int = 0o777) -> bool:
 
 
 def can_be_written(folder: Path) -> bool:
-    """The same without making a folder: by the permissions of the nearest folder above it that is there."""
+    """The same without creating a folder, judged by the permissions of the nearest existing parent folder."""
     there = next((place for place in (folder, *folder.parents) if place.exists()), None)
     return there is not None and there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
@@ -92,20 +92,20 @@ _was_writable = cache(is_writable)
 
 @cache
 def temporary_folder() -> Path:
-    """A folder among the temporary files that is the user's alone; the same in every process, so that what is unpacked
-    once serves them all."""
+    """A private folder among the temporary files, the same in every process, so that unpacked files are shared by
+    all of them."""
     root = Path(tempfile.gettempdir())
     folder = root / f"listenwell-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
     with suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
         if is_private(folder) and is_writable(folder):
             return folder
-    # The name is taken by somebody else: what they put there is not to be trusted.
+    # The name is taken by somebody else, whose files cannot be trusted.
     return Path(tempfile.mkdtemp(prefix="listenwell-"))
 
 
 def is_private(folder: Path) -> bool:
-    """A real folder, no link, of this user, that nobody else can write to."""
+    """Whether it is a real folder, not a link, owned by this user and writable by nobody else."""
     status = folder.lstat()
     own = not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
     return stat.S_ISDIR(status.st_mode) and own

@@ -1,6 +1,6 @@
-"""What other installed packages add: models, sources and metrics, announced by entry points.
+"""Plugins: models, sources and metrics that other installed packages register as entry points.
 
-A package names what it adds in its pyproject.toml, in the groups `listenwell.models` (NAME = "package.module:Class"),
+A package lists them in its pyproject.toml, in the groups `listenwell.models` (NAME = "package.module:Class"),
 `listenwell.sources` and `listenwell.metrics` (NAME = "package.module"). A model or a source is imported when its name
 is used, metrics when the first one is looked up.
 """
@@ -17,9 +17,9 @@ from listenwell.notices import PluginWarning, warn_once
 
 
 def plugins(group: str, taken: Container[str] = (), *, needs_class: bool = False) -> dict[str, EntryPoint]:
-    """The usable entry points of a group by name; each of the others is one warning that names it.
+    """The usable entry points of a group by name; each of the others causes a warning that names it.
 
-    `taken` are names that listenwell itself has; with `needs_class` an entry point must end in ":Class".
+    `taken` are listenwell's own names; with `needs_class` an entry point must end in ":Class".
     """
     usable: dict[str, EntryPoint] = {}
     for entry in sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value)):
@@ -32,13 +32,13 @@ def plugins(group: str, taken: Container[str] = (), *, needs_class: bool = False
 
 
 def describe(entry: EntryPoint) -> str:
-    """The entry point as a user finds it: its name, its value and the package it comes from."""
+    """The entry point as a user can find it: its name, its value and its package."""
     package = f" of {entry.dist.name}" if entry.dist is not None else ""
     return f"plugin {entry.name} = {entry.value!r}{package}"
 
 
 def import_plugin(name: str, module: str) -> ModuleType:
-    """The module of a registered name. A plugin that cannot be imported is named in a ValueError."""
+    """Import the module of a registered name. If a plugin cannot be imported, a ValueError names it."""
     try:
         return import_module(module)
     except Exception as problem:  # somebody else's code may raise anything
@@ -51,7 +51,7 @@ def import_plugin(name: str, module: str) -> ModuleType:
 
 
 def _problem(entry: EntryPoint, needs_class: bool) -> str:
-    """Why the entry point cannot be used, as far as that can be seen without importing its module; else empty."""
+    """Why the entry point cannot be used, as far as can be seen without importing its module; empty if it can."""
     match = entry.pattern.match(entry.value)
     if match is None:
         return "its value is not package.module or package.module:Class"

@@ -1,8 +1,8 @@
-"""Where trained weights are, and which folder a name refers to: a checkout's zoo/, else the installed weights packages.
+"""Where trained weights are, and which folder a name refers to: in a checkout's zoo/ or an installed weights package.
 
-A distribution is built by weights/NAME/pyproject.toml and announces its Python package in the entry point group
-`listenwell.weights`; each system is a folder in that package. DISTRIBUTIONS says which one carries what, so that a name
-that is not installed leads to the package to install.
+A distribution is built by weights/NAME/pyproject.toml and registers its Python package in the entry point group
+`listenwell.weights`; each system is a folder in that package. DISTRIBUTIONS says which one contains what, so that the
+error for a system that is not installed can name the package to install.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from listenwell.paths import cache_folder
 GROUP = "listenwell.weights"
 
 REMOTE = "openai:"
-"""What the name of a model behind a server begins with."""
+"""Name prefix of a model behind a server."""
 
 DISTRIBUTIONS: dict[str, tuple[str, ...]] = {
     "listenwell-weights-house": (
@@ -34,12 +34,12 @@ DISTRIBUTIONS: dict[str, tuple[str, ...]] = {
     "listenwell-weights-papers": ("trs", "mime", "moel", "meed2", "bert-joint", "dual-emp", "epitome"),
     "listenwell-weights-positivity": ("judge",),
 }
-"""Each stays under 100 MB, the most that the package index takes: what chat needs, then the papers' systems, then what
+"""Each stays under 100 MB, the limit of the package index: first what chat needs, then the papers' systems, then what
 measures or elicits positive replies."""
 
 
 def zoo_folder() -> Path:
-    """The weights of a checkout; a wheel has none."""
+    """The folder of a checkout's weights; a wheel has none."""
     return Path(str(resources.files("listenwell").joinpath("zoo")))
 
 
@@ -53,13 +53,13 @@ def _folders() -> Iterator[tuple[str, Path]]:
         try:
             spec = find_spec(entry.module)  # finds without importing
         except (ImportError, ValueError):
-            continue  # announced, but its files are missing: `listenwell doctor` reports it
+            continue  # registered, but its files are missing: `listenwell doctor` reports it
         for place in (spec.submodule_search_locations or ()) if spec else ():
             yield entry.name, Path(place)
 
 
 def shipped() -> dict[str, Path]:
-    """The available trained systems by name: the user's own first, then a checkout's, then the installed ones."""
+    """The available trained systems by name: the user's own take precedence, then a checkout's, then installed ones."""
     folders: dict[str, Path] = {}
     for root in (cache_folder(), zoo_folder(), *installed_folders().values()):
         for place in _systems(root):
@@ -70,23 +70,23 @@ def shipped() -> dict[str, Path]:
 def _systems(root: Path) -> list[Path]:
     try:
         return [place for place in sorted(root.iterdir()) if (place / "config.json").is_file()]
-    except OSError:  # not there, or not to be read
+    except OSError:  # missing or unreadable
         return []
 
 
 def distribution_of(name: str) -> str | None:
-    """The distribution that carries a system's weights."""
+    """The distribution that contains a system's weights."""
     return next((package for package, names in DISTRIBUTIONS.items() if name in names), None)
 
 
 def how_to_install(name: str) -> str | None:
-    """What to say where a system's weights could be installed and are not."""
+    """The message for a system whose weights could be installed but are not."""
     package = distribution_of(name)
     return None if package is None else f"{name}: its weights are not installed: pip install {package}"
 
 
 def find(name_or_path: str | Path) -> Path:
-    """The checkpoint folder that a name or path stands for; a run's folder stands for its best checkpoint."""
+    """Resolve a name or path to a checkpoint folder; a run's folder resolves to its best checkpoint."""
     if is_remote(name_or_path):
         raise ValueError(f"{name_or_path} is a model behind a server: it talks, but it has no checkpoint here")
     path = Path(name_or_path).expanduser()
@@ -105,7 +105,7 @@ def find(name_or_path: str | Path) -> Path:
 
 
 def card(place: Path) -> str:
-    """One line on a trained system: its test scores if it was scored, and what may be done with it."""
+    """A one-line summary of a trained system, with its test scores if there are any."""
     try:
         meta = json.loads((place / "meta.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -117,7 +117,7 @@ def card(place: Path) -> str:
 
 
 def languages(place: Path) -> list[str]:
-    """The languages that a trained system learned from; English where it does not say."""
+    """The languages of a trained system's training data; English if not recorded."""
     try:
         meta = json.loads((place / "meta.json").read_text(encoding="utf-8"))
         return list(meta.get("languages") or ["en"])
@@ -126,9 +126,10 @@ def languages(place: Path) -> list[str]:
 
 
 def in_language(name_or_path: str | Path, language: str | None) -> str | Path:
-    """The system of that name that speaks a language: itself, or the one called NAME-LANGUAGE.
+    """The system of that name that speaks a language: itself, or the one named NAME-LANGUAGE.
 
-    Without a language the name stays as it is. What a model behind a server speaks is not known: it is taken as it is.
+    Without a language, the name is returned as it is; likewise for a model behind a server, whose languages are
+    unknown.
     """
     if language is None or is_remote(name_or_path) or language in languages(find(name_or_path)):
         return name_or_path

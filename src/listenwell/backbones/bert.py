@@ -1,10 +1,10 @@
-"""BERT, written out: the one that every classifier here and crisis care read with, MiniLM for instance.
+"""Our own implementation of BERT, the encoder of all classifiers here and of crisis care, such as MiniLM.
 
-Its parameters have the names of transformers' `BertModel`, and so of published files; its numbers are those of
-`BertModel` with torch's fused attention, dropout included (tests/backbones/test_bert.py). It is written out because
-transformers is not a core dependency and its import takes longer than all else that loading a classifier does (5.2
-seconds of processor time with it, 1.9 without), and every system is wrapped by crisis care. Families other than BERT
-are left to transformers (`encoder`).
+Its parameters have the names of transformers' `BertModel`, and so of published files; its outputs are those of
+`BertModel` with torch's fused attention, including dropout (tests/backbones/test_bert.py). It exists because
+transformers is not a core dependency and takes longer to import than everything else in loading a classifier (5.2
+seconds of processor time with it, 1.9 without), and every system is wrapped in crisis care. Families other than BERT
+use transformers (`encoder`).
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class BertConfig:
 
     @classmethod
     def of(cls, architecture: Mapping[str, Any]) -> BertConfig:
-        """From a config.json, which says more than is read here."""
+        """From a config.json; unknown keys are ignored."""
         known = {field.name for field in fields(cls)}
         return cls(**{key: value for key, value in architecture.items() if key in known})
 
 
 def is_plain_bert(architecture: Mapping[str, Any]) -> bool:
-    """Whether `Bert` is what a config.json describes: no decoder, and nothing that later families changed."""
+    """Whether `Bert` implements what a config.json describes: no decoder, and no changes from later families."""
     return (
         architecture.get("model_type") == "bert"
         and architecture.get("hidden_act", "gelu") in ACTIVATIONS
@@ -62,12 +62,12 @@ def is_plain_bert(architecture: Mapping[str, Any]) -> bool:
 
 
 class BertEmbeddings(nn.Module):
-    """Words, their positions, and which of two texts they are in."""
+    """Word, position and segment embeddings."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
         width = config.hidden_size
-        words = torch.empty(config.vocab_size, width)  # `Bert` fills it: drawing the largest table twice costs time
+        words = torch.empty(config.vocab_size, width)  # `Bert` fills it: initialising it twice costs time
         self.word_embeddings = nn.Embedding.from_pretrained(words, freeze=False, padding_idx=config.pad_token_id)
         self.position_embeddings = nn.Embedding(config.max_position_embeddings, width)
         self.token_type_embeddings = nn.Embedding(config.type_vocab_size, width)
@@ -85,7 +85,7 @@ class BertEmbeddings(nn.Module):
 
 
 class BertSelfAttention(nn.Module):
-    """Every position looks at every real one."""
+    """Every position attends to every real one."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class BertSelfAttention(nn.Module):
 
 
 class BertOutput(nn.Module):
-    """The last map of a part, whose result is added to what the part read."""
+    """The output projection of a sublayer, with its residual connection and norm."""
 
     def __init__(self, inner: int, config: BertConfig) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ class BertIntermediate(nn.Module):
 
 
 class BertLayer(nn.Module):
-    """Attention and a feed-forward part, each added to its input and normalised."""
+    """Attention and a feed-forward layer, each with a residual connection and a norm."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -175,7 +175,7 @@ class Bert(nn.Module):
 
     @torch.no_grad()
     def _initialise(self, module: nn.Module) -> None:
-        """As BERT was before it learned anything. Norms and the padding token are so already, or made so here."""
+        """BERT's initialisation, with a zero padding embedding. Norms already have theirs."""
         if isinstance(module, nn.Linear | nn.Embedding):
             module.weight.normal_(std=self.config.initializer_range)
         if isinstance(module, nn.Linear):
@@ -190,12 +190,12 @@ class Bert(nn.Module):
         added: Tensor | None = None,
         segments: Tensor | None = None,
     ) -> Tensor:
-        """(batch, time) to (batch, time, width): what the last layer makes of each position.
+        """(batch, time) to (batch, time, width): the last layer's output.
 
-        `mask` is True at real positions, None where all are. `added` (batch, time, width) is added to the words'
-        embeddings; `segments` (batch, time) says which of two texts a position is of, the first if not given.
+        `mask` is True at real positions, None if all are. `added` (batch, time, width) is added to the word
+        embeddings; `segments` (batch, time) says which of two texts a position belongs to, the first if not given.
         """
-        return deque(self.outputs(tokens, mask, added, segments), maxlen=1).pop()  # the others are not kept meanwhile
+        return deque(self.outputs(tokens, mask, added, segments), maxlen=1).pop()  # without keeping the others
 
     def outputs(
         self,
@@ -204,7 +204,7 @@ class Bert(nn.Module):
         added: Tensor | None = None,
         segments: Tensor | None = None,
     ) -> Iterator[Tensor]:
-        """The embeddings, and what each layer makes of them, one after the other."""
+        """Yields the embeddings and then the output of each layer."""
         x = self.embeddings(tokens, added, segments)
         yield x
         for layer in self.encoder.layer:

@@ -1,8 +1,9 @@
-"""A pretrained encoder: made from its architecture alone, filled from its files once.
+"""A pretrained encoder: built from its architecture alone, with weights loaded from its files once.
 
-A BERT, such as MiniLM, is our own (`bert`): neither building nor reading it needs transformers, which takes seconds to
-import. Every other architecture is the transformers library's. A model that holds one keeps the architecture in its
-config and the weights among its own, so that its checkpoint is read again where the pretrained files are not available.
+For BERT models such as MiniLM, there is our own implementation (`bert`): neither building nor loading it needs
+transformers, which takes seconds to import. All other architectures come from the transformers library. A model that
+contains one keeps the architecture in its config and the weights among its own, so that its checkpoint can be loaded
+where the pretrained files are not available.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from listenwell.backbones.locate import BackboneError, find_backbone
 from listenwell.backbones.stored import StoredWeights, mapped_weights
 
 NOT_ARCHITECTURE = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version")
-"""What a config.json says beside the architecture: where it came from, and in which precision it was saved."""
+"""Keys of a config.json that are not the architecture: its origin, and the precision it was saved in."""
 
 
 def need_transformers() -> Any:
@@ -34,7 +35,7 @@ def need_transformers() -> Any:
 
 
 def read_architecture(name: str) -> dict[str, Any]:
-    """The sizes and choices of a backbone, as its config.json gives them; `name` as for `find_backbone`."""
+    """The architecture of a backbone, from its config.json; `name` as for `find_backbone`."""
     path = find_backbone(name) / "config.json"
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -46,7 +47,7 @@ def read_architecture(name: str) -> dict[str, Any]:
 
 
 class PretrainedEncoder(nn.Module):
-    """Tokens to one vector per position. Random until `load_pretrained` or a checkpoint fills it."""
+    """Tokens to one vector per position. Random until weights are loaded by `load_pretrained` or from a checkpoint."""
 
     def __init__(self, architecture: Mapping[str, Any]) -> None:
         super().__init__()
@@ -55,13 +56,13 @@ class PretrainedEncoder(nn.Module):
             config = self.model.config
             self.width: int = config.hidden_size
             self.vocabulary: int = config.vocab_size
-            # RoBERTa counts its positions from 2; two fewer than the table has are safe for every family.
+            # RoBERTa's positions start at 2; two fewer than the table has is safe for every family.
             self.longest: int = config.max_position_embeddings - 2
         except (AttributeError, KeyError, TypeError, ValueError) as problem:
             raise ValueError(f"no encoder can be made of this architecture: {problem}") from problem
 
     def below(self, upper: int) -> frozenset[str]:
-        """The names of all weights that lie below the upper layers: the embeddings' and the lower layers'."""
+        """The names of all weights below the upper layers: those of the embeddings and the lower layers."""
         layers = getattr(getattr(self.model, "encoder", None), "layer", None)
         if layers is None:
             raise ValueError("the layers of this architecture cannot be identified; leave upper out")
@@ -71,7 +72,7 @@ class PretrainedEncoder(nn.Module):
         return frozenset(name for name in self.state_dict() if not name.startswith(above))
 
     def load_pretrained(self, name: str, only: Collection[str] | None = None) -> None:
-        """Takes the weights of the backbone whose architecture this is; those named by `only`, if that is given."""
+        """Load the weights of the backbone with this architecture; only those named by `only`, if given."""
         folder = find_backbone(name)
         if only is not None and self._share(folder, only):
             return
@@ -86,27 +87,26 @@ class PretrainedEncoder(nn.Module):
             raise BackboneError(f"{folder}: its weights do not fit the architecture: {problem}") from problem
 
     def _share(self, folder: Path, names: Collection[str]) -> bool:
-        """Maps weights from the backbone's file without a copy; whether the file has them in that form."""
+        """Memory-map weights from the backbone's file without a copy; returns whether the file allows this."""
         parameters = {key.removeprefix("model."): weight for key, weight in self.named_parameters() if key in names}
         stored = mapped_weights(folder, parameters)
         if stored is None or any(stored[key].shape != weight.shape for key, weight in parameters.items()):
-            return False  # it is read as a copy, or what is wrong is said
+            return False  # then they are loaded as a copy, or an error says what is wrong
         self.model.load_state_dict(stored, strict=False, assign=True)
         return True
 
     def forward(
         self, tokens: Tensor, mask: Tensor, added: Tensor | None = None, segments: Tensor | None = None
     ) -> Tensor:
-        """(batch, time) to (batch, time, width); every position sees every real position.
+        """(batch, time) to (batch, time, width); every position attends to every real position.
 
-        `added` (batch, time, width) is what else is known of each position: it is added to the word's embedding.
-        `segments` (batch, time) is 0 for positions of the first of two texts and 1 for those of the second; a family
-        that does not distinguish texts (RoBERTa) ignores it.
+        `added` (batch, time, width) is added to the word embeddings. `segments` (batch, time) is 0 for positions of the
+        first of two texts and 1 for those of the second; a family without segment embeddings (RoBERTa) ignores it.
         """
-        return deque(self._outputs(tokens, mask, added, segments), maxlen=1).pop()  # the others are not kept meanwhile
+        return deque(self._outputs(tokens, mask, added, segments), maxlen=1).pop()  # without keeping the others
 
     def starts(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """What every layer makes of the first position: (batch, layers, width), the last layer last."""
+        """Every layer's output at the first position: (batch, layers, width), the last layer last."""
         _, *layers = (hidden[:, 0] for hidden in self._outputs(tokens, mask, every_layer=True))
         return torch.stack(layers, dim=1)  # without the embeddings, which come first
 
@@ -118,8 +118,8 @@ class PretrainedEncoder(nn.Module):
         segments: Tensor | None = None,
         every_layer: bool = False,
     ) -> Iterable[Tensor]:
-        """The last layer's output, after those of the embeddings and the layers before it if all are wanted."""
-        # Without padding the kernel needs no mask, and is faster without one.
+        """The last layer's output; with `every_layer`, preceded by those of the embeddings and all earlier layers."""
+        # Without padding no mask is needed, and the kernel is faster without one.
         needed = None if bool(mask.all()) else mask
         if isinstance(self.model, Bert):
             segments = segments if self.model.config.type_vocab_size > 1 else None
@@ -138,15 +138,15 @@ def _build(architecture: Mapping[str, Any]) -> Any:
     if is_plain_bert(architecture):
         return Bert(BertConfig.of(architecture))
     transformers = need_transformers()
-    # With torch's fused attention, where the family has it.
+    # With torch's fused attention, if the family supports it.
     model = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(**architecture))
     if getattr(model, "pooler", None) is not None:
-        model.pooler = None  # learned for another task, and read by nobody here
+        model.pooler = None  # trained for another task, and not used here
     return model
 
 
 def stored_bert(folder: Path) -> dict[str, Tensor] | None:
-    """The weights of a published BERT by the names that `Bert` has, in float32; None where no single file has them."""
+    """The weights of a published BERT under `Bert`'s names, in float32; None if they are not in a single file."""
     stored = StoredWeights.find(folder)
     if stored is None:
         return None
@@ -154,13 +154,13 @@ def stored_bert(folder: Path) -> dict[str, Tensor] | None:
 
 
 def _name_in_bert(name: str) -> str:
-    """Some files are of a BERT with a head, in which it is one part; in the oldest a norm has gamma and beta."""
+    """Some files contain a BERT with a head, which adds a prefix; in the oldest ones, norms have gamma and beta."""
     name = name.removeprefix("bert.")
     return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
 def read_by_transformers(folder: Path) -> dict[str, Tensor]:
-    """The weights in a folder of any form and family that transformers knows."""
+    """The weights in a folder of any format and family that transformers supports."""
     auto = need_transformers().AutoModel
     try:
         with without_bars():
@@ -174,7 +174,7 @@ def read_by_transformers(folder: Path) -> dict[str, Tensor]:
 
 @contextmanager
 def without_bars() -> Iterator[None]:
-    """Standard error belongs to the display of training; a bar for a tenth of a second would be noise there."""
+    """Disable transformers' progress bars: standard error is for the training display, where they would be noise."""
     logging = import_module("transformers.utils.logging")
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()

@@ -11,21 +11,21 @@ import numpy as np
 Values = np.ndarray[Any, np.dtype[Any]]
 
 DAMAGED = (ValueError, IndexError, KeyError, OverflowError, MemoryError)
-"""What the package raises, depending on where a file is damaged."""
+"""What the package may raise, depending on where a file is damaged."""
 
 
 class GgufError(ValueError):
-    """Not a GGUF file, or one with something in it that is not read here."""
+    """Not a GGUF file, or one with unsupported content."""
 
 
 class GgufFile:
-    """`metadata` by key; `names` of the tensors; `tensors()` are the weights, one after the other."""
+    """`metadata` by key; `names` of the tensors; `tensors()` iterates over the weights."""
 
     def __init__(self, path: Path) -> None:
         gguf = _gguf()
         self.path = path
         try:
-            # Mapped, not read: the weights are most of the file, and are wanted one by one.
+            # Memory-mapped: the weights are most of the file, and are needed one at a time.
             reader = gguf.GGUFReader(path)
             self.metadata: dict[str, Any] = {key: field.contents() for key, field in reader.fields.items()}
         except DAMAGED as problem:

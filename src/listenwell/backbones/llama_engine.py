@@ -1,8 +1,8 @@
-"""A Llama-like language model as a plain function over its weights, for replies that are written while someone waits.
+"""Fast inference for a Llama-like language model, as a plain function over its weights, for interactive replies.
 
-The same numbers as transformers gives, in less time: query, key and value are one product, and so are the two halves
-of the gate; positions turn by one multiplication; keys and values of many candidates grow in one block of memory.
-It is made of a state dict, so adapters are merged before, not after.
+The same numbers as transformers, in less time: query, key and value are one product, as are the two projections of the
+gated MLP; rotary embeddings take one multiplication; keys and values of many candidates grow in one block of memory.
+It is built from a state dict, so adapters must be merged beforehand.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from listenwell.layers.cpu import with_spare_rows
 from listenwell.layers.packing import Places
 
 ROOM = 64
-"""For how many more tokens a cache has room before it must be copied into a bigger one."""
+"""How many more tokens a cache has room for before it must be copied to a bigger one."""
 
 CHOSEN = 512
-"""For so many positions at once all words are weighed: a hundred megabytes for a vocabulary of 49,152."""
+"""How many positions' logits to compute at once: a hundred megabytes for a vocabulary of 49,152."""
 
 KNOWN = re.compile(
     r"(lm_head|model\.(embed_tokens|norm|layers\.\d+\.(\w+layernorm|(self_attn|mlp)\.\w+_proj)))\.weight"
 )
-"""The weights that have a place here: no biases, no adapters, no norm of queries."""
+"""The supported weights: no biases, no adapters, no norms of queries."""
 
 Product = Callable[[Tensor], Tensor]
-"""What a matrix makes of (…, in): (…, out)."""
+"""Product with a weight matrix: (…, in) to (…, out)."""
 
 
 def fp32(weight: Tensor) -> Product:
-    """In float32: as exact as transformers."""
+    """In float32, as exact as transformers."""
     return lambda hidden: F.linear(hidden, weight)
 
 
 def fp16(weight: Tensor) -> Product:
-    """Weights in float16, all else in float32: a token waits for the weights to be read, and this halves them.
+    """Weights in float16, everything else in float32: a token's time is mostly reading the weights, which this halves.
 
-    In float32 where torch has no such product for the processor.
+    Falls back to float32 if torch has no such product for the processor.
     """
     if not has_fp16():
         return fp32(weight)
@@ -51,9 +51,10 @@ def fp16(weight: Tensor) -> Product:
 
 
 def bf16(weight: Tensor) -> Product:
-    """Both in bfloat16, for processors that multiply it faster: many texts at once wait for the products.
+    """Weights and activations in bfloat16, for processors that multiply it faster: batches of many texts are bound by
+    the products.
 
-    The choice of words stays in float32.
+    The output layer stays in float32.
     """
     rounded = weight.to(torch.bfloat16)
 
@@ -66,9 +67,9 @@ def bf16(weight: Tensor) -> Product:
 
 
 def as_fp16_if_exact(weight: Tensor) -> Tensor:
-    """In float16 where that loses nothing, as of weights that were stored so; else as it is."""
+    """Convert to float16 if that is lossless, as for weights stored that way; otherwise unchanged."""
     rounded = weight.half()
-    # Some rows at a time: to compare all would take another copy of the table.
+    # Some rows at a time: comparing all at once would take another copy of the table.
     same = (torch.equal(few.float(), rows) for few, rows in zip(rounded.split(4096), weight.split(4096), strict=True))
     return rounded if all(same) else weight
 
@@ -83,42 +84,42 @@ def has_fp16() -> bool:
 
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
-"""For a layer, and queries, keys and values (positions, heads, width): what each position finds, (positions, out)."""
+"""Attention of a layer, with queries, keys and values (positions, heads, width): the output (positions, out)."""
 
 
 @dataclass
 class Cache:
-    """What a model remembers of the tokens it has read, one row per candidate."""
+    """The key-value cache of the tokens read so far, one row per candidate."""
 
     memory: Tensor
     """(layers, 2, batch, heads, room, width): keys and values."""
     mask: Tensor
-    """(batch, room): where a real token was read."""
+    """(batch, room): True where a real token was read."""
     length: int
     """How many columns are filled."""
     positions: Tensor
     """(batch,): how many real tokens each row has read."""
     padded: bool
-    """Some column of some row is empty, so that attention needs the mask."""
+    """Whether any row has an empty column, so that attention needs the mask."""
     logits: Tensor
-    """(batch, vocabulary): of the token that comes next."""
+    """(batch, vocabulary): logits of the next token."""
 
     def select(self, rows: Tensor) -> Cache:
-        """These rows, in this order, in memory of their own."""
+        """A copy of these rows, in this order."""
         picked = {name: getattr(self, name)[rows] for name in ("mask", "positions", "logits")}
         return replace(self, memory=self.memory.index_select(2, rows), **picked)
 
     def repeat(self, times: int) -> Cache:
-        """Every row so many times, one beside the other."""
+        """Repeat every row this many times, copies next to each other."""
         return self.select(torch.arange(len(self.positions)).repeat_interleave(times))
 
 
 CacheRow = tuple[Cache, int]
-"""One row of what was read."""
+"""One row of a cache."""
 
 
 class LlamaEngine:
-    """p(next token | tokens) of a Llama-like model, with its memory in the caller's hands."""
+    """p(next token | tokens) of a Llama-like model; the caller holds the cache."""
 
     def __init__(
         self,
@@ -127,9 +128,9 @@ class LlamaEngine:
         product: Callable[[Tensor], Product] = fp32,
         words: int | None = None,
     ) -> None:
-        """`words` is how many rows of the tables stand for a word, all if not given: others take no part.
+        """`words` is how many rows of the tables are used for words, all if not given; the others are ignored.
 
-        Every weight is asked for when its place is made, so that a mapping may read or compute it only then.
+        Each weight is accessed only when its part is built, so that a mapping can load or compute it lazily.
         """
         check_supported(config, weights)
         self.product = product
@@ -142,11 +143,11 @@ class LlamaEngine:
         self.longest: int = config["max_position_embeddings"]
         table = weights["model.embed_tokens.weight"].detach()[:words].float()
         tied = config.get("tie_word_embeddings", False) or "lm_head.weight" not in weights
-        # What words are chosen by is not rounded to eight bits: equals would stand where there are none.
+        # The output layer is not rounded to bf16's eight bits: that would create ties.
         self.out = (fp32 if product is bf16 else product)(
             table if tied else weights["lm_head.weight"].detach()[:words].float()
         )
-        # Where the product has the table in float16, none need be kept in float32.
+        # If the product has the table in float16, no float32 copy is needed.
         self.words = as_fp16_if_exact(table) if product is fp16 and has_fp16() else table
         self.last_norm = weights["model.norm.weight"].detach().float()
         self.blocks = [self._block(index, weights) for index in range(self.layers)]
@@ -154,12 +155,12 @@ class LlamaEngine:
 
     @classmethod
     def of(cls, model: Any, product: Callable[[Tensor], Product] = fp32) -> LlamaEngine:
-        """Of a LlamaForCausalLM; its adapters, if it had any, are merged into it."""
+        """From a LlamaForCausalLM whose adapters, if any, have been merged."""
         return cls(model.config.to_dict(), model.state_dict(), product)
 
     @torch.inference_mode()
     def prefill(self, tokens: Tensor, mask: Tensor, room: int = ROOM) -> tuple[Cache, Tensor]:
-        """Reads (batch, time); mask is False at padding, which may be on either side. With it, what comes next."""
+        """Read (batch, time); mask is False at padding, on either side. Returns the cache and the next logits."""
         cache, hidden = self.understand(tokens, mask, room)
         last = (mask * torch.arange(1, mask.shape[1] + 1)).argmax(dim=1)
         cache.logits = self.out(hidden[torch.arange(len(hidden)), last])
@@ -167,7 +168,7 @@ class LlamaEngine:
 
     @torch.inference_mode()
     def understand(self, tokens: Tensor, mask: Tensor, room: int = ROOM) -> tuple[Cache, Tensor]:
-        """The same without a choice of words: what is made of each token, (batch, time, width)."""
+        """The same without the output layer: returns the hidden state of each token (batch, time, width)."""
         batch, time = tokens.shape
         memory = torch.empty(self.layers, 2, batch, self.memories, time + room, self.head_width)
         remembered = torch.zeros(batch, time + room, dtype=torch.bool)
@@ -177,12 +178,12 @@ class LlamaEngine:
 
     @torch.inference_mode()
     def go_on(self, tokens: Tensor, mask: Tensor, cache: Cache) -> None:
-        """Reads more (batch, time) into a cache that has room for it."""
+        """Read more tokens (batch, time) into a cache that has room for them."""
         self._read(tokens, mask, cache)
 
     @torch.inference_mode()
     def step(self, tokens: Tensor, cache: Cache) -> Tensor:
-        """Reads one token per row (batch,) into the cache; the logits of what comes next."""
+        """Read one token per row (batch,) into the cache; returns the next logits."""
         if cache.length == cache.mask.shape[1]:
             cache.memory = F.pad(cache.memory, (0, 0, 0, cache.length))
             cache.mask = F.pad(cache.mask, (0, cache.length))
@@ -199,11 +200,11 @@ class LlamaEngine:
         rows: Tensor | None = None,
         counted: Tensor | None = None,
     ) -> Tensor:
-        """−log p of continuations (batch, time), padded on the right; the prefix is kept.
+        """−log p of continuations (batch, time), padded on the right; the prefix is not modified.
 
-        `rows` says which row of the prefix each continues: the row beside it if not given, and the only one if there
-        is but one. `counted` says which tokens the sum is over, all of them if not given; where no first one is, the
-        prefix need not have chosen what comes next.
+        `rows` says which row of the prefix each continues; by default the corresponding one, or the only one if there
+        is just one. `counted` says which tokens to sum over, by default all; if it excludes all first tokens, the
+        prefix needs no logits.
         """
         batch, time = tokens.shape
         if rows is None and len(prefix.positions) == 1:
@@ -215,37 +216,37 @@ class LlamaEngine:
             nll[first, 0] = -_log_p(logits[first], tokens[first, 0])
         if time > 1:
             hidden = self._read(tokens[:, :-1], mask[:, :-1], self.with_room(prefix, rows, time - 1))
-            # Only what is counted goes through the vocabulary, some at a time: it is the widest product of all.
+            # Only counted positions go through the output layer, some at a time: it is the widest product of all.
             later = counted[:, 1:]
             reached = zip(hidden[later].split(CHOSEN), tokens[:, 1:][later].split(CHOSEN), strict=True)
             nll[:, 1:][later] = torch.cat([-_log_p(self.choose(some), targets) for some, targets in reached])
         return nll.sum(dim=1)
 
     def with_room(self, prefix: Cache, rows: Tensor | None, more: int) -> Cache:
-        """Rows of a prefix, all if not given, with room for more, in a copy: what is read next stays out of it."""
+        """A copy of rows of a prefix, all if not given, with room for more, so that the prefix is not modified."""
         rows = torch.arange(len(prefix.positions)) if rows is None else rows
         layers, both, _, heads, _, width = prefix.memory.shape
         memory = torch.empty(layers, both, len(rows), heads, prefix.length + more, width)
         filled = prefix.memory[..., : prefix.length, :]
-        for layer in range(layers):  # one at a time: what is between the copies stays small
+        for layer in range(layers):  # one at a time, to limit the memory needed for copies
             memory[layer, ..., : prefix.length, :] = filled[layer].index_select(1, rows)
         mask = F.pad(prefix.mask[rows, : prefix.length], (0, more))
         return replace(prefix, memory=memory, mask=mask, positions=prefix.positions[rows], logits=prefix.logits[rows])
 
     def joined(self, rows: Sequence[CacheRow], more: int) -> Cache:
-        """Rows of several readings, padded on the right at the most, in one cache with room for more: a copy."""
+        """A copy of rows of several caches, padded on the right at most, as one cache with room for more."""
         lengths = [int(cache.positions[row]) for cache, row in rows]
         length = max(lengths)
         memory = torch.empty(self.layers, 2, len(rows), self.memories, length + more, self.head_width)
         for place, ((cache, row), end) in enumerate(zip(rows, lengths, strict=True)):
             memory[:, :, place, :, :end] = cache.memory[:, :, row, :, :end]
-            memory[:, :, place, :, end:length] = 0  # nobody looks there, but what is not a number would spread
+            memory[:, :, place, :, end:length] = 0  # masked, but NaNs would spread
         positions = torch.tensor(lengths)
         mask = torch.arange(length + more) < positions[:, None]
         return Cache(memory, mask, length, positions, min(lengths) < length, torch.empty(len(rows), 0))
 
     def _block(self, index: int, weights: Mapping[str, Tensor]) -> tuple[Product, Product, Product, Product]:
-        """The four products of a layer; what scales the normed input is part of the matrix that reads it."""
+        """The four products of a layer; the scales of norms are folded into the following matrix."""
 
         def weight(name: str) -> Tensor:
             return weights[f"model.layers.{index}.{name}.weight"].detach().float()
@@ -258,12 +259,12 @@ class LlamaEngine:
         return query, mix, gate, down
 
     def _neighbours(self, weight: Tensor) -> Tensor:
-        """Puts the two numbers that turn together side by side: queries and keys alike, so their products stay."""
+        """Make the two dimensions of each rotary pair adjacent: in queries and keys alike, so their products stay."""
         halves = weight.unflatten(0, (-1, 2, self.head_width // 2))
         return halves.transpose(1, 2).flatten(0, 2)
 
     def _turns(self, config: Mapping[str, Any]) -> Tensor:
-        """(positions, 1, width / 2): how far each pair of numbers turns at each position."""
+        """(positions, 1, width / 2): the rotation of each pair of dimensions at each position."""
         rope_config = config.get("rope_parameters") or {}
         base = rope_config.get("rope_theta") or config.get("rope_theta") or 10_000.0
         speeds = base ** -(torch.arange(0, self.head_width, 2).float() / self.head_width)
@@ -271,9 +272,9 @@ class LlamaEngine:
         return torch.polar(torch.ones_like(angles), angles)
 
     def _read(self, tokens: Tensor, mask: Tensor, cache: Cache) -> Tensor:
-        """(batch, time, width) of new tokens, whose keys and values go into the cache.
+        """Hidden states (batch, time, width) of new tokens, whose keys and values are added to the cache.
 
-        Only real positions go through the products; rows of a batch stand side by side for attention alone.
+        Only real positions go through the products; the padded form is used only for attention.
         """
         begin, end = cache.length, cache.length + tokens.shape[1]
         places = cache.positions[:, None] + (mask.cumsum(dim=1) - 1).clamp_min(0)
@@ -296,7 +297,7 @@ class LlamaEngine:
         return real.spread(hidden)
 
     def run(self, tokens: Tensor, places: Tensor, attend: Attend) -> Tensor:
-        """What all layers make of tokens (positions,) at their places in their texts: (positions, width)."""
+        """Run all layers on tokens (positions,) at their places in their texts: returns (positions, width)."""
         turns, hidden = self.turns[places], F.embedding(tokens, self.words).float()
         for layer, (query, mix, gate, down) in enumerate(self.blocks):
             projected = query(self._norm(hidden)).unflatten(-1, (-1, self.head_width))
@@ -310,23 +311,23 @@ class LlamaEngine:
         return hidden
 
     def _seen(self, cache: Cache, begin: int, end: int) -> Tensor | None:
-        """Which columns each new token may look at; None where it is all of them."""
+        """The additive mask of the columns that each new token may attend to; None if it is all of them."""
         time = end - begin
         if time == 1 and not cache.padded:
             return None
         seen = torch.ones(time, end, dtype=torch.bool).tril(begin)[None]
         if cache.padded:
-            # A padded position sees itself, so that its softmax is not empty; nobody sees it.
+            # A padded position attends to itself, so that its softmax is not empty; nothing attends to it.
             itself = torch.zeros(time, end, dtype=torch.bool)
             itself[torch.arange(time), torch.arange(begin, end)] = True
             seen = seen & cache.mask[:, None, :end] | itself
-        # As what is added to the products, once and not at every layer.
+        # As an additive mask, made once and not at every layer.
         seen = torch.zeros(seen.shape).masked_fill_(~seen, -torch.inf)
-        # The heads that share a memory stand one after the other in the time dimension.
+        # Heads that share keys and values are concatenated in the time dimension.
         return seen[:, None, None].expand(-1, -1, self.heads // self.memories, -1, -1).flatten(2, 3)
 
     def attend(self, query: Tensor, memory: Tensor, seen: Tensor | None) -> Tensor:
-        """Heads that share keys and values are read as more queries of one head: nothing is copied for them."""
+        """Heads that share keys and values are treated as extra queries of one head, so nothing is copied for them."""
         batch, time = query.shape[:2]
         shared = query.unflatten(2, (self.memories, -1)).permute(0, 2, 3, 1, 4).flatten(2, 3)
         mixed = F.scaled_dot_product_attention(shared, memory[0], memory[1], attn_mask=seen)
@@ -336,11 +337,11 @@ class LlamaEngine:
         return F.rms_norm(hidden, (self.width,), eps=self.smallest)
 
     def _settled(self, hidden: Tensor) -> Tensor:
-        """As words are chosen by it, and transformers gives it out."""
+        """Apply the final norm: the input of the output layer, and the output of transformers' base model."""
         return self._norm(hidden) * self.last_norm
 
     def choose(self, hidden: Tensor) -> Tensor:
-        """The logits of what comes behind each position."""
+        """The next token's logits at each position."""
         return self.out(self._settled(hidden))
 
 
@@ -349,7 +350,7 @@ def _log_p(logits: Tensor, tokens: Tensor) -> Tensor:
 
 
 def check_supported(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
-    """Raises where the model is of another kind: another family, biases, stretched positions, adapters."""
+    """Raise ValueError for unsupported models: another family, biases, scaled positions, adapters."""
     family = config.get("model_type")
     if family != "llama":
         raise ValueError(f"the Llama engine runs models of the llama family, not {family}")

@@ -1,7 +1,7 @@
-"""What a Llama-like model remembers of texts that begin and end at different times, and go on in one batch.
+"""The key-value cache of a Llama-like model for continuous batching: texts start and end at different times.
 
-Each text has a place of its own. A new one takes the next free place, and where one ends, the last moves there: nobody
-else's memory is copied, and a step goes over the texts that are there and no others.
+Each text has its own slot. A new text takes the next free slot, and when one ends, the last text moves to its slot: no
+other text's cache is copied, and a step only covers the texts that are there.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from torch.nn import functional as F
 from listenwell.backbones.llama_engine import Cache, CacheRow, LlamaEngine
 
 COLUMNS = 64
-"""For how many more tokens there is room whenever more is needed."""
+"""How many tokens to add room for whenever more are needed."""
 
 PLACES = 8
-"""For how many more texts."""
+"""How many texts to add room for."""
 
 
 class Slots:
-    """Texts by numbers that stay the same, however they move."""
+    """Texts by numbers that stay the same when texts move between slots."""
 
     def __init__(self, engine: LlamaEngine) -> None:
         self.engine = engine
         self.numbers: list[int] = []
-        """The text at each place."""
+        """The number of the text in each slot."""
         self._next = 0
         self._clear()
 
@@ -42,7 +42,7 @@ class Slots:
 
     @torch.inference_mode()
     def add(self, cache: Cache) -> list[int]:
-        """The numbers of its rows, which go on here."""
+        """Add the rows of a cache, to be continued here; returns their numbers."""
         first = len(self)
         count = len(cache.positions)
         self._make_room(first + count, int(cache.positions.max()) + 1)
@@ -71,7 +71,7 @@ class Slots:
 
     @torch.inference_mode()
     def reading(self, number: int, length: int) -> CacheRow:
-        """The first tokens of a text, as if they had just been read: a copy."""
+        """A copy of the first tokens of a text, as if they had just been read."""
         place = self.numbers.index(number)
         memory = torch.stack([memory[:, place : place + 1, :, :length] for memory in self._memory])
         here = torch.ones(1, length, dtype=torch.bool)
@@ -79,7 +79,7 @@ class Slots:
 
     @torch.inference_mode()
     def step(self, tokens: Tensor, numbers: Sequence[int]) -> Tensor:
-        """Reads a token of each of these texts (batch,); the logits of what comes next. The others stay as they are."""
+        """Read a token of each of these texts (batch,); returns the next logits. Other texts stay as they are."""
         places = torch.tensor([self.numbers.index(number) for number in numbers])
         count = len(self)
         end = int(self._lengths[:count].max()) + 1
@@ -87,7 +87,7 @@ class Slots:
             raise ValueError(f"the text is longer than the {self.engine.longest} tokens this model can read")
         self._make_room(count, end)
         lengths = self._lengths[:count]
-        # Whoever does not go on now reads along and forgets it: its length stays, and the next token overwrites it.
+        # Other texts also read a token, but it is discarded: their length stays, and the next token overwrites it.
         read = tokens.new_zeros(count).index_copy_(0, places, tokens)
         every = torch.arange(count)
         unseen = torch.arange(end) > lengths[:, None]
@@ -104,12 +104,12 @@ class Slots:
         return self.engine.choose(hidden[places])
 
     def _make_room(self, places: int, columns: int) -> None:
-        """Never less than there was. What is new is zero: nobody looks there, but what is not a number would spread."""
+        """Never shrinks. New memory is zeroed: it is masked, but NaNs in it would spread."""
         _, now_places, _, now_columns, _ = self._memory[0].shape
         if places <= now_places and columns <= now_columns:
             return
         more_places = 0 if places <= now_places else places - now_places + PLACES
         more_columns = 0 if columns <= now_columns else columns - now_columns + COLUMNS
-        for layer, memory in enumerate(self._memory):  # one at a time: what is between the copies stays small
+        for layer, memory in enumerate(self._memory):  # one at a time, to limit the memory needed for copies
             self._memory[layer] = F.pad(memory, (0, 0, 0, more_columns, 0, 0, 0, more_places))
         self._lengths = F.pad(self._lengths, (0, more_places))

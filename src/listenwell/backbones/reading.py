@@ -1,7 +1,7 @@
-"""Reading a text in parts with a causal language model of the transformers library: earlier keys and values are kept.
+"""Reading a text in parts with a causal language model of the transformers library, with a key-value cache.
 
-For backbones that the fast engine (`llama_engine`) does not know, and for learning. What several texts continue is
-read once and shared by all of them.
+For backbones that the fast engine (`llama_engine`) does not support, and for training. A prefix that several texts
+continue is read once and shared by all of them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Memory = list[tuple[Tensor, Tensor]]
 
 
 def read_on(backbone: Any, tokens: Tensor, known: Tensor, before: Memory, own: Memory) -> tuple[Tensor, Memory]:
-    """What the backbone makes of `tokens` (batch, time), which stand behind what was read `before` and behind their
-    `own` earlier part; (batch, time, width), and the keys and values of their own part, the new ones included.
+    """The hidden states (batch, time, width) of `tokens` (batch, time), which follow the shared prefix `before` and
+    their `own` earlier part; and the keys and values of their own part, including the new ones.
 
     `known` (batch, time) is True at the real positions of `before`.
     """
@@ -36,7 +36,7 @@ def read_on(backbone: Any, tokens: Tensor, known: Tensor, before: Memory, own: M
 
 
 def joined(before: Memory, after: Memory) -> Memory:
-    """One memory of both parts, the second behind the first."""
+    """One memory of both parts, the second after the first."""
     return [
         (torch.cat([keys, new_keys], dim=2), torch.cat([values, new_values], dim=2))
         for (keys, values), (new_keys, new_values) in zip(before, after, strict=True)
@@ -44,7 +44,7 @@ def joined(before: Memory, after: Memory) -> Memory:
 
 
 def _visible(known: Tensor, length: int) -> Tensor | None:
-    """What each of `length` new positions may look at (batch, 1, length, all); None where that is usual."""
+    """What each of `length` new positions may attend to (batch, 1, length, all); None for the default mask."""
     if not known.shape[1] or (length == 1 and bool(known.all())):
         return None
     causal = known.new_ones(length, length).tril().expand(len(known), -1, -1)
@@ -52,16 +52,16 @@ def _visible(known: Tensor, length: int) -> Tensor | None:
 
 
 class Reading:
-    """What a model has read before, and what it reads now: transformers' cache, reduced to what the model calls.
+    """A cache for transformers, reduced to the methods that models call, with a prefix and the present text.
 
-    What was read before stays as it is, so that many replies can continue one context.
+    The prefix is not modified, so that many replies can continue one context.
     """
 
     def __init__(self, before: Memory, own: Memory) -> None:
         self.before, self.own = list(before), list(own)
 
     def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """Takes the keys and values of new positions, and returns those of all."""
+        """Add the keys and values of new positions, and return those of all positions."""
         if layer < len(self.own):
             old = self.own[layer]
             self.own[layer] = torch.cat([old[0], keys], dim=2), torch.cat([old[1], values], dim=2)

@@ -1,4 +1,4 @@
-"""Weights in a safetensors file, read one at a time: a model need not be in memory to be read from."""
+"""Weights in a safetensors file, read one at a time, so that the whole model need not be in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE = "model.safetensors"
 
 
 class StoredWeights(Mapping[str, Tensor]):
-    """By name. The file is opened again for each weight: pages of what was read before do not stay in memory."""
+    """Weights by name. The file is reopened for each one, so that pages read before do not stay in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -23,14 +23,14 @@ class StoredWeights(Mapping[str, Tensor]):
 
     @classmethod
     def find(cls, folder: Path) -> StoredWeights | None:
-        """Of a pretrained model's folder; None where its weights are in several files, or of another kind."""
+        """The weights in a pretrained model's folder; None if they are in several files or another format."""
         try:
             return cls(folder / FILE) if (folder / FILE).is_file() else None
         except (SafetensorError, OSError):
             return None
 
     def only(self, names: Iterable[str]) -> StoredWeights:
-        """Those with these names, as far as the file has them."""
+        """Only the weights with these names, as far as the file has them."""
         fewer = copy(self)
         fewer._shapes = {name: self._shapes[name] for name in names if name in self._shapes}
         return fewer
@@ -52,9 +52,9 @@ class StoredWeights(Mapping[str, Tensor]):
 
 
 def mapped_weights(folder: Path, names: Collection[str]) -> dict[str, Tensor] | None:
-    """These weights of a pretrained model's folder as the file's own pages, which every reader of it shares.
+    """These weights of a pretrained model's folder, memory-mapped, so that all processes share the file's pages.
 
-    None where the file has not all of them in float32: to convert them would make a copy.
+    None if the file does not have all of them in float32: converting them would make a copy.
     """
     if not (folder / FILE).is_file():
         return None

@@ -1,4 +1,4 @@
-"""A language model packed in a GGUF file becomes a folder as transformers reads it: once, in the user's cache."""
+"""Unpacks a language model from a GGUF file into a folder in transformers' format, once, in the user's cache."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from listenwell.backbones.gguf_reading import GgufError, GgufFile, Values
 from listenwell.paths import cache_folder, writable_cache
 
 FORM = 1
-"""Goes up when what is written here changes: folders of an older form are then made again."""
+"""Version of the output; increased when it changes, so that folders of an older version are made again."""
 
 SIZES = "sizes.json"
 """How many bytes each file of a folder has, to detect a damaged one."""
 
 SPECIAL = 3
-"""What a GGUF file calls a token that is not text."""
+"""GGUF's token type for tokens that are not text."""
 
 MODULES = {
     "attn_norm": "input_layernorm",
@@ -41,7 +41,7 @@ MODULES = {
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
-"""The parts of a layer, as GGUF and as transformers name them."""
+"""The parts of a layer: names in GGUF and in transformers."""
 
 OUTSIDE = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -51,11 +51,11 @@ OUTSIDE = {
 
 
 def unpacked(packed: Path, name: str) -> Path:
-    """The folder made of a GGUF file: the one in the cache, or made now. Many processes may ask at once."""
+    """The folder unpacked from a GGUF file, from the cache or made now. Safe to call from several processes at once."""
     with packed.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     inside = Path("backbones") / f"{name.rsplit('/', 1)[-1]}-{digest[:16]}-{FORM}"
-    if is_whole(cache_folder() / inside):  # maybe in a cache that can only be read
+    if is_whole(cache_folder() / inside):  # possibly in a read-only cache
         return cache_folder() / inside
     folder = writable_cache() / inside
     if is_whole(folder):
@@ -69,7 +69,7 @@ def unpacked(packed: Path, name: str) -> Path:
 
 
 def is_whole(folder: Path) -> bool:
-    """All files are there, none cut short."""
+    """Whether all files are there and none is truncated."""
     try:
         sizes = json.loads((folder / SIZES).read_text(encoding="utf-8"))
         return all((folder / name).stat().st_size == size for name, size in sizes.items())
@@ -78,7 +78,7 @@ def is_whole(folder: Path) -> bool:
 
 
 def _write(packed: Path, folder: Path) -> None:
-    """Under another name, synced and renamed: the folder is there whole or not at all. For the holder of the lock."""
+    """Write under a temporary name, sync and rename, so that the folder is complete or absent. Needs the lock."""
     fresh = folder.with_name(f".{folder.name}.writing")
     for stale in (fresh, folder):
         shutil.rmtree(stale, ignore_errors=True)
@@ -95,7 +95,7 @@ def _write(packed: Path, folder: Path) -> None:
 
 
 def unpack(packed: Path, folder: Path) -> None:
-    """Writes config.json, model.safetensors, the tokenizer's files, and the sizes of them all."""
+    """Write config.json, model.safetensors, the tokenizer's files, and the sizes of them all."""
     file = GgufFile(packed)
     if (kind := file.metadata.get("general.architecture")) != "llama":
         raise GgufError(f"{packed}: the architecture is {kind!r}; only llama is unpacked")
@@ -138,7 +138,7 @@ def _config(file: GgufFile) -> dict[str, Any]:
 
 
 def _marks(file: GgufFile) -> dict[str, int]:
-    """The ids of the tokens that stand for start, end, padding and an unknown word, where the file names them."""
+    """The ids of the start, end, padding and unknown tokens, as far as the file names them."""
     names = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
     ids = {ours: file.metadata.get(f"tokenizer.ggml.{theirs}_token_id") for ours, theirs in names.items()}
     return {f"{mark}_token_id": index for mark, index in ids.items() if index is not None}
@@ -147,8 +147,8 @@ def _marks(file: GgufFile) -> dict[str, int]:
 def _weight(file: GgufFile, name: str, values: Values, config: dict[str, Any]) -> tuple[str, Tensor]:
     """A tensor under its name in transformers, in half precision.
 
-    Half precision moves a weight by at most 1/2048 of itself; the 4 bits it was packed in have moved it a hundred
-    times as far. Single precision would take twice the disk for nothing.
+    Half precision changes a weight by at most 1/2048 of itself; its 4-bit quantization has changed it a hundred times
+    as much. Single precision would take twice the disk space for nothing.
     """
     if name in OUTSIDE:
         ours = OUTSIDE[name]
@@ -157,14 +157,14 @@ def _weight(file: GgufFile, name: str, values: Values, config: dict[str, Any]) -
     else:
         raise GgufError(f"{file.path}: has {name}, which the models unpacked here have not")
     if ours.endswith(("q_proj.weight", "k_proj.weight")):
-        # GGUF turns neighbours by a position, transformers a number of the first half with one of the second.
+        # GGUF rotates pairs of neighbouring dimensions, transformers one of the first half with one of the second.
         pairs = values.reshape(-1, config["head_dim"] // 2, 2, values.shape[-1])
         values = np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(values.shape)
     return ours, torch.from_numpy(values.astype(np.float16))
 
 
 def _tokenizer(file: GgufFile) -> Tokenizer:
-    """Byte-level pieces that take every digit by itself."""
+    """A byte-level BPE tokenizer that splits numbers into digits."""
     kind = (file.metadata.get("tokenizer.ggml.model"), file.metadata.get("tokenizer.ggml.pre"))
     if kind != ("gpt2", "smollm"):
         raise GgufError(f"{file.path}: the tokenizer is {kind[0]}, {kind[1]}; unpacked is only gpt2, smollm")

@@ -1,4 +1,4 @@
-"""From a model's State to replies: greedy, sampling and beam search over the one step() contract."""
+"""From a model's State to replies: greedy decoding, sampling and beam search, all through the same step() contract."""
 
 from listenwell.decoding.decode import decode, stream
 from listenwell.decoding.guidance import Guided, paired

@@ -1,9 +1,9 @@
 """Beam search, batched over rows × beams.
 
-At each step the best 2 × beams continuations of a row are looked at. An end among the first `beams` of
+At each step the best 2 × beams continuations of a row are considered. An end token among the first `beams` of
 them completes a hypothesis; the best `beams` that do not end are continued, so the width does not shrink as
-hypotheses are completed. An end of lower rank is dropped, as is usual: a small length penalty would else
-favour replies that break off.
+hypotheses are completed. An end token of lower rank is dropped, as usual: otherwise a small length penalty
+would favour truncated replies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from listenwell.decoding.rules import Rules
 Tree = TypeVar("Tree")
 
 BLOCK = 64
-"""Numbers of a row that are compared at once."""
+"""How many numbers of a row to compare at once."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Completed:
     """Completed hypotheses of each row, best first."""
 
     scores: Tensor
-    """(rows, completed), −inf where there is none yet."""
+    """(rows, completed), −inf if there is none yet."""
     logprobs: Tensor
     lengths: Tensor
     """Without the end token."""
@@ -68,7 +68,7 @@ class Completed:
         return map_tensors(joined, lambda tensor: pick(tensor, order))
 
     def hypotheses(self) -> list[list[Hypothesis]]:
-        """For each row; fewer than wanted where the row has no more."""
+        """Hypotheses of each row; fewer than requested if the row has no more."""
         columns = (self.tokens, self.lengths, self.scores, self.logprobs, self.finished)
         return [
             [
@@ -82,7 +82,7 @@ class Completed:
 
 @dataclass(slots=True)
 class Continuations:
-    """The best continuations, best first; all are (rows, looked at)."""
+    """The best continuations, best first; all tensors are (rows, considered)."""
 
     logprobs: Tensor
     origins: Tensor
@@ -102,7 +102,7 @@ def search(
             return end.value
 
 
-# As a decorator, inference mode is left at each yield: it must not leak into the caller's own code.
+# As a decorator, inference mode is exited at each yield: it must not leak into the caller's code.
 @torch.inference_mode()
 def search_steps(
     model: Steps,
@@ -115,10 +115,10 @@ def search_steps(
     device: torch.device,
     dropped: Callable[[int], bool] | None = None,
 ) -> Generator[dict[int, list[Hypothesis]], None, list[list[Hypothesis]]]:
-    """As `search`; yields after each step the rows that it decided. Those that are `dropped` leave the search."""
+    """Like `search`, but yields after each step the rows that it decided. Rows that are `dropped` leave the search."""
     results: list[list[Hypothesis]] = [[] for _ in range(count)]
     rows = torch.arange(count, device=device)  # those still being searched
-    # All rows begin with one hypothesis: `beams` equal ones would all be continued in the same way.
+    # All rows begin with one hypothesis: `beams` equal ones would all be continued the same way.
     tokens = torch.zeros(count, 1, options.max_length, dtype=torch.long, device=device)
     live = Live(torch.zeros(count, 1, device=device), tokens)
     completed = map_tensors(Completed.of(live, 0, True, options.length_penalty), lambda tensor: tensor[:, :0])
@@ -154,7 +154,7 @@ def search_steps(
 
 
 def continuations(live: Live, allowed: Tensor, count: int) -> Continuations:
-    """The `count` likeliest ways to continue each row, from `allowed` (rows × width, vocabulary)."""
+    """The `count` most likely continuations of each row, from `allowed` (rows × width, vocabulary)."""
     each = min(count, allowed.shape[1])
     # What is not among the best of its hypothesis is not among the best of the row.
     logprobs, tokens = topk_in_blocks(allowed, each)
@@ -164,10 +164,10 @@ def continuations(live: Live, allowed: Tensor, count: int) -> Continuations:
 
 
 def topk_in_blocks(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """As `values.topk(count, dim=1)`, in less than half the time where rows are as long as a vocabulary.
+    """Like `values.topk(count, dim=1)`, in less than half the time for rows as long as a vocabulary.
 
-    On a CPU topk looks at single numbers. The largest of each block are found by many at once, and the `count` largest
-    numbers of a row are in the `count` blocks with the largest ones.
+    On a CPU, topk looks at one number at a time. The maximum of each block is vectorised, and the `count` largest
+    numbers of a row are in the `count` blocks with the largest maxima.
     """
     blocks = values.shape[1] // BLOCK
     if blocks < 4 * count:
@@ -184,7 +184,7 @@ def topk_in_blocks(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def ended_ones(live: Live, ways: Continuations, end: int, beams: int) -> Live:
-    """The hypotheses that the end token completes: the best `beams` continuations, at −inf those that do not end."""
+    """Hypotheses completed by the end token: the best `beams` continuations, at −inf if they do not end."""
     logprobs = ways.logprobs[:, :beams].masked_fill(ways.tokens[:, :beams] != end, -inf)
     return Live(logprobs, pick(live.tokens, ways.origins[:, :beams]))
 
@@ -195,7 +195,7 @@ def going_on(live: Live, ways: Continuations, end: int, beams: int, step: int) -
     # A stable sort puts the ends last and leaves the rest best first.
     order = is_end.byte().sort(dim=1, stable=True).indices[:, :beams]
     logprobs = pick(ways.logprobs.masked_fill(is_end, -inf), order)
-    # An empty place repeats the best of its row, at −inf: the model must never see a forbidden token.
+    # An empty slot repeats the best of its row, at −inf: the model must never see a forbidden token.
     order = torch.where(logprobs == -inf, order[:, :1], order)
     origins = pick(ways.origins, order)
     tokens = pick(live.tokens, origins)
@@ -206,9 +206,9 @@ def going_on(live: Live, ways: Continuations, end: int, beams: int, step: int) -
 def decided(live: Live, completed: Completed, length: int, options: Decoding) -> Tensor:
     """True for rows in which no live hypothesis, `length` tokens long, can still become one of the best.
 
-    A live hypothesis can at best continue at no cost (log 1 = 0). It ends with length + 1 to max_length
-    steps; as its log-probability is negative, a positive penalty makes the longest of these the best
-    score, a negative one the shortest. With `early` only the first counts: its score if it ends now.
+    A live hypothesis can at best continue at no cost (log 1 = 0). It ends after length + 1 to max_length
+    steps; as its log-probability is negative, a positive penalty gives the longest of these the best
+    score, a negative one the shortest. With `early` only the first counts: its score if it ended now.
     """
     best = live.logprobs.amax(dim=1)
     lengths = (length + 1, length + 1 if options.early else options.max_length)
@@ -219,23 +219,23 @@ def decided(live: Live, completed: Completed, length: int, options: Decoding) ->
 
 
 def follow(state: State, origins: Tensor, width: int, stay: Tensor) -> State:
-    """The state of the hypotheses that are continued: each is a copy of the one it continues, of `width` in its row."""
+    """The state of the continued hypotheses: each copies the one it continues, out of `width` in its row."""
     offsets = torch.arange(len(origins), device=origins.device)[:, None] * width
     chosen = (origins + offsets)[stay].flatten()
     if origins.shape[1] != width or not bool(stay.all()):
         return state.select(chosen)
-    # Hypotheses swap places within their rows only, and all of a row attend to the same thing: copying
-    # `fixed`, the encoded context, would be most of the work of a step.
+    # Hypotheses only move within their rows, and all of a row attend to the same context: copying
+    # `fixed`, the encoded context, would be most of the cost of a step.
     moved = replace(state, fixed=None).select(chosen)
     return replace(moved, fixed=state.fixed)
 
 
 def only(tree: Tree, rows: Tensor) -> Tree:
-    """Only the rows that are True."""
+    """Only the rows where `rows` is True."""
     return map_tensors(tree, lambda tensor: tensor[rows])
 
 
 def pick(tensor: Tensor, index: Tensor) -> Tensor:
-    """From tensor (rows, width, …) the places `index` (rows, n) of each row."""
+    """The entries `index` (rows, n) of each row of a tensor (rows, width, …)."""
     rows = torch.arange(len(index), device=index.device)[:, None]
     return tensor[rows, index]

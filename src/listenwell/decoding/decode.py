@@ -1,4 +1,4 @@
-"""decode() writes whole replies for a batch; stream() writes one, token by token."""
+"""decode() generates whole replies for a batch; stream() generates one, token by token."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def decode(
     banned: Sequence[int] = (),
     items: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
-    """For each row of the state its `candidates` hypotheses, best first.
+    """Returns the `candidates` hypotheses for each row of the state, best first.
 
-    `banned` ids never come out. `items` says which items of a data set the rows are (Batch.rows):
-    samples then stay the same however the data is cut into batches; without it, a row's place counts.
-    Beam search returns fewer hypotheses where rules and length leave no more; samples may coincide.
+    `banned` ids are never generated. `items` says which items of a data set the rows are (Batch.rows):
+    samples are then the same however the data is batched; without it, they depend on a row's position.
+    Beam search returns fewer hypotheses where rules and length allow no more; samples may coincide.
     """
     count, device = rows_of(state)
     items = range(count) if items is None else items
@@ -40,7 +40,7 @@ def decode(
     if count == 0:
         return []
     rules = Rules(end, tuple(banned), options.min_length, options.block_ngrams)
-    # One beam is greedy: the general search would continue past the end of its only hypothesis.
+    # One beam is greedy: the general search would go on past the end of its only hypothesis.
     if options.method == "beam" and options.beams > 1:
         return search(model, state, options, rules, start=start, count=count, device=device)
     if options.candidates > 1:
@@ -63,8 +63,8 @@ def stream(
     banned: Sequence[int] = (),
     item: int = 0,
 ) -> Iterator[int]:
-    """The tokens of decode()'s one hypothesis for a state of one row, each as soon as it is known."""
-    # Checked here and not in the generator, so that a mistake shows at the call and not at the first token.
+    """Yields the tokens of decode()'s one hypothesis for a state of one row, each as soon as it is known."""
+    # Checked here and not in the generator, so that errors are raised at the call and not at the first token.
     if options.method == "beam":
         raise ValueError("Decoding.method is 'beam', expected greedy or sample: a beam has no token before its end")
     if options.candidates != 1:
@@ -77,7 +77,7 @@ def stream(
     return _tokens(model, state, page, rules, chooser(options, [item], device), start)
 
 
-# As a decorator, inference mode is left at each yield: it must not leak into the caller's own code.
+# As a decorator, inference mode is exited at each yield: it must not leak into the caller's code.
 @torch.inference_mode()
 def _tokens(model: Steps, state: State, page: Page, rules: Rules, choose: Choose, start: int) -> Iterator[int]:
     for tokens in walk(model, state, page, rules, choose, start):
@@ -89,7 +89,7 @@ def chooser(options: Decoding, items: Sequence[int], device: torch.device) -> Ch
 
 
 def rows_of(state: State) -> tuple[int, torch.device]:
-    """How many rows a state has, and where: from its first tensor, as every tensor has the batch first."""
+    """A state's number of rows and its device, from its first tensor: all tensors are batch first."""
     tensors: list[Tensor] = []
 
     def note(tensor: Tensor) -> Tensor:

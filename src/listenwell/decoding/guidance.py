@@ -1,12 +1,13 @@
-"""Guidance: a reply that does what was requested more clearly than the model alone would do it.
+"""Guidance: a reply that follows the request more strongly than the model alone would.
 
-Two states of one context are carried along, as requested and as the model would otherwise reply, and each next token is
-chosen by
+Two states of one context are decoded in parallel, one as requested and one as the model would otherwise reply, and each
+next token is chosen by
 
     log p(y | requested) + strength · (log p(y | requested) − log p(y | otherwise))
 
-so that what fits the request better than the model's own choice gains, and what both would say gains nothing. By Bayes
-the difference is, but for a constant, how much a token is evidence for the request. It doubles the work of a step.
+so that tokens that fit the request better than the model's own choice gain, and tokens common to both gain nothing. By
+Bayes' rule the difference is, up to a constant, how much a token is evidence for the request. Each step costs twice as
+much.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from listenwell.contract import State, Steps
 
 @dataclass(frozen=True, slots=True)
 class Guided:
-    """A model whose states are pairs, by `paired`. Every decoder works with it as with the model alone."""
+    """A model whose states are pairs made by `paired`. Every decoder works with it as with the model alone."""
 
     model: Steps
     strength: float
@@ -34,7 +35,7 @@ class Guided:
 
 
 def paired(requested: State, otherwise: State) -> State:
-    """Both states as one, for decoding alone."""
+    """Both states as one, for decoding only."""
     fixed = ((requested.beliefs, requested.fixed), (otherwise.beliefs, otherwise.fixed))
     return State(fixed=fixed, moving=(requested.moving, otherwise.moving), length=requested.length)
 

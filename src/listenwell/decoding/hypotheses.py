@@ -1,4 +1,4 @@
-"""Hypothesis: one reply as token ids, with what the model thinks of it."""
+"""Hypothesis: one reply as token ids, with its scores."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Hypothesis:
     tokens: list[int]
     """Without the end token."""
     score: float
-    """logprob / length ** length_penalty, the end token counted where there is one: what "best first" goes by."""
+    """logprob / length ** length_penalty, counting the end token if there is one: hypotheses are sorted by it."""
     logprob: float
-    """The model's own log p of the tokens and the end, whatever temperature or filter they were drawn with."""
+    """The model's own log p of the tokens and the end token, regardless of the temperature or filter used."""
     finished: bool
-    """False where max_length cut it."""
+    """False if it was cut off at max_length."""
 
 
 def normalised(logprob: Length, length: int, penalty: float) -> Length:
-    """The score of a hypothesis that took `length` steps: its end token, if it has one, was a step too."""
+    """The score of a hypothesis of `length` steps, including its end token if it has one."""
     return logprob / float(length) ** penalty

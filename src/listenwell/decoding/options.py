@@ -1,4 +1,4 @@
-"""How replies are written: one frozen record that is the command line's flags and a recipe's YAML."""
+"""Decoding options: one frozen dataclass for the command line's flags and a recipe's YAML."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from listenwell.labels.taxonomy import unknown_name
 Method = Literal["greedy", "sample", "beam"]
 
 
-@dataclass(frozen=True)  # no slots: jsonargparse reads the __dict__ of an instance that is a default
+@dataclass(frozen=True)  # no slots: jsonargparse reads the __dict__ of default instances
 class Decoding:
-    """How a reply is written, token by token."""
+    """How a reply is generated, token by token."""
 
     method: Method = "greedy"
-    """greedy: the likeliest token each time; sample: drawn; beam: the best-scoring of several searched together."""
+    """greedy: the most likely token at each step; sample: a random one; beam: the best of several hypotheses."""
     max_length: int = 40
-    """A reply that has not ended after this many tokens is cut."""
+    """A reply that has not ended after this many tokens is cut off."""
     min_length: int = 1
     """A reply does not end before this many tokens, unless nothing else is left to say."""
     temperature: float = 1.0
     """Sampling: below 1 sharpens the distribution, above 1 flattens it."""
     top_k: int = 0
-    """Sampling: only among this many likeliest tokens; 0 for all."""
+    """Sampling: only among this many most likely tokens; 0 for all."""
     top_p: float = 1.0
-    """Sampling: only among the fewest likeliest tokens that together have this probability; 1 for all."""
+    """Sampling: only among the most likely tokens that together reach this probability; 1 for all."""
     beams: int = 5
-    """Beam search: how many hypotheses are carried along; one beam is greedy."""
+    """Beam search: how many hypotheses are kept; one beam is greedy."""
     length_penalty: float = 1.0
-    """score = logprob / length ** length_penalty, the end token counted: 0 favours short replies, 1 is the mean."""
+    """score = logprob / length ** length_penalty, counting the end token: 0 favours short replies, 1 is the mean."""
     early: bool = False
-    """Beam search: stop once no unfinished hypothesis scores better, as long as it is now, than those that ended.
-    Else only once none can come to score better, however long it grows: exact, and several times as long a search."""
+    """Beam search: stop once no unfinished hypothesis scores better, at its present length, than those that ended.
+    Otherwise stop only once none can score better at any length: exact, but the search takes several times as long."""
     block_ngrams: int = 0
-    """No run of this many tokens comes twice in one reply; 0 for off."""
+    """No n-gram of this many tokens occurs twice in one reply; 0 for off."""
     guidance: float = 0.0
-    """Where a reply is asked to have a label: how much further than the model itself it goes from what it would have
-    been otherwise; 0 for not at all. See listenwell.decoding.guidance."""
+    """When a reply is requested with a label: how much further than the model itself to move away from the reply it
+    would otherwise give; 0 for not at all. See listenwell.decoding.guidance."""
     candidates: int = 1
     """How many replies to return for each context: samples, or the best of the beams."""
     seed: int = 0
-    """Of all that is drawn, words or a model's latents: the same seed gives the same replies."""
+    """For everything that is sampled, words or a model's latents: the same seed gives the same replies."""
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
@@ -72,9 +72,9 @@ class Decoding:
             raise self._wrong("candidates", f"at most beams, which is {self.beams}")
 
     def signature(self) -> str:
-        """What a number made with these options carries, such as "beam5+lp1+block3+max40".
+        """The label of scores obtained with these options, such as "beam5+lp1+block3+max40".
 
-        Guidance is not in it: it is for replies that were asked for a label, and what measures those names it.
+        Guidance is not in it: it only affects replies requested with a label, and the metrics of those name it.
         """
         penalty = f"lp{short(self.length_penalty)}"
         if self.method == "beam":
@@ -84,11 +84,11 @@ class Decoding:
             parts += [f"k{self.top_k}"] if self.top_k else []
             parts += [f"p{short(self.top_p)}"] if self.top_p < 1 else []
             parts += [f"seed{self.seed}"]
-            parts += [penalty] if self.candidates > 1 else []  # it decides which sample is the best
+            parts += [penalty] if self.candidates > 1 else []  # it decides which sample is best
         else:
             parts = ["greedy"]
         if self.method != "sample" and self.seed:
-            parts += [f"seed{self.seed}"]  # a model may draw latents
+            parts += [f"seed{self.seed}"]  # a model may sample latents
         parts += [f"block{self.block_ngrams}"] if self.block_ngrams else []
         parts += [f"min{self.min_length}"] if self.min_length != 1 else []
         parts += [f"max{self.max_length}"]
@@ -96,12 +96,12 @@ class Decoding:
         return "+".join(parts)
 
     def streamed(self) -> Decoding:
-        """For one reply that is shown as it grows: a beam, or the best of several, is known only at its end."""
+        """For streaming one reply: with a beam, or the best of several candidates, it is known only at the end."""
         method = "greedy" if self.method == "beam" else self.method
         return replace(self, method=method, candidates=1)
 
     def over(self, own: Decoding) -> Decoding:
-        """What a system is to do that has a way of its own: these options instead."""
+        """The options to use in place of a system's own ones: these."""
         return self
 
     def _wrong(self, name: str, expected: str) -> ValueError:
@@ -109,7 +109,7 @@ class Decoding:
 
 
 class Changes(Decoding):
-    """Some options alone, as typed on the command line: all others stay as the system has them."""
+    """Only some options, as typed on the command line: all others stay as the system has them."""
 
     def __init__(self, changes: Mapping[str, Any]) -> None:
         object.__setattr__(self, "changes", dict(changes))
@@ -122,7 +122,7 @@ D = TypeVar("D", bound=Decoding)
 
 
 def changed(own: D, changes: Mapping[str, Any]) -> D:
-    """The options with some of them changed; those of a record inside them may be given one by one."""
+    """The options with some of them changed; fields of a nested dataclass can be given one by one."""
     known = [f.name for f in fields(own)]
     if unknown := [name for name in changes if name not in known]:
         raise ValueError(f"this system's decoding has no {', '.join(unknown)}; its options are {', '.join(known)}")
@@ -152,5 +152,5 @@ def is_number(value: Any) -> bool:
 
 
 def short(value: float) -> str:
-    """1.0 as "1", 0.95 as "0.95": all digits kept, so that two options never share a signature."""
+    """1.0 as "1", 0.95 as "0.95": all digits are kept, so that different options never share a signature."""
     return repr(float(value)).removesuffix(".0")

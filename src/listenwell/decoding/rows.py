@@ -1,6 +1,7 @@
-"""Replies for several people at once: each row has options, a seed and an end of its own, and may be given up.
+"""Replies for several people at once: each row has its own options, seed and end, and can be dropped.
 
-What a row becomes is what decode() writes for it alone: each has its own uniform numbers, by seed, item and candidate.
+Each row gives the same reply as decode() for that row alone, since it has its own uniform numbers by seed, item and
+candidate.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ Way = tuple[str, float, int, float]
 
 @dataclass(eq=False, slots=True)
 class Row:
-    """One reply among others. `write_rows` fills it in."""
+    """One reply of a batch. `write_rows` fills it in."""
 
     options: Decoding
-    """Greedy or sampled; a beam is no row. What is not about one row, such as block_ngrams, is in the rules."""
+    """Greedy or sampling, not beam search. Options shared by all rows, such as block_ngrams, are in the rules."""
     item: int
-    """With the seed and the candidate, what is drawn goes by it."""
+    """Determines the samples, together with the seed and the candidate."""
     candidate: int = 0
     tokens: list[int] = field(default_factory=list)
-    """So far, without the end token."""
+    """Generated so far, without the end token."""
     logprob: float = 0.0
     finished: bool = False
-    """True once the end token has come."""
+    """True once the end token was generated."""
     dropped: bool = False
-    """Set by whoever does not want it any more: no step is computed for it from then on."""
+    """Set by the caller to cancel the row: no further steps are computed for it."""
 
     @property
     def goes_on(self) -> bool:
@@ -57,11 +58,11 @@ class Row:
 
 
 Request = tuple[Tensor, State]
-"""What a model is to read: a token of each row, and the state of these rows. It answers with logits and a state."""
+"""Input for a model's step: a token of each row, and the state of these rows. The answer is logits and a state."""
 
 
 def write_rows(model: Steps, state: State, rows: Sequence[Row], rules: Rules, start: int) -> Iterator[None]:
-    """Writes all rows, one token each a step, and yields after every step. Rows that are done leave the batch."""
+    """Generates all rows, one token each per step, and yields after every step. Rows that are done leave the batch."""
     writing = requests(state, rows, rules, start)
     while (request := next(writing, None)) is not None:
         with torch.inference_mode():
@@ -70,11 +71,11 @@ def write_rows(model: Steps, state: State, rows: Sequence[Row], rules: Rules, st
         yield
 
 
-# As a decorator, inference mode is left at each yield: it must not leak into the caller's own code.
+# As a decorator, inference mode is exited at each yield: it must not leak into the caller's code.
 @torch.inference_mode()
 def requests(state: State, rows: Sequence[Row], rules: Rules, start: int) -> Generator[Request | None, Request, None]:
-    """The same for whoever asks the model: yields what it is to read, is sent its answer, and yields None once the rows
-    have their tokens."""
+    """The same for a caller that runs the model: yields the model's input, is sent its answer, and yields None once
+    the rows have their tokens."""
     count, device = rows_of(state)
     if count != len(rows):
         raise ValueError(f"there are {len(rows)} rows to write, but the state has {count}")
@@ -111,7 +112,7 @@ def requests(state: State, rows: Sequence[Row], rules: Rules, start: int) -> Gen
 
 
 def _noise(rows: Sequence[Row], longest: int) -> Tensor:
-    """(rows, longest) uniform numbers; zeros for rows that draw nothing."""
+    """(rows, longest) uniform numbers; zeros for rows that are not sampled."""
     noise = torch.zeros(len(rows), longest, dtype=torch.float64)
     for index, row in enumerate(rows):
         if row.options.method == "sample":
@@ -121,7 +122,7 @@ def _noise(rows: Sequence[Row], longest: int) -> Tensor:
 
 
 def _choose(logprobs: Tensor, uniform: Tensor, rows: Sequence[Row]) -> Tensor:
-    """A token for each row, in its own way; rows with the same way are handled together."""
+    """A token for each row, chosen its own way; rows with the same way are handled together."""
     ways: dict[Way, list[int]] = {}
     for place, row in enumerate(rows):
         ways.setdefault(row.way, []).append(place)

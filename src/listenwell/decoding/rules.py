@@ -1,4 +1,4 @@
-"""What may come next: the model's log-probabilities with the forbidden tokens at −inf."""
+"""Which tokens may come next: the model's log-probabilities with forbidden tokens at −inf."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 LEAST = -1e9
-"""What the end costs at least where it is forced: finite, so that such a reply is the last choice yet still one."""
+"""The lowest log-probability of a forced end token: finite, so that such a reply is a last resort but still valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Which tokens a hypothesis may not take. `end` counts as allowed even if `banned` names it."""
+    """Which tokens a hypothesis must not contain. `end` is allowed even if `banned` contains it."""
 
     end: int
     banned: Sequence[int]
@@ -25,8 +25,8 @@ class Rules:
     def apply(self, logits: Tensor, history: Tensor) -> Tensor:
         """Log-probabilities (rows, vocabulary) after `history` (rows, length), −inf where forbidden.
 
-        They are the model's own, not renormalised over what is left: a hypothesis's logprob stays
-        comparable across rules. Where nothing is left, the end is, even before min_length.
+        They are the model's own, not renormalised over the allowed tokens, so that logprobs stay comparable
+        across rules. If no token is left, the end token is allowed, even before min_length.
         """
         logprobs = self._logprobs(logits, history.shape[1])
         forced_end = logprobs[:, self.end].clamp(min=LEAST)
@@ -49,14 +49,14 @@ class Rules:
             if not 0 <= token < vocabulary:
                 raise ValueError(f"the {name} token is {token}, but step() gave logits for {vocabulary} tokens")
         logprobs = logits.float().log_softmax(dim=1)
-        # One NaN, one +inf or nothing but −inf makes a whole row NaN, so one column shows it for all.
+        # One NaN, one +inf or nothing but −inf turns a whole row into NaN, so checking one column is enough.
         if logprobs[:, 0].isnan().any():
             raise ValueError(f"step() gave logits that are no distribution (NaN, +inf, or all -inf) at token {length}")
         return logprobs
 
 
 def block_repeats(logprobs: Tensor, history: Tensor, size: int) -> None:
-    """Puts −inf, in place, where a token would complete an n-gram that `history` (rows, length) already has."""
+    """Sets −inf in place where a token would complete an n-gram that `history` (rows, length) already has."""
     length = history.shape[1]
     if length < size:
         return

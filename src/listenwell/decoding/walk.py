@@ -1,4 +1,4 @@
-"""One token a step, for greedy and sampled replies: rows that have ended leave the batch."""
+"""Greedy decoding and sampling, one token per step: rows that have ended leave the batch."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from listenwell.decoding.sampling import Choose
 
 @dataclass(slots=True)
 class Page:
-    """What has been written so far, for all rows, ended or not."""
+    """What has been generated so far, for all rows, ended or not."""
 
     tokens: Tensor
     """(rows, max_length)"""
     lengths: Tensor
-    """(rows,) without the end token."""
+    """(rows,) excluding the end token."""
     logprobs: Tensor
     """(rows,)"""
     finished: Tensor
-    """(rows,) True where the end token has come."""
+    """(rows,) True once the end token was generated."""
 
     @classmethod
     def empty(cls, rows: int, max_length: int, device: torch.device) -> Page:
@@ -37,7 +37,7 @@ class Page:
         )
 
     def hypotheses(self, penalty: float) -> list[Hypothesis]:
-        """One for each row, in their order."""
+        """One for each row, in order."""
         columns = (self.tokens, self.lengths, self.logprobs, self.finished)
         return [
             Hypothesis(tokens[:length], normalised(logprob, length + finished, penalty), logprob, finished)
@@ -46,9 +46,9 @@ class Page:
 
 
 def walk(model: Steps, state: State, page: Page, rules: Rules, choose: Choose, start: int) -> Iterator[Tensor]:
-    """Writes `page` to its end. Yields after each step the tokens of the rows that go on; none means the end."""
+    """Generates `page` to its end. Yields after each step the tokens of the rows that go on; stops when none do."""
     count, max_length = page.tokens.shape
-    rows = torch.arange(count, device=page.tokens.device)  # those still being written
+    rows = torch.arange(count, device=page.tokens.device)  # those still being generated
     last = torch.full_like(rows, start)
     for step in range(max_length):
         logits, state = model.step(last, state)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 PLAIN_MOST = 256
-"""Up to so many positions a CPU learns faster from plain products, in half precision. The fused kernel's gradient takes
-two to five times as long there; the gain shrinks with the length, and the table of scores grows."""
+"""Up to this many positions, half-precision training on a CPU is faster with plain products. The fused kernel's
+backward pass takes two to five times as long there; the gain shrinks with the length, and the score matrix grows."""
 
 
 def attend(
@@ -21,9 +21,9 @@ def attend(
     causal: bool = False,
     scale: float | None = None,
 ) -> Tensor:
-    """What each query finds: (batch, heads, time, width). Heads may share keys and values, each the same number.
+    """Attention output (batch, heads, time, width). Equal-sized groups of query heads may share keys and values.
 
-    `mask` is (batch, 1 or heads of the keys, 1 or time, memory time), True where there is something to attend to.
+    `mask` is (batch, 1 or key heads, 1 or time, memory time), True at positions to attend to.
     """
     groups = query.shape[1] // keys.shape[1]
     learns_half = query.dtype.itemsize == 2 and query.device.type == "cpu" and torch.is_grad_enabled()
@@ -34,7 +34,7 @@ def attend(
     scaled = query * (query.shape[-1] ** -0.5 if scale is None else scale)
     together = scaled.unflatten(1, (-1, groups)).flatten(2, 3)
     scores = (together @ keys.transpose(-1, -2)).unflatten(2, (groups, -1))
-    nothing = torch.finfo(scores.dtype).min  # not infinite: a row with nothing to see has some mean, and is not counted
+    nothing = torch.finfo(scores.dtype).min  # finite, so that a fully masked row gives some mean; it is not used
     if mask is not None:
         scores = scores.masked_fill(~mask[:, :, None], nothing)
     if causal:
@@ -55,15 +55,15 @@ class KeyValues:
         return KeyValues(torch.cat([self.keys, more.keys], dim=2), torch.cat([self.values, more.values], dim=2))
 
     def repeated(self, times: int) -> KeyValues:
-        """The whole batch again and again."""
+        """The whole batch, repeated."""
         return self if times == 1 else KeyValues(*(part.repeat(times, 1, 1, 1) for part in (self.keys, self.values)))
 
 
 class Attention(nn.Module):
     """Queries from one sequence, keys and values from the same or another one.
 
-    Keys and values are projected apart from the queries, so that a decoder projects its memory once
-    and a cache holds what was projected before. `inner` is the width of all heads together, if it is not the model's.
+    Keys and values are projected separately from the queries, so that a decoder projects its memory once
+    and caches earlier projections. `inner` is the total width of all heads, if it is not the model's.
     """
 
     def __init__(self, width: int, heads: int, memory_width: int | None = None, inner: int = 0) -> None:
@@ -86,7 +86,7 @@ class Attention(nn.Module):
         return KeyValues(self._split(keys), self._split(values))
 
     def forward(self, x: Tensor, memory: KeyValues, mask: Tensor | None = None, causal: bool = False) -> Tensor:
-        """(batch, time, width). `mask` is (batch, memory time), True where there is something to attend to."""
+        """Returns (batch, time, width). `mask` is (batch, memory time), True at positions to attend to."""
         seen = None if mask is None else mask[:, None, None, :]
         attended = attend(self._split(self.query(x)), memory.keys, memory.values, seen, causal)
         return self.out(attended.transpose(1, 2).flatten(2))

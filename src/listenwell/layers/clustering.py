@@ -1,4 +1,4 @@
-"""K-means by a library: scikit-learn's, or faiss's where it is installed and there are many vectors."""
+"""K-means by scikit-learn, or by faiss if it is installed and there are many vectors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 MANY = 200_000
-"""From so many vectors on faiss is worth its start, if it is installed."""
+"""From this many vectors on, faiss is worth its startup time, if it is installed."""
 
 CAREFUL_START = 20_000
-"""Up to so many vectors the centres start by k-means++; beyond, that would take longer than the clustering."""
+"""Up to this many vectors, centres are initialised by k-means++; beyond, that would take longer than the clustering."""
 
 ROUNDS = 20
 
@@ -22,8 +22,8 @@ ROUNDS = 20
 def centres(vectors: Tensor, count: int, seed: int = 0) -> Tensor:
     """The centres (at most `count`, width) of the clusters of `vectors` (items, width).
 
-    Equal vectors are one point: where there are no more points than clusters, the points are the centres. A cluster
-    that nothing belongs to is left out.
+    Equal vectors count as one point: if there are no more points than clusters, the points are the centres. Empty
+    clusters are left out.
     """
     if not len(vectors):
         return vectors

@@ -1,4 +1,4 @@
-"""Weights in 8 bits, as checkpoints ship them."""
+"""8-bit weights, as in shipped checkpoints."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 SCALE = ".8bit-scale"
-"""What the name of a matrix ends with, where it holds the scales of its rows."""
+"""Name suffix of the tensor with the scales of a matrix's rows."""
 
 
 def to_eight_bit(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Matrices, and stacks of them, as int8 with one scale per row; vectors stay as they are."""
+    """Quantize matrices, and stacks of them, to int8 with one scale per row; vectors are left as they are."""
     small: dict[str, Tensor] = {}
     for name, weight in weights.items():
         if weight.ndim >= 2 and weight.is_floating_point():
@@ -23,7 +23,7 @@ def to_eight_bit(weights: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def from_eight_bit(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The float weights of an 8-bit file; others pass unchanged."""
+    """Dequantize the weights of an 8-bit file; other weights pass unchanged."""
     return {
         name: weight.float() * weights[name + SCALE] if name + SCALE in weights else weight
         for name, weight in weights.items()

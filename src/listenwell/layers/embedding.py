@@ -1,4 +1,4 @@
-"""Word embeddings that the output layer shares, of any width, and started from pretrained vectors if wanted."""
+"""Word embeddings shared with the output layer, of any width, optionally initialised from pretrained vectors."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from listenwell.layers.cpu import with_spare_rows
 from listenwell.layers.transformer import sinusoids
 
 PLACES = 60
-"""Positions that the choice of words starts blind for: a reply is hardly longer."""
+"""How many positions the output layer ignores at the start: replies are hardly longer."""
 
 QUIET = 0.15
-"""How loud the choice of words starts where it sees all: about 1 % of perplexity above that of unigrams."""
+"""Initial scale of the output projection if it cannot ignore its input: about 1 % of perplexity above unigrams."""
 
 
 class Output(Protocol):
-    """What a decoder offers, so that the choice of words can start at unigrams."""
+    """What a decoder provides, so that the output layer can start at unigram frequencies."""
 
     @property
     def output_weight(self) -> Tensor:
-        """What all of its output goes through last, one row for each dimension."""
+        """The last weight that all of its output passes through, one row for each dimension."""
 
     def start_silent(self) -> None:
-        """Lets its layers add next to nothing to the words and positions that they read."""
+        """Make its layers add next to nothing to their input of words and positions."""
 
 
 class WordEmbedding(nn.Module):
-    """One table for reading words and for choosing them (Press and Wolf, 2017).
+    """One table for the word embedding and the output layer (Press and Wolf, 2017).
 
-    A table narrower than the model goes through a projection on the way in and another on the way out:
-    that is how pretrained vectors of any width are used as they are, and it makes the choice among all
-    words, the dearest product of these models, cheaper by the same factor.
+    A table narrower than the model has an input projection and an output projection: so pretrained
+    vectors of any width can be used as they are, and the output layer, the most expensive product of
+    these models, gets cheaper by the same factor.
 
-    Untied, words are chosen by a table of their own.
+    If untied, the output layer has its own table.
     """
 
     def __init__(self, vocabulary: int, width: int, table_width: int = 0, tied: bool = True) -> None:
@@ -59,49 +59,49 @@ class WordEmbedding(nn.Module):
         return self.widen(nn.functional.embedding(tokens, self.table)) * math.sqrt(self.table.shape[1])
 
     def mix(self, weights: Tensor) -> Tensor:
-        """The mean embedding under weights of all words: (…, vocabulary) to (…, width)."""
+        """The mean embedding under weights over all words: (…, vocabulary) to (…, width)."""
         return self.widen(weights @ self.table) * math.sqrt(self.table.shape[1])
 
     @property
     def choices(self) -> Tensor:
-        """The table that words are chosen by: (vocabulary, table width)."""
+        """The output layer's table: (vocabulary, table width)."""
         return self.table if self.choice is None else self.choice
 
     def query(self, hidden: Tensor) -> Tensor:
-        """What is compared with the table: (…, width) to (…, table width)."""
+        """Project hidden states to the output table's width: (…, width) to (…, table width)."""
         if hidden.dim() != 2 or not hidden.requires_grad or not torch.is_autocast_enabled(hidden.device.type):
             return self.narrow(hidden)
         return self.narrow(with_spare_rows(hidden))[: len(hidden)]
 
     def logits(self, hidden: Tensor) -> Tensor:
         query = self.query(hidden)
-        # In full precision also where the layers are not, as in the loss.
+        # In full precision even if the layers are not, as in the loss.
         with torch.autocast(query.device.type, enabled=False):
             return nn.functional.linear(query.to(self.choices.dtype), self.choices, self.bias)
 
     @torch.no_grad()
     def start_from(self, vectors: Tensor, known: Tensor) -> None:
-        """Takes pretrained `vectors` (vocabulary, any width) for the rows that are `known`.
+        """Use pretrained `vectors` (vocabulary, any width) for the rows that are `known`.
 
-        Vectors of another width than the table's are turned into it by a random orthogonal map, which
-        keeps their angles (as far as a narrower table can).
+        Vectors whose width differs from the table's are mapped to it by a random orthogonal projection,
+        which keeps their angles (as far as a narrower table can).
         """
         source, target = vectors.shape[1], self.table.shape[1]
         if source != target:
             turn = nn.init.orthogonal_(torch.empty(max(source, target), min(source, target)))
             vectors = vectors @ (turn.T if source < target else turn)
-        # The same mean length as the rows that have no vector.
+        # Normalised to the mean norm of the rows without a vector.
         vectors = vectors / vectors[known].norm(dim=1).mean()
         for table in (self.table, self.choices):
             table[known] = vectors[known].to(table.dtype)
 
     @torch.no_grad()
     def start_at_unigrams(self, counts: Tensor, decoder: Output) -> None:
-        """Every word starts about as likely as it is frequent among the targets, whatever stands before it.
+        """Start each word's probability at about its frequency among the targets, whatever the input.
 
         The bias is the log frequency, and nothing is added to it. Most of a decoder's output is the word just read,
-        which a tied table would choose again: so words are read and chosen in different dimensions at first. All
-        that is not zero has its full size, or it would grow in few directions and learn more slowly for long.
+        which a tied table would predict again, so input and output initially use different dimensions. Whatever is
+        not zero keeps its full scale; otherwise it would grow in few directions and learn slowly for a long time.
         """
         smoothed = counts.float() + 0.5
         self.bias.copy_((smoothed / smoothed.sum()).log())
@@ -119,11 +119,11 @@ class WordEmbedding(nn.Module):
 
 
 def _look_aside(narrow: Tensor, widen: Tensor) -> bool:
-    """Lets `narrow` see nothing of what `widen` and the positions put into the output, if there is room beside them."""
+    """Make `narrow` orthogonal to what `widen` and the positions put into the output, if the width leaves room."""
     table_width, width = narrow.shape
     _, energies, places = torch.linalg.svd(sinusoids(PLACES, width))
-    rank = int((energies.square().cumsum(0) < 0.999 * energies.square().sum()).sum()) + 1  # a few tell most apart
-    mean = widen.new_ones(width, 1)  # which the last norm takes away
+    rank = int((energies.square().cumsum(0) < 0.999 * energies.square().sum()).sum()) + 1  # a few distinguish most
+    mean = widen.new_ones(width, 1)  # which the final norm removes
     taken = torch.linalg.qr(torch.cat([widen, places[:rank].T.to(widen), mean], dim=1)).Q
     if taken.shape[1] + table_width > width:
         return False
@@ -134,7 +134,7 @@ def _look_aside(narrow: Tensor, widen: Tensor) -> bool:
 
 
 class WordReader(nn.Module):
-    """A word table for reading alone, of the same form and size as one that words are also chosen by."""
+    """A word table for input only, with the same form and size as a `WordEmbedding`."""
 
     def __init__(self, vocabulary: int, width: int, table_width: int = 0) -> None:
         super().__init__()

@@ -1,15 +1,15 @@
 """The two memories of the emotional chatting machine (Zhou et al. 2018), on top of any decoder.
 
-Internal memory: an emotion state that each step uses up a little, so that the emotion is spent when the reply ends:
+Internal memory: an emotion state that every step uses up a little, so that the emotion is spent when the reply ends:
 
     M_{t+1} = g_t ⊙ M_t,   g_t = sigmoid(W_w h_t);     o_t = h_t + W_o (sigmoid(W_r h_t) ⊙ M_t)
 
-External memory: a gate α_t chooses between emotional and other words, each with a softmax of its own:
+External memory: a gate α_t chooses between emotional and other words, each with its own softmax:
 
     p(w) = α_t softmax_emotional(w)  or  (1 − α_t) softmax_other(w)
 
-In ECM the state is read before the recurrent cell; here it is read after the decoder, so that the state of every
-position is a product of gates that are known at once, and one layer serves recurrent and attentive decoders.
+In ECM the state is read before the recurrent cell; here it is read after the decoder. So the gates of all positions are
+known at once, the states are their cumulative products, and one layer serves recurrent and transformer decoders.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class EmotionMemory(nn.Module):
     """An embedding and an internal memory for each emotion, and the gate between two vocabularies."""
 
     emotional: Tensor
-    """(vocabulary,) which words are emotional; kept with the weights, so that in use no lexicon is needed."""
+    """(vocabulary,) True for emotional words. Saved with the weights, so that inference needs no lexicon."""
 
     def __init__(self, emotions: int, width: int, vocabulary: int) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class EmotionMemory(nn.Module):
 
     @torch.no_grad()
     def start(self, emotional: Tensor, counts: Tensor) -> None:
-        """The gate starts at the share of emotional words, so that every word starts at its frequency."""
+        """Start the gate at the share of emotional words, so that every word starts at its frequency."""
         self.emotional.copy_(emotional)
         smoothed = counts.float() + 0.5
         share = smoothed[emotional].sum() / smoothed.sum()
@@ -52,9 +52,9 @@ class EmotionMemory(nn.Module):
     def read(
         self, hidden: Tensor, emotion: Tensor, spent: Tensor | None = None, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """What the decoder says (batch, time, width) with the emotion added, and how much of it is spent behind that.
+        """The decoder's output (batch, time, width) with the emotion added, and how much of it is spent afterwards.
 
-        emotion (batch,). spent (batch, width): Σ log g of all positions before; none at the start. Where the mask
+        emotion (batch,). spent (batch, width): Σ log g over all previous positions; None at the start. Where the mask
         (batch, time) is False, nothing is spent.
         """
         gates = F.logsigmoid(self.write_gate(hidden).float())
@@ -65,7 +65,7 @@ class EmotionMemory(nn.Module):
         return hidden + self.out(torch.sigmoid(self.read_gate(hidden)) * left.to(hidden.dtype)), total[:, -1]
 
     def left_over(self, emotion: Tensor, spent: Tensor) -> Tensor:
-        """‖M‖ behind the end of the reply, (batch,): ECM's regulariser drives it to zero."""
+        """‖M‖ after the end of the reply, (batch,): ECM's regulariser drives it to zero."""
         return (self.states[emotion] * spent.exp()).norm(dim=-1)
 
     def log_probs(self, spoken: Tensor, words: WordEmbedding) -> Tensor:
@@ -80,6 +80,6 @@ class EmotionMemory(nn.Module):
         return ~self.emotional, self.emotional
 
     def choice_loss(self, spoken: Tensor, targets: Tensor) -> Tensor:
-        """Σ −log of the gate's choice of the right vocabulary, over positions."""
+        """Σ −log p of the gate choosing the right vocabulary, over positions."""
         gate = self.choice(spoken).float()[..., 0]
         return F.binary_cross_entropy_with_logits(gate, self.emotional[targets].float(), reduction="sum")

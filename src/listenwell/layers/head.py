@@ -1,4 +1,4 @@
-"""A question about a whole text, answered from what a network made of each of its positions."""
+"""A classification head: pools an encoder's outputs over all positions and classifies the text."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from listenwell.layers.dropout import Dropout
 
 
 class Head(nn.Module):
-    """Where to look, and the classes to choose from.
+    """Attention pooling followed by a linear classifier.
 
     α = softmax_t(v·h_t / √width),   logits = W Σ α_t h_t + b
     """
 
     temperature: Tensor
-    """For probabilities that can be summed over: what logits are divided by. Set by calibration, 1 before it."""
+    """Divides the logits, so that probabilities can be marginalised over. Set by calibration, 1 before it."""
 
     def __init__(self, width: int, classes: int, dropout: float) -> None:
         super().__init__()
-        self.attention = nn.Parameter(torch.zeros(width))  # all positions count alike at first
+        self.attention = nn.Parameter(torch.zeros(width))  # uniform attention at first
         self.dropout = Dropout(dropout)
         self.out = nn.Linear(width, classes)
         nn.init.normal_(self.out.weight, std=0.02)
@@ -27,15 +27,15 @@ class Head(nn.Module):
         self.register_buffer("temperature", torch.ones(()))
 
     def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """The positions' mean, each weighed by exp(v·h / √width): (batch, time, width) to (batch, width)."""
+        """The mean over positions, weighted by exp(v·h / √width): (batch, time, width) to (batch, width)."""
         scores = hidden @ self.attention * hidden.shape[-1] ** -0.5
         weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
         return (weights[:, None] @ hidden)[:, 0]
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """Logits (batch, classes), not calibrated."""
+        """Uncalibrated logits (batch, classes)."""
         return self.out(self.dropout(self.pool(hidden, mask)))
 
     def log_probs(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """Calibrated, (batch, classes)."""
+        """Calibrated log-probabilities (batch, classes)."""
         return (self(hidden, mask) / self.temperature).log_softmax(dim=-1)

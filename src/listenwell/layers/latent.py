@@ -11,22 +11,22 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 LOGS = 10.0
-"""How far a log-variance may be from 0."""
+"""Bound on the absolute value of a log-variance."""
 
 
 @dataclass(slots=True)
 class Gaussian:
-    """A diagonal normal distribution a row: mean and log-variance, each (batch, width)."""
+    """A diagonal Gaussian per row: mean and log-variance, each (batch, width)."""
 
     mean: Tensor
     log_variance: Tensor
 
     def at(self, noise: Tensor) -> Tensor:
-        """The draw that standard normal noise stands for: mean + noise · deviation."""
+        """The sample for the given standard normal noise: mean + noise · deviation."""
         return self.mean + noise * (0.5 * self.log_variance).exp()
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        """A draw that gradients reach the parameters through."""
+        """A reparameterised sample: gradients reach the parameters."""
         noise = torch.randn(self.mean.shape, generator=generator, dtype=self.mean.dtype, device=self.mean.device)
         return self.at(noise)
 
@@ -38,12 +38,12 @@ class Gaussian:
 
 
 def bounded(log_variance: Tensor) -> Tensor:
-    """Within LOGS of 0: a variance that shrinks without end makes a KL that no number holds."""
+    """Clamp to ±LOGS: a variance that keeps shrinking makes the KL overflow."""
     return log_variance.clamp(-LOGS, LOGS)
 
 
 class GaussianLayer(nn.Module):
-    """A normal distribution from a representation: one hidden layer, then mean and log-variance."""
+    """A Gaussian from a representation: one hidden layer, then mean and log-variance."""
 
     def __init__(self, width: int, latent: int, inner: int | None = None) -> None:
         super().__init__()
@@ -59,16 +59,16 @@ class GaussianLayer(nn.Module):
 def row_noise(
     rows: Sequence[int], shape: Sequence[int], generator: torch.Generator | None, device: torch.device | None = None
 ) -> Tensor:
-    """Standard normal numbers (rows, *shape) for these items of a data set.
+    """Standard normal noise (rows, *shape) for these items of a data set.
 
-    With a generator, an item's numbers are a function of the generator's seed and the item: neither how the data was
-    cut into batches nor what was drawn before changes them. Without one, they come from torch's global state.
+    With a generator, an item's noise depends only on the generator's seed and the item, not on how the data is batched
+    or what was sampled before. Without one, it comes from torch's global state.
     """
     if generator is None:
         return torch.randn(len(rows), *shape, device=device)
     numbers, own = torch.empty(len(rows), *shape), torch.Generator()
     for item, row in zip(rows, numbers, strict=True):
-        # A hash, since sums such as seed + item would give neighbouring seeds each other's noise.
+        # A hash, since sums such as seed + item would give neighbouring seeds the same noise.
         name = f"{generator.initial_seed()} {item}"
         own.manual_seed(int.from_bytes(blake2b(name.encode(), digest_size=4).digest()))
         row.normal_(generator=own)
@@ -88,7 +88,7 @@ def categorical_kl(log_q: Tensor, log_p: Tensor | None = None) -> Tensor:
 
 
 def straight_through(log_q: Tensor, temperature: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
-    """A one-hot draw (batch, k) by the Gumbel trick; gradients flow as if it were the soft one."""
+    """A one-hot Gumbel-softmax sample (batch, k); gradients flow as if it were the soft one."""
     uniform = torch.rand(log_q.shape, generator=generator, dtype=log_q.dtype, device=log_q.device)
     gumbel = -(-uniform.clamp_min(1e-10).log()).log()
     soft = ((log_q + gumbel) / temperature).softmax(dim=-1)

@@ -1,12 +1,12 @@
-"""The vocabulary projection and its cross-entropy, fused, in chunks, on real positions only.
+"""Fused vocabulary projection and cross-entropy, in chunks, on real positions only.
 
 Projecting onto 24,000 words is most of the work of these small models. Padding never gets here; the
-logits of one chunk are turned into their own gradient in place, so that neither the logits nor their
-gradient of a whole batch ever exist, and nothing is computed twice.
+logits of a chunk are turned into their own gradient in place, so neither the logits of a whole batch
+nor their gradient are ever materialised, and nothing is computed twice.
 
-Where the layers learn in bf16, so does the choice among words: its three products then take half the time. A logit is
-rounded to one part in 256 of itself, differently for each word, which is small beside the noise of a batch. Likelihoods
-that are measured and not learned from stay in full precision.
+If the layers train in bf16, so does the output layer: its three products then take half the time. A logit is rounded
+to one part in 256 of itself, differently for each word, which is small compared to the noise of a batch. Likelihoods
+that are only measured stay in full precision.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from torch import Tensor
 from listenwell.layers.cpu import with_spare_rows
 
 CHUNK = 256
-"""Positions whose logits are worked on at once: they stay near the core."""
+"""How many positions' logits to process at once, so that they stay in cache."""
 BLOCK = 4 * CHUNK
-"""Positions whose logits are kept at once: the gradient of the table is summed up once per block."""
+"""How many positions' logits to keep at once: the table's gradient is accumulated once per block."""
 
 
 class _PackedCrossEntropy(torch.autograd.Function):
@@ -36,13 +36,13 @@ class _PackedCrossEntropy(torch.autograd.Function):
         weights: Tensor | None,
         kind: torch.dtype,
     ) -> tuple[Tensor, Tensor]:
-        # The bias is one more column of the table, and a one is read by it: its part costs no pass over the logits.
+        # The bias is an extra column of the table, multiplied by ones: adding it costs no pass over the logits.
         wide_hidden, wide_table = _with_bias(hidden, table, bias, kind)
         turned = wide_table.T
         if kind != table.dtype:
-            # Logits of spare rows are zeros: what they add to a gradient is nothing.
+            # Logits of padding rows are zeros: they add nothing to a gradient.
             wide_hidden = with_spare_rows(wide_hidden)
-            # In half precision a product reads its larger side fastest the other way round.
+            # In half precision, a product is fastest with its larger operand transposed.
             turned = turned.contiguous()
         learns_table = any(ctx.needs_input_grad[1:3])
         grad_hidden = hidden.new_empty(len(hidden), wide_hidden.shape[1])
@@ -50,7 +50,7 @@ class _PackedCrossEntropy(torch.autograd.Function):
         loss = hidden.new_zeros((), dtype=torch.float64)
         nll = hidden.new_empty(len(hidden))
         words = len(table)
-        # One buffer for all blocks: fresh memory of this size costs as much as the product that fills it.
+        # One buffer for all blocks: allocating this much memory costs as much as the product that fills it.
         buffer = wide_hidden.new_empty(min(BLOCK, len(wide_hidden)), words)
         for first in range(0, len(hidden), BLOCK):
             block = wide_hidden[first : first + BLOCK]
@@ -66,11 +66,11 @@ class _PackedCrossEntropy(torch.autograd.Function):
                 nll[part] = -chances[:, 0].to(nll.dtype).clamp_min(TINY).log()
                 each = (1 - smoothing) * nll[part]
                 if summed is not None:
-                    each += smoothing * (wanted + nll[part] - summed / words)  # wanted + nll is the log of the sum
+                    each += smoothing * (wanted + nll[part] - summed / words)  # wanted + nll is the logsumexp
                 loss += (each if weights is None else each * weights[part]).sum(dtype=torch.float64)
                 if smoothing:
                     delta -= smoothing / words
-                # Not `scatter_`, which in half precision passes over all of the logits.
+                # Not `scatter_`, which makes a pass over all logits in half precision.
                 every = torch.arange(len(gold), device=rows.device)
                 delta[every, gold[:, 0]] = chances[:, 0] - (1 - smoothing + smoothing / words)
                 if weights is not None:
@@ -96,16 +96,16 @@ class _PackedCrossEntropy(torch.autograd.Function):
 
 
 def _table_gradient(total: Tensor | None, rows: Tensor, deltas: Tensor, kind: torch.dtype) -> Tensor:
-    """The gradient of the table (words, width) from one block more."""
+    """Add one more block to the gradient of the table (words, width)."""
     if rows.dtype != kind:
         product = (deltas.T @ rows).to(kind)
         return product if total is None else total.add_(product)
-    # Turned, (width, words): that product reads its larger side as it lies.
+    # Transposed, (width, words): that product reads its larger operand in memory order.
     return (rows.T @ deltas).T if total is None else total.T.addmm_(rows.T, deltas).T
 
 
 TINY = 1e-37
-"""The least probability whose logarithm is taken in learning: 85 nats."""
+"""Lower bound on a probability before its logarithm is taken in training: 85 nats."""
 
 
 def _with_bias(hidden: Tensor, table: Tensor, bias: Tensor | None, kind: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -118,7 +118,7 @@ def _with_bias(hidden: Tensor, table: Tensor, bias: Tensor | None, kind: torch.d
 def _measured(
     hidden: Tensor, table: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float, weights: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """The same in full precision, with nothing kept for learning."""
+    """The same in full precision, with nothing saved for a backward pass."""
     loss, nll = hidden.new_zeros((), dtype=torch.float64), hidden.new_empty(len(hidden))
     for begin in range(0, len(hidden), CHUNK):
         part = slice(begin, begin + CHUNK)
@@ -142,9 +142,9 @@ def packed_cross_entropy(
 ) -> tuple[Tensor, Tensor]:
     """The summed loss with label smoothing, and each position's plain −log p (no gradient).
 
-    hidden (positions, width), table (vocabulary, width), targets (positions,): real positions only. A table that does
-    not learn costs a third less.
-    weights (positions,) count positions differently, as a policy gradient counts them by their reward.
+    hidden (positions, width), table (vocabulary, width), targets (positions,): real positions only. A frozen table
+    costs a third less.
+    weights (positions,) weight the positions, as a policy gradient does by their reward.
     """
     device = hidden.device.type
     lower = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else table.dtype

@@ -1,4 +1,4 @@
-"""Texts of a batch side by side, padded to one length, and one behind the other, without padding."""
+"""Converting batches between padded form and packed form, where texts are concatenated without padding."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from torch import Tensor
 
 
 class Places:
-    """Where real tokens stand in a padded batch: products take them alone, attention takes texts side by side."""
+    """Where the real tokens of a padded batch are: products need only these, packed; attention needs padded texts."""
 
     def __init__(self, mask: Tensor) -> None:
         """`mask` (batch, time) is True at real positions."""
         self.shape = tuple(mask.shape)
         self.count = int(mask.sum())
         self.padded = self.count < mask.numel()
-        """Whether any position is padding; without it nothing is copied."""
+        """Whether any position is padding; without padding nothing is copied."""
         self._real = mask.flatten().nonzero()[:, 0] if self.padded else None
 
     def pack(self, spread: Tensor) -> Tensor:
@@ -22,7 +22,7 @@ class Places:
         return rows if self._real is None else rows.index_select(0, self._real)
 
     def spread(self, packed: Tensor) -> Tensor:
-        """(positions, …) to (batch, time, …), zero where nothing is."""
+        """(positions, …) to (batch, time, …), zero at padding."""
         if self._real is not None:
             rows = packed.new_zeros(self.shape[0] * self.shape[1], *packed.shape[1:])
             packed = rows.index_copy_(0, self._real, packed)

@@ -1,4 +1,4 @@
-"""A recurrent encoder and an attentive recurrent decoder that keep the same step() contract as the transformer."""
+"""A recurrent encoder and an attentive recurrent decoder with the same step() contract as the transformer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from listenwell.layers.dropout import Dropout, dropout
 
 
 class RecurrentEncoder(nn.Module):
-    """A GRU or LSTM over real positions only, one way or both ways."""
+    """A unidirectional or bidirectional GRU or LSTM over real positions only."""
 
     def __init__(
         self,
@@ -39,9 +39,9 @@ class RecurrentEncoder(nn.Module):
         self.both_ways = both_ways
 
     def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """All outputs (batch, time, width), and the last state (batch, width): both directions' ends side by side."""
+        """All outputs (batch, time, width), and the last state (batch, width), concatenated over directions."""
         lengths = mask.sum(dim=1).clamp_min(1).cpu()
-        with torch.autocast(x.device.type, enabled=False):  # not every CPU has an LSTM of half the precision
+        with torch.autocast(x.device.type, enabled=False):  # not every CPU has a half-precision LSTM
             x = x.to(next(self.cell.parameters()).dtype)
             packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
             outputs, last = self.cell(packed)
@@ -53,7 +53,7 @@ class RecurrentEncoder(nn.Module):
 
 @dataclass(slots=True)
 class Recurrence:
-    """Where the decoder stands: everything that differs between two hypotheses, each (batch, …)."""
+    """The decoder's state: everything that differs between hypotheses, each (batch, …)."""
 
     hidden: Tensor
     """The cell's state (batch, width)."""
@@ -68,8 +68,8 @@ class AttentiveDecoder(nn.Module):
         a_t = softmax(s_t W_a Mᵀ),   c_t = a_t M
         h̃_t = tanh(W_c [c_t; s_t])
 
-    `step` goes one word further, the memory having gone through W_a once. `forward` goes through a whole reply, with
-    gradients of its own: see `_Taught`.
+    `step` advances by one word, with the memory projected by W_a beforehand. `forward` processes a whole reply with a
+    custom backward pass: see `_Taught`.
     """
 
     def __init__(self, input_width: int, width: int, memory_width: int, dropout: float = 0.0) -> None:
@@ -82,17 +82,17 @@ class AttentiveDecoder(nn.Module):
 
     @property
     def output_weight(self) -> Tensor:
-        """What all of its output goes through last."""
+        """The last weight that all of its output passes through."""
         return self.mix.weight
 
     def start_silent(self) -> None:
-        """It is: what it reads goes through several maps, of which each makes it smaller."""
+        """It already is: its input passes through several layers, each of which makes it smaller."""
 
     def start(self, state: Tensor) -> Recurrence:
         return Recurrence(state, torch.zeros_like(state))
 
     def step(self, x: Tensor, memory: Tensor, keys: Tensor, mask: Tensor, at: Recurrence) -> Recurrence:
-        """One word further: x is (batch, input width), keys are `self.attention(memory)`."""
+        """Advance by one word: x is (batch, input width), keys are `self.attention(memory)`."""
         hidden = self.cell(torch.cat([x, at.fed], dim=-1), at.hidden)
         scores = torch.einsum("bw,btw->bt", hidden, keys).masked_fill(~mask, float("-inf"))
         context = torch.einsum("bt,btm->bm", scores.softmax(dim=-1), memory)
@@ -100,29 +100,29 @@ class AttentiveDecoder(nn.Module):
 
     def forward(self, x: Tensor, memory: Tensor, mask: Tensor, state: Tensor) -> Tensor:
         """Teacher forcing: all h̃ (batch, time, width) for the words x (batch, time, input width)."""
-        # In full precision: the loop is made of small products that half of it would make no faster.
+        # In full precision: the loop consists of small products that half precision would not speed up.
         with torch.autocast(x.device.type, enabled=False):
             x, memory, state = (side.to(self.mix.weight.dtype) for side in (x, memory, state))
             for_words, for_fed = self.cell.weight_ih.split([x.shape[-1], self.width], dim=1)
             for_context, for_state = self.mix.weight.split([memory.shape[-1], self.width], dim=1)
-            # All steps' words in one product, and all that a state is turned into in another.
+            # One product for the words of all steps, and another for everything that is computed from a state.
             given = nn.functional.linear(x.transpose(0, 1), for_words, self.cell.bias_ih)
             turn = torch.cat([self.cell.weight_hh.T, self.attention.weight, for_state.T], dim=1)
             shift = nn.functional.pad(self.cell.bias_hh, (0, turn.shape[1] - len(self.cell.bias_hh)))
             bars = torch.zeros_like(mask, dtype=x.dtype).masked_fill_(~mask, float("-inf"))
             noise = dropout(torch.ones_like(given[..., : self.width]), self.dropout.rate, self.training)
-            read_again = for_fed.T.contiguous()  # every step reads it: a slice of rows twice as long is slower
+            read_again = for_fed.T.contiguous()  # used at every step: a slice of rows twice as long is slower
             said = _Taught.apply(given, read_again, turn, shift, for_context, memory, bars[:, None], state, noise)
             return said.transpose(0, 1)
 
 
 class _Taught(torch.autograd.Function):
-    """All steps of a reply that is known, with a backward pass of its own.
+    """All steps of a known reply, with a custom backward pass.
 
-    What h̃ feeds back keeps the steps in a loop, but only what a step needs of the one before has to be in it. Torch's
-    own backward pass would add up every weight's gradient step by step, which moves more memory than the steps
-    themselves; here they are one product each, over all steps, when the loop is done. The query goes through W_a
-    instead of the memory, which is longer than a reply. Time comes first in all buffers.
+    Input feeding of h̃ keeps the steps in a loop, but only what depends on the previous step has to be in it. Autograd
+    would accumulate every weight's gradient step by step, which moves more memory than the steps themselves; here each
+    is a single product over all steps, after the loop. W_a is applied to the query instead of the memory, which is
+    longer than a reply. All buffers are time first.
     """
 
     @staticmethod
@@ -138,9 +138,9 @@ class _Taught(torch.autograd.Function):
         state: Tensor,
         noise: Tensor,
     ) -> Tensor:
-        """given (time, batch, 3 width): the words' share of the gates. turn (width, …): what a state is turned into.
+        """given (time, batch, 3 width): the words' part of the gates. turn (width, …): the projections of a state.
 
-        That is its share of the next step's gates (3 width), the query (memory width) and its share of h̃ (width).
+        These are its part of the next step's gates (3 width), the query (memory width) and its part of h̃ (width).
         """
         (time, batch, three), (_, _, read) = given.shape, memory.shape
         width = three // 3
@@ -164,7 +164,7 @@ class _Taught(torch.autograd.Function):
             torch.lerp(new, hidden[now], update, out=hidden[after])
             torch.addmm(shift, hidden[after], turn, out=turned[after])
             query, from_state = turned[after][:, three:].split([read, width], dim=1)
-            # A row times a matrix, never a matrix times a column: that form is ten times slower in batches.
+            # Row times matrix, never matrix times column: that form is ten times slower in batches.
             torch.softmax(torch.baddbmm(bars, query[:, None], positions)[:, 0], dim=1, out=shares[now])
             torch.bmm(shares[now][:, None], memory, out=contexts[now][:, None])
             torch.addmm(from_state, contexts[now], for_context.T, out=said[now]).tanh_()

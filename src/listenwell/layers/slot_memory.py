@@ -16,7 +16,7 @@ from listenwell.layers.clustering import centres
 from listenwell.layers.latent import Gaussian, bounded, straight_through
 
 EXAMPLES, WORDS = 3, 8
-"""How a slot is described: by the numbers of its nearest training queries, and by its distinctive words."""
+"""How many training queries (the nearest) and distinctive words describe a slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class MemoryOptions:
 
 @dataclass(slots=True)
 class Reading:
-    """What was read from the memory, of each row."""
+    """What each row read from the memory."""
 
     weights: Tensor
-    """π over all slots (batch, slots), 0 at those not read."""
+    """π over all slots (batch, slots), 0 for those not read."""
     mean: Tensor
     """Σ π v (batch, width)."""
     deviation: Tensor
@@ -49,7 +49,7 @@ class Reading:
 
     @property
     def entropy(self) -> Tensor:
-        """Of π, (batch,)."""
+        """Entropy of π, (batch,)."""
         return -(self.weights * self.weights.clamp_min(1e-12).log()).sum(dim=-1)
 
 
@@ -58,22 +58,22 @@ def log_variance(deviation: Tensor) -> Tensor:
 
 
 class StrategyMemory(nn.Module):
-    """§ 3.4.1: one key-value memory for each emotion. Keys are written, values and deviations λ are learned."""
+    """§ 3.4.1: one key-value memory per emotion. Keys come from clustering; values and deviations λ are learned."""
 
     keys: Tensor
     filled: Tensor
     """(memories,) slots in use."""
     home: Tensor
-    """(emotions,) the memory of each emotion: its own, or the fullest where no training query has that emotion."""
+    """(emotions,) the memory of each emotion: its own, or the fullest one if no training query has that emotion."""
     reads: Tensor
-    """(memories, slots) how many training queries read each slot, counted by π, when it was written."""
+    """(memories, slots) how many training queries read each slot, weighted by π, when it was written."""
     nearest: Tensor
-    """(memories, slots, EXAMPLES) the numbers of its nearest training queries, -1 for none."""
+    """(memories, slots, EXAMPLES) indices of each slot's nearest training queries, -1 for none."""
     words: Tensor
-    """(memories, slots, WORDS) tokens that its queries have more often than others, 0 for none."""
+    """(memories, slots, WORDS) tokens more frequent in each slot's queries than in others, 0 for none."""
 
     def __init__(self, options: MemoryOptions, emotions: int, memories: int) -> None:
-        """With one memory for all emotions, `memories` is 1; else as many as there are emotions."""
+        """`memories` is 1 for one memory shared by all emotions; otherwise the number of emotions."""
         super().__init__()
         self.options = options
         many, slots, width = memories, options.slots, options.width
@@ -91,7 +91,7 @@ class StrategyMemory(nn.Module):
         return bool(self.filled.any())
 
     def scores(self, query: Tensor, home: Tensor) -> Tensor:
-        """k · e of each slot, (batch, slots); −∞ where there is none."""
+        """k · e for each slot, (batch, slots); −∞ for empty slots."""
         if self.options.similarity == "cosine":
             query = F.normalize(query, dim=-1) * math.sqrt(query.shape[-1])
 
@@ -114,7 +114,7 @@ class StrategyMemory(nn.Module):
         return Reading(weights, mean, spread)
 
     def draw_mixture(self, reading: Reading, home: Tensor, prior: Gaussian) -> tuple[Tensor, Tensor]:
-        """A draw of Eq 2's mixture, and the bound KL(Σ π_i N_i ‖ P) ≤ Σ π_i KL(N_i ‖ P)."""
+        """A sample from Eq 2's mixture, and the bound KL(Σ π_i N_i ‖ P) ≤ Σ π_i KL(N_i ‖ P)."""
         count = min(self.options.read or reading.weights.shape[1], reading.weights.shape[1])
         best = reading.weights.topk(count, dim=-1)
         means = self.values[home[:, None], best.indices]  # (batch, c, width)
@@ -127,7 +127,7 @@ class StrategyMemory(nn.Module):
 
     @torch.no_grad()
     def write(self, queries: Tensor, emotions: Tensor, tokens: list[np.ndarray], rows: Tensor, seed: int) -> None:
-        """Clusters the queries (items, width) of each emotion: the centres are the keys. Values are drawn again."""
+        """Cluster the queries (items, width) of each emotion; the centres become the keys. Values are reinitialised."""
         counts = torch.bincount(emotions, minlength=len(self.home))
         if len(self.filled) > 1:
             own = torch.arange(len(counts), device=counts.device)
@@ -156,9 +156,9 @@ class StrategyMemory(nn.Module):
         self.deviations[memory] = inverse_softplus(0.5 * spread.mean().clamp_min(1e-3))
 
     def _describe(self, memory: int, queries: Tensor, tokens: list[np.ndarray], rows: Tensor) -> None:
-        """How often each slot is read, by which queries, and which words set those apart from the emotion's others."""
+        """Record how often each slot is read, by which queries, and which words set these apart within the emotion."""
         scores, slots = [], []
-        for part in queries.split(4096):  # all at once would be a table of gigabytes
+        for part in queries.split(4096):  # all at once would take gigabytes
             slot_scores = self.scores(part, torch.full((len(part),), memory, device=part.device))
             self.reads[memory] += self.weigh(slot_scores, self.options.read).sum(dim=0)
             best = slot_scores.max(dim=-1)
@@ -175,7 +175,7 @@ class StrategyMemory(nn.Module):
 
 
 def by_memory(home: Tensor, function: Callable[[int, Tensor], Tensor]) -> Tensor:
-    """`function(memory, rows)` for the rows of each memory, put together in the order of the rows."""
+    """Apply `function(memory, rows)` to the rows of each memory; results are in the order of the rows."""
     order = home.argsort(stable=True)
     memories, counts = home[order].unique_consecutive(return_counts=True)
     parts = zip(memories.tolist(), order.split(counts.tolist()), strict=True)
@@ -183,7 +183,7 @@ def by_memory(home: Tensor, function: Callable[[int, Tensor], Tensor]) -> Tensor
 
 
 def word_counts(texts: Iterable[np.ndarray]) -> np.ndarray:
-    """In how many of the texts each token occurs, (highest token + 1,)."""
+    """Document frequency of each token in the texts, (highest token + 1,)."""
     return np.bincount(np.concatenate([np.unique(text) for text in texts] or [np.zeros(0, np.int64)]))
 
 

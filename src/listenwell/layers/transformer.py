@@ -1,4 +1,4 @@
-"""Encoder and decoder blocks with the norm in front of each part, which needs no warm-up of the learning rate."""
+"""Pre-norm encoder and decoder blocks, which need no learning rate warm-up."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from listenwell.layers.attention import Attention, KeyValues
 from listenwell.layers.dropout import Dropout
 
 Activation = Callable[[Tensor], Tensor]
-"""Between the two maps of a feed-forward part."""
+"""Between the two linear layers of a feed-forward layer."""
 
 
 def sinusoids(length: int, width: int, device: torch.device | None = None) -> Tensor:
-    """Vaswani's positions (length, width): defined for every length, nothing to learn."""
+    """Vaswani's sinusoidal position embeddings (length, width): any length, no parameters."""
     rates = torch.exp(torch.arange(0, width, 2, device=device) * (-math.log(10_000.0) / width))
     angles = torch.arange(length, device=device)[:, None] * rates
     table = torch.empty(length, width, device=device)
@@ -69,7 +69,7 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """(batch, time, width) to the same shape; every position sees every real position."""
+    """(batch, time, width) to the same shape; every position attends to every real position."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Encoder(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        # Without padding the kernel needs no mask, and is faster without one.
+        # Without padding no mask is needed, and the kernel is faster without one.
         needed = None if bool(mask.all()) else mask
         for layer in self.layers:
             x = layer(x, needed)
@@ -119,7 +119,7 @@ class DecoderLayer(nn.Module):
         normed = self.self_norm(x)
         now = self.self_attention.project(normed)
         seen = now if past is None else past.extended(now)
-        # One new position sees all that is cached, so only a whole sequence needs the causal mask.
+        # A single new position attends to the whole cache, so only a whole sequence needs the causal mask.
         x = x + self.dropout(self.self_attention(normed, seen, causal=past is None and x.shape[1] > 1))
         x = x + self.dropout(self.cross_attention(self.cross_norm(x), memory, mask))
         return x + self.dropout(self.feed(self.feed_norm(x))), seen
@@ -130,14 +130,14 @@ class DecoderLayer(nn.Module):
 
 @dataclass(slots=True)
 class Memory:
-    """What a decoder attends to, projected once: one KeyValues per layer, and which positions are real."""
+    """What a decoder attends to, projected once: one KeyValues per layer, and the mask."""
 
     layers: list[KeyValues]
     mask: Tensor
 
 
 class DecoderStack(nn.Module):
-    """Decoder layers with one norm behind them. `outputs()` of a layer gives what its parts add to the sum through."""
+    """Decoder layers with a final norm. A layer's `outputs()` are the projections that add to the residual stream."""
 
     def __init__(self, layers: Iterable[nn.Module], width: int) -> None:
         super().__init__()
@@ -146,12 +146,12 @@ class DecoderStack(nn.Module):
 
     @property
     def output_weight(self) -> Tensor:
-        """What all of its output goes through last."""
+        """The last weight that all of its output passes through."""
         return self.norm.weight
 
     @torch.no_grad()
     def start_silent(self) -> None:
-        """Lets the layers add nothing to what they read, until they have learned what to add."""
+        """Zero the output projections, so that the layers initially add nothing to their input."""
         for layer in self.layers:
             for last in layer.outputs():  # type: ignore[operator]
                 for parameter in last.parameters():
@@ -159,7 +159,7 @@ class DecoderStack(nn.Module):
 
 
 class Decoder(DecoderStack):
-    """Attends to itself (causally) and to a memory."""
+    """Causal self-attention and cross-attention to a memory."""
 
     def __init__(
         self,
@@ -175,11 +175,11 @@ class Decoder(DecoderStack):
         super().__init__((DecoderLayer(*sizes) for _ in range(layers)), width)
 
     def remember(self, memory: Tensor, mask: Tensor) -> Memory:
-        """Projects the memory for every layer, once for all steps."""
+        """Project the memory for every layer, once for all steps."""
         return Memory([layer.cross_attention.project(memory) for layer in self.layers], mask)  # type: ignore[union-attr, operator]
 
     def forward(self, x: Tensor, memory: Memory, past: list[KeyValues] | None = None) -> tuple[Tensor, list[KeyValues]]:
-        """A whole sequence (past is None), or one more position after what `past` holds."""
+        """Run a whole sequence (past is None), or one more position after the cached `past`."""
         mask = None if bool(memory.mask.all()) else memory.mask
         caches = []
         for index, layer in enumerate(self.layers):

@@ -1,4 +1,4 @@
-"""A decoder that attends to two sources: the encoded text, and one vector that it is conditioned on (Dual-Emp)."""
+"""A decoder that attends to two sources: the encoded text, and a conditioning vector (Dual-Emp)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class TwoSourceMemory:
     source: list[KeyValues]
     mask: Tensor
     consensus: list[Tensor]
-    """C_Z, (batch, 1, width): what attending to E[z] finds, whatever the query."""
+    """C_Z, (batch, 1, width): the result of attending to E[z], whatever the query."""
     embedding: Tensor
     """E[z], (batch, width): the decoder's first input."""
 
 
 class OneKeyAttention(nn.Module):
-    """Attention to a single position (Eq 7): every query finds its value, so there are no queries and no keys."""
+    """Attention to a single position (Eq 7): every query returns its value, so there are no queries and keys."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class OneKeyAttention(nn.Module):
 
 
 class TwoSourceLayer(nn.Module):
-    """A decoder layer that attends to the source and to E[z] apart, and joins both (Eqs 6–8).
+    """A decoder layer that attends to the source and to E[z] separately, and joins both (Eqs 6–8).
 
     E[z] is a single position, so that the softmax of Eq 7 is always 1: C_Z is the same at every step.
     """
@@ -70,7 +70,7 @@ class TwoSourceLayer(nn.Module):
 
 
 class TwoSourceDecoder(DecoderStack):
-    """Layers of `TwoSourceLayer` with one norm behind them."""
+    """A stack of `TwoSourceLayer` with a final norm."""
 
     def __init__(
         self, layers: int, width: int, heads: int, inner: int, dropout: float, attention_width: int = 0
@@ -79,7 +79,7 @@ class TwoSourceDecoder(DecoderStack):
         super().__init__((TwoSourceLayer(*sizes) for _ in range(layers)), width)
 
     def remember(self, hidden: Tensor, mask: Tensor, embedding: Tensor) -> TwoSourceMemory:
-        """`embedding` may have several times the rows of `hidden`: each source is read under several."""
+        """`embedding` may have a multiple of the rows of `hidden`: each source is decoded under several z."""
         times = len(embedding) // len(hidden)
         source = [layer.source_attention.project(hidden).repeated(times) for layer in self.layers]  # type: ignore[union-attr, operator]
         consensus = [layer.consensus_attention(embedding)[:, None] for layer in self.layers]  # type: ignore[operator]

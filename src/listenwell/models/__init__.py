@@ -1,6 +1,6 @@
-"""The models by name. Modules are imported when a model is built, so that listing them costs nothing.
+"""The model registry. A model's module is imported only when the model is built, so listing models is cheap.
 
-An ablation is not a model of its own: it is a recipe that sets a field of a model's config, such as
+An ablation is not a separate model but a recipe that sets a field of a model's config, such as
 `model: {name: mime, mimicry: false}`.
 """
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a model's class is, what it does and which paper it is from."""
+    """A model's class, what it does, and the paper it comes from."""
 
     module: str
     cls: str
     about: str
     paper: str
     choices: dict[str, Any] = field(default_factory=dict)
-    """Fields of the config that the name stands for, where one class serves two published models."""
+    """Config fields that the name implies, for a class that implements two published models."""
     decoding: str = "listenwell.decoding.options:Decoding"
-    """The class of the options that its system writes by."""
+    """The class of its system's decoding options, as `module:Class`."""
 
 
 MODELS: dict[str, Entry] = {
@@ -189,11 +189,11 @@ MODELS: dict[str, Entry] = {
 
 
 GROUP = "listenwell.models"
-"""The entry points by which other packages add models."""
+"""The entry point group through which other packages add models."""
 
 
 def all_models() -> dict[str, Entry]:
-    """listenwell's own models and those that installed packages add."""
+    """listenwell's own models plus those added by installed packages."""
     added = {name: _of_plugin(plugin) for name, plugin in plugins(GROUP, MODELS, needs_class=True).items()}
     return {**MODELS, **added}
 
@@ -214,14 +214,14 @@ RENAMED_MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "bilstm-joint": ("bert-joint", {"emotion_from": "bilstm"}),
     "bilstm-attn-joint": ("bert-joint", {"emotion_from": "bilstm-attention"}),
 }
-"""Names of models in earlier checkpoints and recipes, with the name and the choices that they stand for."""
+"""Model names used in older checkpoints and recipes, mapped to today's name and config fields."""
 
 RENAMED_FIELDS: dict[str, dict[str, str]] = {"meed2": {"untold": "unconditional_share"}}
-"""Fields of configs as earlier checkpoints and recipes call them, with today's names."""
+"""Config field names used in older checkpoints and recipes, mapped to today's names."""
 
 
 def current_model(model: Mapping[str, Any]) -> dict[str, Any]:
-    """`name` and choices of a model as they are written now, from a checkpoint or a recipe of any version."""
+    """Convert a model's `name` and config fields from a checkpoint or recipe of any version to today's form."""
     old = str(model.get("name", "")).replace("_", "-")
     name, choices = RENAMED_MODELS.get(old, (old, {}))
     fields = RENAMED_FIELDS.get(name, {})
@@ -230,7 +230,7 @@ def current_model(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def earlier_model(model: Mapping[str, Any]) -> dict[str, Any]:
-    """The reverse, where a model had a name of its own: what the fingerprints of earlier runs were computed from."""
+    """The inverse, for models that used to have their own name; fingerprints of earlier runs were computed from it."""
 
     def fits(name: str, choices: dict[str, Any]) -> bool:
         return model.get("name") == name and all(key in model and model[key] == choices[key] for key in choices)
@@ -246,7 +246,7 @@ def earlier_model(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def entry(name: str) -> Entry:
-    """The entry of a model by its hyphenated name; underscores are accepted."""
+    """The registry entry of a model by its hyphenated name; underscores are accepted."""
     hyphenated = name.replace("_", "-")
     known = MODELS if hyphenated in MODELS else all_models()
     if hyphenated not in known:
@@ -255,7 +255,7 @@ def entry(name: str) -> Entry:
 
 
 def model_class(name: str) -> type[Model]:
-    """The class of a model by name; a plugin without it is named."""
+    """The class of a model by name. If a plugin's module lacks the class, the error names the plugin."""
     known = entry(name)
     module = import_plugin(name, known.module)
     if not hasattr(module, known.cls):
@@ -264,22 +264,22 @@ def model_class(name: str) -> type[Model]:
 
 
 def decoding_class(name: str) -> type[Decoding]:
-    """The class of the options that a model's system writes by: named, since systems are above models."""
+    """The class of a model's decoding options. Registered as a string, since systems are layered above models."""
     module, _, cls = entry(name).decoding.partition(":")
     return getattr(import_module(module), cls)
 
 
 def writing(direction: str) -> list[str]:
-    """The names of the models that write in a direction."""
+    """Names of the models that can generate in a direction."""
     return [name for name in all_models() if direction in model_class(name).directions]
 
 
 def build(
     name: str, choices: dict[str, Any], vocabulary: Vocabulary, label_sets: Mapping[str, LabelSet] | None = None
 ) -> Model:
-    """A fresh model. `choices` are fields of its config; a wrong one is named with the right ones.
+    """Build a new model. `choices` are fields of its config; the error for a wrong field lists the valid ones.
 
-    `label_sets` are known to it by name beside the registered ones.
+    `label_sets` are available to it by name, in addition to the registered ones.
     """
     from listenwell.configuration import ConfigError, instantiate
     from listenwell.labels.sets import own_label_sets
@@ -289,5 +289,5 @@ def build(
     try:
         with own_label_sets(label_sets or {}):
             return cls(cls.complete(config), vocabulary)
-    except ValueError as problem:  # sizes that do not go together
+    except ValueError as problem:  # incompatible sizes
         raise ConfigError(f"model {name}: {problem}") from problem

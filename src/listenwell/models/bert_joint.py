@@ -1,12 +1,13 @@
-"""BERT (JT): the speaker's emotion and the reply, learned together; and its Bi-LSTM rows.
+"""BERT (JT): joint training of the speaker's emotion and the reply; and its Bi-LSTM variants.
 
-The emotion side reads the context with a pretrained encoder and weighs the [CLS] of all its layers by the last one's:
+The emotion side encodes the context with a pretrained encoder and attends from the last layer's [CLS] to those of all
+layers:
 
     α = softmax_l(h_lᵀ W_g h_L),   C_E = Σ_l α_l h_l,   p(emotion | context) = softmax(W_E C_E)      (Eqs 1, 2)
 
-The generation side reads it with a Bi-GRU (3) and writes with a GRU that is fed its own last output, starts half-way
-between C_E and the Bi-GRU's last state, and attends to the Bi-GRU's outputs (4, 5). The loss is the sum of both (6).
-`bilstm-joint` and `bilstm-attn-joint` have a Bi-LSTM in the place of the pretrained encoder.
+The generation side encodes it with a Bi-GRU (3) and decodes with a GRU that has input feeding, starts from the mean of
+C_E and the Bi-GRU's last state, and attends to the Bi-GRU's outputs (4, 5). The loss is the sum of both (6).
+`bilstm-joint` and `bilstm-attn-joint` have a Bi-LSTM instead of the pretrained encoder.
 """
 
 from __future__ import annotations
@@ -30,36 +31,36 @@ from listenwell.models.trs import LISTENER
 
 @dataclass
 class EmotionSideConfig:
-    """What the emotion is heard from."""
+    """What the emotion is classified from."""
 
     emotions: str = "emotion"
-    """The classes: a label set by name, the 32 or another, such as one of the recipe's own."""
+    """Name of the emotions' label set: the 32 or another, such as one of the recipe's own."""
     emotion_from: Literal["backbone", "bilstm", "bilstm-attention"] = "backbone"
     """The [CLS] of all layers of a pretrained encoder, the last state of a Bi-LSTM, or all its states."""
     emotion_dropout: float = 0.1
-    """On what the emotion is classified from."""
+    """Dropout rate before the emotion classifier."""
     backbone: str = "minilm"
-    """The pretrained encoder to start from: a folder, or a name such as minilm. Its tokens are to be read too: the
-    recipe's text has kind backbone and the same name."""
+    """The pretrained encoder to start from: a folder, or a name such as minilm. The recipe must use its tokenizer too:
+    a text of kind backbone with the same name."""
     architecture: dict[str, Any] = field(default_factory=dict)
-    """The pretrained encoder's sizes; those of the backbone if not given."""
+    """The pretrained encoder's sizes; taken from the backbone if not given."""
     upper: int | None = None
-    """How many layers of the pretrained encoder may learn, from the top; all of it if not given. What lies below is the
-    backbone's own: it stays out of the checkpoint and is taken from the backbone when that is read."""
+    """How many layers of the pretrained encoder to train, counted from the top; all of it if not given. The frozen
+    weights below are not stored in the checkpoint but loaded from the backbone."""
 
 
 C = TypeVar("C", bound=EmotionSideConfig)
 
 
 def with_architecture(config: C) -> C:
-    """The config with the backbone's sizes in it: a checkpoint is read by those that it was trained with."""
+    """Add the backbone's sizes to the config: a checkpoint is loaded with the sizes that it was trained with."""
     if config.emotion_from != "backbone" or config.architecture:
         return config
     return replace(config, architecture=read_architecture(config.backbone))
 
 
 def make_backbone(config: EmotionSideConfig, vocabulary: Vocabulary) -> PretrainedEncoder | None:
-    """The encoder that the emotion side reads with, not yet filled; None where it is a Bi-LSTM."""
+    """The emotion side's pretrained encoder, weights not loaded yet; None if it is a Bi-LSTM."""
     if config.emotion_from != "backbone":
         return None
     encoder = PretrainedEncoder(config.architecture)
@@ -68,14 +69,14 @@ def make_backbone(config: EmotionSideConfig, vocabulary: Vocabulary) -> Pretrain
 
 
 def lower_weights(config: EmotionSideConfig, backbone: PretrainedEncoder | None) -> frozenset[str]:
-    """The names of the backbone's weights below the layers that may learn."""
+    """Names of the backbone's weights below the trained layers."""
     return frozenset() if backbone is None or config.upper is None else backbone.below(config.upper)
 
 
 class EmotionSide(nn.Module):
-    """The context as one vector C_E, and the emotion by it. `width` is C_E's; words come as `word_width`.
+    """The context as one vector C_E, and the emotion predicted from it. `width` is C_E's, `word_width` that of words.
 
-    `first` is the token, [CLS] in BERT, at which a pretrained encoder gathers what it reads.
+    `first` is the token whose state stands for the whole text in a pretrained encoder: [CLS] in BERT.
     """
 
     def __init__(self, config: EmotionSideConfig, width: int, word_width: int, first: int) -> None:
@@ -87,18 +88,18 @@ class EmotionSide(nn.Module):
         self.attention = None
         if config.emotion_from != "bilstm":
             self.attention = nn.Linear(width, width, bias=False)
-            nn.init.zeros_(self.attention.weight)  # all count alike at first
+            nn.init.zeros_(self.attention.weight)  # uniform attention at first
         self.dropout = Dropout(config.emotion_dropout)
         self.choice = nn.Linear(width, len(label_set(config.emotions)))
 
     def forward(
         self, context: Sequence, backbone: PretrainedEncoder | None, embed: Callable[[Tensor, Tensor], Tensor]
     ) -> Tensor:
-        """C_E (batch, width), read by the backbone or, if there is none, from embedded tokens and roles."""
+        """C_E (batch, width), from the backbone or, if there is none, from embedded tokens and roles."""
         if backbone is not None:
             longest = backbone.longest
             tokens = context.tokens[:, :longest].clone()
-            tokens[:, 0] = self.first  # a long context lost its own with its oldest words
+            tokens[:, 0] = self.first  # a long context lost its own when its oldest words were cut
             hidden = backbone.starts(tokens, context.mask[:, :longest])
             return self.gather(hidden, hidden[:, -1], None)
         assert self.reader is not None
@@ -114,22 +115,22 @@ class EmotionSide(nn.Module):
         return torch.einsum("bs,bsw->bw", scores.softmax(dim=-1), hidden)
 
     def believe(self, felt: Tensor) -> Tensor:
-        """log p(emotion | context), (batch, emotions), by C_E."""
+        """log p(emotion | context), (batch, emotions), from C_E."""
         return self.choice(self.dropout(felt)).log_softmax(dim=-1)
 
 
 @dataclass
 class BertJointConfig(EmotionSideConfig):
-    """The generation side's sizes, and what the emotion is heard from."""
+    """The generation side's sizes, and what the emotion is classified from."""
 
     width: int = 768
-    """Of the words, of the Bi-GRU's two directions together, and of the decoder; also of a Bi-LSTM."""
+    """Width of the words, of the Bi-GRU's two directions together, of the decoder, and of a Bi-LSTM."""
     word_width: int = 0
-    """Width of the word table; 0 means the model's. A narrower one goes through a projection."""
+    """Width of the word table; 0 means the model's. A narrower table is projected to it."""
     tied: bool = True
-    """Read and choose words by one table."""
+    """Share one table between word embedding and output layer."""
     dropout: float = 0.3
-    """On the words, on what the Bi-GRU heard, and on what the decoder says and is fed."""
+    """Dropout rate on the words, on the Bi-GRU's outputs, and on the decoder's outputs, which are also fed back."""
 
 
 @dataclass(slots=True)
@@ -137,9 +138,9 @@ class ContextMemory:
     """The context as the decoder attends to it."""
 
     memory: Tensor
-    """(batch, time, width) what the Bi-GRU made of each position."""
+    """(batch, time, width) the Bi-GRU's outputs."""
     keys: Tensor
-    """The same, turned so that the decoder's state can be held against it."""
+    """The same, projected for comparison with the decoder's state."""
     mask: Tensor
 
 
@@ -199,7 +200,7 @@ class BertJoint(Model):
         return self.emotion(batch.context, self.backbone, self.embed)
 
     def read(self, batch: Batch, felt: Tensor) -> tuple[Tensor, Tensor]:
-        """What the decoder attends to (Eq 3) and what it starts from (the first line of Eq 4)."""
+        """What the decoder attends to (Eq 3) and its initial state (the first line of Eq 4)."""
         assert batch.context is not None
         outputs, last = self.encoder(self.embed(batch.context.tokens, batch.context.roles), batch.context.mask)
         return self.dropout(outputs), (self.match(felt) + last) / 2
@@ -245,7 +246,7 @@ class BertJoint(Model):
         }
 
     def situation(self, batch: Batch, moment: Moment, emotion_smoothing: float = 0.0) -> dict[str, Term]:
-        """The emotion's negative log-likelihood alone: for texts that nobody answers, such as situations."""
+        """The negative log-likelihood of the emotion only, for texts without a reply, such as situations."""
         assert batch.emotion is not None
         believed = self.emotion.believe(self.feel(batch))
         return classification_terms("situation", believed, batch.emotion, emotion_smoothing)

@@ -1,16 +1,16 @@
-"""Which reply fits (`chooser`): a pretrained encoder reads a dialogue and a reply, and scores the reply.
+"""Reply scoring (`chooser`): a pretrained encoder reads a dialogue and a reply, and scores the reply.
 
     [CLS] turn [SEP] … [SEP] reply [SEP],   q(label | dialogue, reply) = softmax(W Σ α_t h_t)
 
-What it learns is a matter of its labels:
+What it learns depends on its labels:
 
 - *rating*: how good a reader found the reply, from 1 to 5; the score is the expected rating, Σ rating · q(rating).
 - *origin*: whether a person said the reply in this dialogue (*here*), in another one like it (*elsewhere*), or whether
-  the house system's writer wrote it (*written*); the score is log q(here). There is as much of that to learn from as
-  there are dialogues, and a chooser of ratings may start from it. By itself it prefers what is long and particular, as
-  people's replies are, to what fits.
+  the house system's writer wrote it (*written*); the score is log q(here). Every dialogue is training data for this,
+  and a chooser of ratings can be initialised from it. By itself, it prefers replies that are long and specific, as
+  people's are, over ones that fit.
 
-Only the upper layers learn, and only they ship.
+Only the upper layers are trained, and only they are shipped.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ HERE = ORIGINS.labels.index("here")
 
 @dataclass
 class ChooserConfig:
-    """Which encoder, how much of it learns, and what."""
+    """The encoder, how much of it is trained, and on which labels."""
 
     backbone: str = "minilm"
-    """The pretrained encoder to start from: a folder, or a name such as minilm. Its tokens are to be read too: the
-    recipe's text has kind backbone and the same name."""
+    """The pretrained encoder to start from: a folder, or a name such as minilm. The recipe must use its tokenizer too:
+    a text of kind backbone with the same name."""
     architecture: dict[str, Any] = field(default_factory=dict)
-    """The encoder's sizes; those of the backbone if not given."""
+    """The encoder's sizes; taken from the backbone if not given."""
     upper: int = 4
-    """How many layers of the encoder learn, from the top. What lies below is the backbone's own: it stays out of the
-    checkpoint and is taken from the backbone when that is read."""
+    """How many layers of the encoder to train, counted from the top. The frozen weights below are not stored in the
+    checkpoint but loaded from the backbone."""
     dropout: float = 0.1
-    """On what the head classifies. Inside the encoder it is the architecture's own."""
+    """Dropout rate before the head's classifier. The encoder keeps the rates of its architecture."""
     labels: Literal["rating", "origin"] = "rating"
-    """What is told of a reply."""
+    """What to predict about a reply."""
 
 
 class Chooser(Model):
@@ -58,7 +58,7 @@ class Chooser(Model):
     objectives: ClassVar[Mapping[str, str]] = {"tell": "tell"}
     talks = False
     renewable: ClassVar[tuple[str, ...]] = ("head.out.*",)
-    """A chooser of ratings may start from one of origins, which has other classes."""
+    """A chooser of ratings can be initialised from one of origins, which has other classes."""
 
     def __init__(self, config: ChooserConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class Chooser(Model):
 
     @classmethod
     def complete(cls, config: ChooserConfig) -> ChooserConfig:
-        """With the encoder's sizes, which a checkpoint keeps."""
+        """Fill in the encoder's sizes, which the checkpoint stores."""
         return config if config.architecture else replace(config, architecture=read_architecture(config.backbone))
 
     @property
@@ -92,19 +92,19 @@ class Chooser(Model):
         self.backbone.load_pretrained(self.config.backbone, self.lower)
 
     def logits(self, batch: Batch) -> Tensor:
-        """Of q, (batch, labels). The head looks at the reply, which was read beside the dialogue."""
+        """Logits of q, (batch, labels). The head attends to the reply, which was encoded together with the dialogue."""
         hidden, reply = read_pair(self.backbone, batch)
         return self.head(hidden, reply)
 
     def fit(self, batch: Batch) -> Tensor:
-        """The score of each reply (batch,): higher where it fits better."""
+        """The score of each reply (batch,): higher means a better fit."""
         log_q = self.logits(batch).log_softmax(dim=-1)
         if self.config.labels == "origin":
             return log_q[:, HERE]
         return log_q.exp() @ torch.arange(1.0, 1.0 + log_q.shape[1], device=log_q.device)
 
     def tell(self, batch: Batch, moment: Moment, first: float = 1.0, smoothing: float = 0.0) -> dict[str, Term]:
-        """The negative log-likelihood of the label; the first label counts `first` times, since *here* is rarer."""
+        """The negative log-likelihood of the label; the first label has weight `first`, since *here* is rarer."""
         assert batch.label is not None
         logits, gold = self.logits(batch), batch.label
         weights = torch.ones(logits.shape[1], device=logits.device)

@@ -1,16 +1,17 @@
-"""The classifier of one utterance: which of the 41 emotions and intents it has (`emotion-intent`), or which polarity.
+"""Classifiers of a single utterance: its emotion or intent among 41 (`emotion-intent`), or its polarity (`polarity`).
 
-A pretrained encoder with a linear layer on the mean of its positions (or on the start token), fine-tuned as a whole,
-as Welivita and Pu (2020) and MEED2 do with BERT and RoBERTa, or in its upper layers alone. It reads the utterance
-alone, which an example holds as its reply, and does not talk: `listenwell.classifiers.labeller` is what uses it.
+A pretrained encoder with a linear layer on the mean of its positions (or on the start token). It is fine-tuned
+completely, as Welivita and Pu (2020) and MEED2 do with BERT and RoBERTa, or only in its upper layers. It reads the
+utterance without context, stored as an example's reply, and does not generate text; `listenwell.classifiers.labeller`
+is the interface to it.
 
     p(label | utterance) = softmax(W h / temperature)
 
-`crisis`, by which crisis care listens, is one too. There h is the mean beside the maximum: a few words of a long
-message may be all that is a sign.
+`crisis`, which crisis care uses, is another one. There h is the concatenation of mean and maximum: a few words of a
+long message may be the only sign.
 
-The temperature is 1 while it learns; `listenwell calibrate` sets it on validation data, so that a confidence of 0.8
-is right four times of five.
+The temperature is 1 during training; `listenwell calibrate` sets it on validation data, so that predictions with a
+confidence of 0.8 are right four times out of five.
 """
 
 from __future__ import annotations
@@ -33,23 +34,23 @@ from listenwell.models.terms import classification_terms
 
 @dataclass
 class ClassifierConfig:
-    """Which encoder, and how its positions become one vector."""
+    """The encoder, and how its outputs are pooled."""
 
     backbone: str = "minilm"
-    """The pretrained encoder to start from: a folder, or a name such as minilm. Its tokens are to be read too: the
-    recipe's text has kind backbone and the same name."""
+    """The pretrained encoder to start from: a folder, or a name such as minilm. The recipe must use its tokenizer too:
+    a text of kind backbone with the same name."""
     architecture: dict[str, Any] = field(default_factory=dict)
-    """The encoder's sizes; those of the backbone if not given."""
+    """The encoder's sizes; taken from the backbone if not given."""
     pooling: Literal["mean", "start", "mean-and-maximum"] = "mean"
     """Classify from the mean over all positions, from the start token, or from the mean and the maximum."""
     dropout: float = 0.1
-    """On what is classified. Inside the encoder it is the architecture's own."""
+    """Dropout rate before the classifier. The encoder keeps the rates of its architecture."""
     labels: str = "emotion-intent"
-    """The classes, a label set by name: 32 emotions, 8 intents and neutral; negative, neutral and positive
-    (polarity); or another, such as one of the recipe's own `label_sets`. The recipe's data has the same `labels`."""
+    """Name of the label set to predict: 32 emotions, 8 intents and neutral; negative, neutral and positive (polarity);
+    or another, such as one of the recipe's own `label_sets`. The recipe's data must use the same `labels`."""
     upper: int | None = None
-    """How many layers of the encoder learn, from the top; all of it if not given. What lies below is the backbone's
-    own: it stays out of the checkpoint and is taken from the backbone when that is read."""
+    """How many layers of the encoder to train, counted from the top; the whole encoder if not given. The frozen weights
+    below are not stored in the checkpoint but loaded from the backbone."""
 
 
 class Classifier(Model):
@@ -80,7 +81,7 @@ class Classifier(Model):
 
     @classmethod
     def complete(cls, config: ClassifierConfig) -> ClassifierConfig:
-        """With the encoder's sizes, which a checkpoint keeps, so that it needs no file of the backbone."""
+        """Fill in the encoder's sizes, which the checkpoint stores so that it does not need the backbone's files."""
         return config if config.architecture else replace(config, architecture=read_architecture(config.backbone))
 
     @property
@@ -108,20 +109,20 @@ class Classifier(Model):
         return self.pooled(self.backbone(tokens, mask), mask)
 
     def pooled(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """The encoder's positions (batch, time, width) as one vector per text."""
+        """Pool the encoder's output (batch, time, width) into one vector per text."""
         if self.config.pooling == "start":
             return hidden[:, 0]
         mean = mean_over(hidden, mask)
         if self.config.pooling == "mean":
             return mean
         maximum = hidden.masked_fill(~mask[..., None], -torch.inf).amax(dim=1)
-        return torch.cat((3 * mean, maximum), dim=-1)  # the mean is small next to the maximum
+        return torch.cat((3 * mean, maximum), dim=-1)  # scaled, since the mean is small next to the maximum
 
     def logits(self, batch: Batch) -> Tensor:
         return self.out(self.dropout(self.summary(batch)))
 
     def token_logits(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """The logits of texts that are tokens already, from [CLS] to [SEP]: (batch, time) to (batch, labels)."""
+        """Logits of tokenized texts, from [CLS] to [SEP]: (batch, time) to (batch, labels)."""
         return self.out(self.pooled(self.backbone(tokens, mask), mask))
 
     def label_log_probs(self, batch: Batch) -> Tensor:
@@ -129,20 +130,20 @@ class Classifier(Model):
         return (self.logits(batch) / self.temperature).log_softmax(dim=-1)
 
     def classify(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
-        """The label's negative log-likelihood with label smoothing, not calibrated, and the accuracy."""
+        """The label's uncalibrated negative log-likelihood with label smoothing, and the accuracy."""
         assert batch.label is not None
         return classification_terms("label", self.logits(batch).log_softmax(dim=-1), batch.label, smoothing)
 
     def emotion(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
-        """The negative log-likelihood of the dialogue's emotion, among the emotions alone.
+        """The negative log-likelihood of the dialogue's emotion, normalised over the emotions only.
 
-        For utterances that are known to tell of a feeling, such as a dialogue's opening: they say which, and should
-        not make feelings likelier than intents.
+        For utterances that are known to express an emotion, such as a dialogue's opening: they teach which one it is,
+        and should not make emotions more likely than intents.
         """
         if self.label_set != EMOTION_INTENT:
             raise ValueError(
                 f"this classifier tells {self.label_set.name} apart, and an emotion has nothing to teach it"
             )
         assert batch.emotion is not None
-        among = self.logits(batch)[:, : len(EMOTIONS)]  # the 41 begin with them
+        among = self.logits(batch)[:, : len(EMOTIONS)]  # the first of the 41 labels
         return classification_terms("emotion", among.log_softmax(dim=-1), batch.emotion, smoothing)

@@ -1,17 +1,17 @@
 """Dual-Emp: two dialogue models and the emotion that both sides agree on (Shen et al. 2021).
 
-A forward model writes the reply to a context, a backward model writes the context of a reply. A discrete latent z with
-K values, the emotion consensus, is inferred from either side and read by both decoders:
+A forward model generates the reply to a context, a backward model the context of a reply. A discrete latent z with
+K values, the emotion consensus, is inferred from either side and conditions both decoders:
 
     q(z|c) = softmax(FFN(H₀))       p(y | c, z), p(c | y, z)       p(e|z) = softmax(W_e E[z])         (3), (9), (4)
 
-Paired data maximises two bounds, one with z from the context and one with z from the reply (11, 12). Where one side of
-a pair is missing, the model writes it, and is rewarded for how well the other side can be written back (15–17, in
-`dual_emp_unpaired`).
+On paired data, two bounds are maximised, one with z from the context and one with z from the reply (11, 12). Where one
+side of a pair is missing, the model generates it and is rewarded for how well the other side can be reconstructed from
+it (15–17, in `dual_emp_unpaired`).
 
-`sing-emp` is the forward model alone. All losses here are minimised: the paper's L1…L4 are bounds to be maximised.
-Every term is a sum divided by one count, the tokens of the side that is written forward, so that a bound stays a bound;
-an emotion thus weighs as much as one token unless the recipe says otherwise.
+`sing-emp` is the forward model alone. All losses here are minimised, whereas the paper's L1…L4 are bounds to be
+maximised. Every term is a sum divided by the same count, the tokens of the forward direction's target, so that a bound
+stays a bound; an emotion thus weighs as much as one token unless the recipe says otherwise.
 """
 
 from __future__ import annotations
@@ -51,33 +51,33 @@ from listenwell.models.terms import classification_terms, sum_by_row, sum_out
 SPEAKER, LISTENER = ROLES.index("speaker"), ROLES.index("listener")
 
 AT_ONCE = 4
-"""Values of z that are summed over together: each is a pass of the decoder over the whole batch."""
+"""How many values of z to evaluate at once: each takes a decoder pass over the whole batch."""
 LEANING = 3.0
-"""How far the score of a value's own emotion is above the others' at the start."""
+"""Initial margin of the logit of a value's own emotion over the others."""
 SHOWN = 3
-"""Emotions that an explanation names."""
+"""How many emotions `reasons` lists."""
 
 
 @dataclass
 class DualEmpConfig(TransformerSizes):
-    """Sizes and choices."""
+    """Sizes and options."""
 
     tied: bool = True
-    """Read and choose words by one table."""
+    """Share one table between word embedding and output layer."""
     emotions: str = "emotion"
-    """What p(e|z) is over: a label set by name, the 32 or another, such as one of the recipe's own `label_sets`."""
+    """Name of the label set of p(e|z): the 32 emotions or another, such as one of the recipe's own `label_sets`."""
     consensus_size: int = 32
-    """K: how many values the consensus has."""
+    """K, the number of values of the consensus."""
     consensus_from: Literal["first", "mean"] = "first"
-    """What the consensus is inferred from: H₀, as in the paper, or the mean of H, which learns the emotion sooner."""
+    """What the consensus is inferred from: H₀, as in the paper, or the mean of H, which learns the emotion faster."""
     consensus_dropout: float = 0.0
-    """On what the consensus is inferred from."""
+    """Dropout rate on what the consensus is inferred from."""
     dual: bool = True
     """False for Sing-Emp: the forward model alone, z from the context alone."""
 
 
 class DialogueModel(nn.Module):
-    """One direction: reads a source, infers z from it, writes the target under a z."""
+    """One direction: encodes a source, infers z from it, and decodes the target given z."""
 
     def __init__(self, config: DualEmpConfig) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class DialogueModel(nn.Module):
 
 
 class DualEmp(Model):
-    """p(reply | context, z), p(context | reply, z) and what z says of the emotion."""
+    """p(reply | context, z), p(context | reply, z) and p(emotion | z)."""
 
     Config = DualEmpConfig
     directions: tuple[Direction, ...] = ("forward", "backward")
@@ -134,7 +134,7 @@ class DualEmp(Model):
         return model
 
     def role_written(self, direction: Direction) -> int:
-        """Who speaks in what a direction writes: a reply is the listener's, a generated context one speaker turn."""
+        """The role of a direction's output: a reply is the listener's, a generated context is one speaker turn."""
         return LISTENER if direction == "forward" else SPEAKER
 
     def initialise(self, prior: WordPrior) -> None:
@@ -146,11 +146,11 @@ class DualEmp(Model):
 
     @torch.no_grad()
     def _start_consensus(self) -> None:
-        """E_z starts among the words: it is read where they are, and says nothing of the first word yet."""
+        """Start E_z like word embeddings, in the dimensions where words are read: it does not affect the output yet."""
         table = self.words.table
         rows = torch.randn(self.config.consensus_size, table.shape[1]) * table.shape[1] ** -0.5
         self.consensus.weight.copy_(self.words.widen(rows * table.any(dim=0)) * math.sqrt(table.shape[1]))
-        # Each value starts as one emotion's: were all alike, q(z) and p(e|z) would not learn from each other.
+        # Assign each value to one emotion: if all started alike, q(z) and p(e|z) would not learn from each other.
         ours = self.consensus.weight / self.consensus.weight.square().sum(dim=-1, keepdim=True)
         self.emotion.weight.zero_()
         self.emotion.bias.zero_()
@@ -160,7 +160,7 @@ class DualEmp(Model):
     # The two sides of an example
 
     def source(self, batch: Batch, direction: Direction) -> Sequence:
-        """What a direction reads."""
+        """The input of a direction."""
         if direction == "forward":
             assert batch.context is not None
             return batch.context
@@ -168,7 +168,7 @@ class DualEmp(Model):
         return batch.reply.as_source(self.vocabulary.ctx, self.vocabulary.end)
 
     def target(self, batch: Batch, direction: Direction) -> Sequence:
-        """What a direction writes: the reply, or the whole context with marks between its turns."""
+        """The target of a direction: the reply, or the whole context with marks between its turns."""
         if direction == "forward":
             assert batch.reply is not None
             return batch.reply
@@ -200,7 +200,7 @@ class DualEmp(Model):
         direction: Direction = "forward",
         generator: torch.Generator | None = None,
     ) -> State:
-        """The likeliest z is taken, unless `controls.latent_value` names one: in use nothing is drawn."""
+        """Uses the most likely z unless `controls.latent_value` sets one: nothing is sampled at inference time."""
         if direction not in self.directions:
             raise ValueError("sing-emp has no backward model; dual-emp has")
         source = self.source(batch, direction)
@@ -210,7 +210,7 @@ class DualEmp(Model):
         if controls is not None and controls.latent_value is not None:
             chosen = torch.full_like(chosen, self._checked(controls.latent_value))
         state = self.begin(hidden, source.mask, log_q, self.consensus(chosen), direction)
-        # What was chosen is certain, whoever chose it.
+        # The chosen value has probability 1, whoever chose it.
         state.beliefs["chosen"] = torch.full_like(log_q, -torch.inf).scatter(1, chosen[:, None], 0.0)
         return state
 
@@ -235,9 +235,9 @@ class DualEmp(Model):
         return self.words.logits(hidden[:, 0]), State(state.beliefs, state.fixed, caches, state.length + 1)
 
     def teach(self, target: Sequence, memory: TwoSourceMemory, direction: Direction) -> tuple[Tensor, Tensor]:
-        """Teacher forcing with E[z] in the place of a start token: outputs and targets, real positions only.
+        """Teacher forcing with E[z] in place of a start token: outputs and targets, real positions only.
 
-        A decoder input has the role of the token that it asks for, as in use.
+        A decoder input has the role of the token to predict, as at inference time.
         """
         vectors = torch.cat([memory.embedding[:, None], self.words(target.tokens[:, :-1])], dim=1)
         hidden, _ = self.model(direction).decoder(self.embed(vectors, target.roles), memory)
@@ -251,7 +251,7 @@ class DualEmp(Model):
         smoothing: float = 0.0,
         weights: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Σ −log p(target | source, z), with smoothing and each row counted by its weight; and −log p of each row."""
+        """Σ −log p(target | source, z), with label smoothing and row weights; and −log p of each row."""
         hidden, tokens = self.teach(target, memory, direction)
         spread = None if weights is None else weights[:, None].expand_as(target.mask)[target.mask]
         loss, nll = self._choose(hidden, tokens, smoothing, spread)
@@ -277,14 +277,14 @@ class DualEmp(Model):
     ) -> dict[str, Term]:
         """−L1 − L2 + α·L_emo (Eqs 11–13); the weight α is the recipe's.
 
-        `free` are the nats, on average over the batch, that the KL of each side may have at no cost.
+        `free` is how many nats of each side's KL, averaged over the batch, are not penalised (free bits).
         """
         read = {direction: self.source(batch, direction) for direction in self.directions}
         hidden = {direction: self.encode(source, direction) for direction, source in read.items()}
         count = float(self.target(batch, "forward").mask.sum())
         rise = anneal(moment.progress, kl_annealed) if self.training else 1.0
         log_q = {side: self.model(side).infer(hidden[side], read[side].mask) for side in self.directions}
-        # z from c gives L1, z from y gives L2; a decoder writes its target under both in one pass.
+        # z from c gives L1, z from y gives L2; a decoder scores its target under both in one pass.
         sides = len(self.directions)
         drawn = torch.cat([self.drawn_embedding(log_q[side], temperature) for side in self.directions])
         terms: dict[str, Term] = {}
@@ -303,7 +303,7 @@ class DualEmp(Model):
     likelihood = paired
 
     def drawn_embedding(self, log_q: Tensor, temperature: float) -> Tensor:
-        """E[z]: of a straight-through draw in training, of the likeliest z otherwise."""
+        """E[z]: of a straight-through sample in training, of the most likely z otherwise."""
         if not self.training:
             return self.consensus(log_q.argmax(dim=-1))
         return straight_through(log_q, temperature) @ self.consensus.weight
@@ -318,12 +318,12 @@ class DualEmp(Model):
         side: Direction,
         free: float = 0.0,
     ) -> dict[str, Term]:
-        """The KL to the uniform prior, L_emo (averaged over both sides), and how alive z is."""
+        """The KL to the uniform prior, L_emo (averaged over both sides), and how much z is used."""
         assert batch.emotion is not None
         kl = categorical_kl(log_q).sum()
         name = "" if side == "forward" else "-dual"
-        # With z summed out. The noise of a draw, or the mean cost over draws, which wants p(e|z) alike for all z while
-        # q is unsure, left z without a meaning for half an epoch.
+        # With z marginalised out. With a noisy sample, or with the mean loss over samples (which pulls p(e|z) together
+        # for all z while q is uncertain), z stayed meaningless for half an epoch.
         felt = classification_terms("emotion", self.believe(log_q), batch.emotion, smoothing)
         loss, share = felt["emotion"], 1 / len(self.directions)
         mean = log_q.exp().mean(dim=0)
@@ -332,12 +332,12 @@ class DualEmp(Model):
             f"kl{name}": Term(rise * kl.clamp_min(free * len(batch)), count, kl),
             f"emotion{name}": Term(share * loss.total, count, None if loss.plain is None else share * loss.plain),
             f"emotion-accuracy{name}": felt["emotion-accuracy"],
-            # KL = log K − H(q): what is left of its entropy, and how much z tells sources apart, in nats.
+            # KL = log K − H(q). This is the mutual information: how well z tells sources apart, in nats.
             f"information{name}": Term(len(batch) * spread - entropy(log_q).sum(), len(batch), learned=False),
         }
 
     def situation(self, batch: Batch, moment: Moment, emotion_smoothing: float = 0.0) -> dict[str, Term]:
-        """The emotion alone, from texts that nobody answers, z summed out."""
+        """The emotion only, with z marginalised out, for texts without a reply."""
         assert batch.emotion is not None
         assert batch.context is not None
         log_q = self.model("forward").infer(self.encode(batch.context, "forward"), batch.context.mask)
@@ -348,13 +348,13 @@ class DualEmp(Model):
     def unpaired_context(
         self, batch: Batch, moment: Moment, temperature: float = 1.0, kl_annealed: float = 0.0, free: float = 0.0
     ) -> dict[str, Term]:
-        """−L3 + β·L_emo (Eqs 15, 16, 18): writes a reply, rewarded by how well the context can be written back."""
+        """−L3 + β·L_emo (Eqs 15, 16, 18): generates a reply, rewarded by how well the context is reconstructed."""
         return unpaired_terms(self, batch, moment, "forward", temperature, kl_annealed, free)
 
     def unpaired_reply(
         self, batch: Batch, moment: Moment, temperature: float = 1.0, kl_annealed: float = 0.0, free: float = 0.0
     ) -> dict[str, Term]:
-        """−L4 + γ·L_emo (Eqs 17, 19): the mirror, with one speaker turn written to the reply."""
+        """−L4 + γ·L_emo (Eqs 17, 19): the mirror image, which generates one speaker turn for the reply."""
         return unpaired_terms(self, batch, moment, "backward", temperature, kl_annealed, free)
 
     # Measuring
@@ -381,7 +381,7 @@ class DualEmp(Model):
             yield from nll.view(times, len(batch))
 
     def reasons(self, state: State, row: int) -> dict[str, Any]:
-        """Which consensus was chosen, how sure that is, and which emotions it stands for."""
+        """The chosen consensus value, its probability, and the emotions it represents."""
         log_q = state.beliefs["consensus"][row]
         chosen = int(state.beliefs["chosen"][row].argmax())
         chances = self.emotion(self.consensus.weight[chosen]).softmax(dim=-1).detach()
@@ -394,11 +394,11 @@ class DualEmp(Model):
 
 
 def _term(direction: Direction, inferred_from: Direction) -> str:
-    """reply and context under the z of the context; reply-dual and context-dual under that of the reply."""
+    """Term name: reply and context with z from the context; reply-dual and context-dual with z from the reply."""
     name = "reply" if direction == "forward" else "context"
     return name if inferred_from == "forward" else f"{name}-dual"
 
 
 def _repeated(target: Sequence, times: int) -> Sequence:
-    """The whole batch again and again."""
+    """The whole batch, repeated."""
     return Sequence(*(part.repeat(times, 1) for part in (target.tokens, target.mask, target.roles)))

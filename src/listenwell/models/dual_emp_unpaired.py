@@ -1,8 +1,8 @@
-"""Dual-Emp's learning from unpaired data (Shen et al. 2021, Eqs 15–19): one side of an example is missing.
+"""Training Dual-Emp on unpaired data (Shen et al. 2021, Eqs 15–19): one side of an example is missing.
 
-The model writes the missing side and writes the given side back from it. Writing back learns by likelihood. The choice
-of words in between has no gradient: it learns by the reward exp(mean log p(source | written, z)), less the reward of
-the greedy text as a baseline.
+The model generates the missing side and reconstructs the given side from it. Reconstruction is trained by likelihood.
+The sampled words in between have no gradient, so generation is trained by the reward
+exp(mean log p(source | written, z)), minus the reward of the greedy text as a baseline.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 OTHER: dict[Direction, Direction] = {"forward": "backward", "backward": "forward"}
 
 LONGEST = 30
-"""Tokens of a generated side at most, as in the paper's decoding."""
+"""Maximum number of tokens of a generated side, as in the paper's decoding."""
 
 
 def unpaired_terms(
@@ -34,7 +34,7 @@ def unpaired_terms(
     kl_annealed: float = 0.0,
     free: float = 0.0,
 ) -> dict[str, Term]:
-    """`direction` reads the side that is there and writes the other; the other direction writes the first one back."""
+    """`direction` reads the given side and generates the other; the other direction reconstructs the given one."""
     back = OTHER[direction]
     source = model.source(batch, direction)
     hidden = model.encode(source, direction)
@@ -69,7 +69,7 @@ def unpaired_terms(
 def write_missing_side(
     model: DualEmp, batch: Batch, direction: Direction, embedding: Tensor, moment: Moment
 ) -> tuple[Sequence, Sequence]:
-    """The missing side, drawn and greedy, as in use: without dropout, of at most LONGEST tokens."""
+    """The missing side, sampled and greedy, as at inference time: without dropout, at most LONGEST tokens."""
     learns = model.training
     model.eval()
     source = model.source(batch, direction)
@@ -87,7 +87,7 @@ def write_missing_side(
 def write_back(
     model: DualEmp, batch: Batch, written: Sequence, embedding: Tensor, back: Direction
 ) -> tuple[Tensor, Tensor]:
-    """−log p(the side that is there | what was written, z), summed and by row."""
+    """−log p(given side | generated side, z), summed and by row."""
     ids = model.vocabulary
     source = written.as_source(ids.ctx, ids.end)
     memory = model.model(back).decoder.remember(model.encode(source, back), source.mask, embedding)
@@ -95,7 +95,7 @@ def write_back(
 
 
 def copied(written: Sequence, source: Sequence) -> Tensor:
-    """The share of a text's pairs of neighbouring tokens that stand in its source, by row: the reward favours it."""
+    """The share of a text's bigrams that also occur in its source, by row: the reward favours copying."""
     base = int(max(written.tokens.max(), source.tokens.max())) + 1
     ours, ours_real = _pairs(written, base)
     theirs, theirs_real = _pairs(source, base)

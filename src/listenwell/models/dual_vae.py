@@ -1,10 +1,10 @@
-"""DualVAE: a conditional autoencoder whose latent is read by two decoders; the baseline of Dual-Emp's Table 1.
+"""DualVAE: a conditional VAE whose latent feeds two decoders; the baseline of Dual-Emp's Table 1.
 
-    prior N(c)      posterior N(c, y)      p(y | c, z), and beside it p(y | z): the reply written back from z alone
+    prior N(c)      posterior N(c, y)      p(y | c, z), and in addition p(y | z): the reply reconstructed from z alone
 
-The second decoder keeps the latent alive: what it knows of the reply it knows from z. Both decoders share the words,
-and the speaker's emotion is classified from the context, as the multi-task transformer does. In use z is drawn from
-the prior, and the second decoder is silent.
+The second decoder prevents posterior collapse: z is all that it knows about the reply. Both decoders share the word
+embedding, and the speaker's emotion is classified from the context, as in the multi-task transformer. At inference time
+z is sampled from the prior, and the second decoder is not used.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from listenwell.models.terms import average_out, classification_terms, reply_nll
 from listenwell.models.trs import Trs, TrsConfig
 
 SAMPLES = 10
-"""Draws from the prior that a likelihood is averaged over."""
+"""Samples from the prior that a likelihood is averaged over."""
 
 
 @dataclass
 class DualVaeConfig(TrsConfig):
-    """The transformer's sizes, and the latent's."""
+    """Sizes of the transformer and the latent."""
 
     emotion: bool = True
     """Classify the speaker's emotion from the context."""
@@ -46,7 +46,7 @@ class DualVaeConfig(TrsConfig):
 
 @dataclass(slots=True)
 class Reading:
-    """A context that was read: hidden states, mask, summary and prior, each with the batch first."""
+    """An encoded context: hidden states, mask, summary and prior, each batch first."""
 
     hidden: Tensor
     mask: Tensor
@@ -55,7 +55,7 @@ class Reading:
 
 
 class DualVae(Trs):
-    """p(reply | context) with z averaged out, and p(emotion | context)."""
+    """p(reply | context) with z marginalised out, and p(emotion | context)."""
 
     Config: ClassVar[type[TrsConfig]] = DualVaeConfig
     config: DualVaeConfig
@@ -83,7 +83,7 @@ class DualVae(Trs):
         return self.posterior(torch.cat([summary, seen], dim=-1))
 
     def remember(self, reading: Reading, latent: Tensor) -> Memory:
-        """What the reply's decoder attends to: z as one more position in front of the context."""
+        """What the reply's decoder attends to: z as an extra position before the context."""
         first = self.widen(latent)[:, None]
         mask = torch.cat([torch.ones_like(reading.mask[:, :1]), reading.mask], dim=1)
         return self.decoder.remember(torch.cat([first, reading.hidden], dim=1), mask)
@@ -137,7 +137,7 @@ class DualVae(Trs):
         return self.words.query(hidden[batch.reply.mask]), batch.reply.tokens[batch.reply.mask]
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
-        """−log of the mean, over draws from the prior, of p(reply | context, z)."""
+        """−log of the mean of p(reply | context, z) over samples from the prior."""
         reading = self.read(batch)
         noise = self._noise(batch, SAMPLES, generator)
         nll = [self._nll(batch, reading, noise[:, draw]) for draw in range(SAMPLES)]

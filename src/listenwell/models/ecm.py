@@ -1,8 +1,8 @@
 """ECM, the emotional chatting machine (Zhou et al. 2018), on a transformer (`trs-ecm`) or a GRU (`seq2seq-ecm`).
 
-The emotion is the polarity of the reply, as the evaluator judges it while learning; in use a positive reply is asked
-for, as in strategy memory's Table 1. It is embedded at every position, held in an internal memory that is used up
-along the reply, and weighed in the choice between emotional and other words (`layers/emotion_memory.py`).
+The emotion is the polarity of the reply, predicted by the evaluator during training; at inference time a positive reply
+is requested, as in strategy memory's Table 1. It is embedded at every position, kept in an internal memory that is used
+up along the reply, and taken into account in the choice between emotional and other words (`layers/emotion_memory.py`).
 
     L = −Σ log p(w) − Σ log p(emotional or other) + ‖M at the end‖
 """
@@ -28,16 +28,16 @@ from listenwell.models.trs import LISTENER, Trs
 
 @dataclass(slots=True)
 class EmotionalInput:
-    """What the decoder attends to, and the emotion that the reply is to have."""
+    """What the decoder attends to, and the emotion requested for the reply."""
 
     memory: Any
     emotion: Tensor
-    """(batch,) a polarity's id."""
+    """(batch,) polarity ids."""
 
 
 @dataclass(slots=True)
 class EmotionalPast:
-    """Where a reply stands."""
+    """The decoding state of a reply."""
 
     caches: Any
     spent: Tensor
@@ -56,7 +56,7 @@ class Ecm(Trs):
         self.parts = TextParts("ecm", self.same_text)
 
     def label_sets(self, objective: str) -> LabelSets:
-        """It reads no labels of the corpus: the polarity of a reply is what the evaluator says."""
+        """No labels from the corpus: the evaluator predicts the polarity of a reply."""
         return LabelSets(None, None)
 
     def attach(self, parts: Mapping[str, Any]) -> None:
@@ -78,7 +78,7 @@ class Ecm(Trs):
         direction: Literal["forward", "backward"] = "forward",
         generator: torch.Generator | None = None,
     ) -> State:
-        """A positive reply is asked for."""
+        """Requests a positive reply."""
         hidden, mask = self.encode(batch)
         positive = torch.full((len(batch),), POLARITY.ids[POSITIVE], device=hidden.device)
         return self._begin(hidden, mask, positive)
@@ -97,7 +97,7 @@ class Ecm(Trs):
         return logits, State(state.beliefs, state.fixed, EmotionalPast(caches, spent), state.length + 1)
 
     def speak(self, reply: Sequence, state: State) -> tuple[Tensor, Tensor]:
-        """Teacher forcing: the outputs at real positions (positions, width), and ‖M‖ behind the end (batch,)."""
+        """Teacher forcing: the outputs at real positions (positions, width), and ‖M‖ after the end (batch,)."""
         given: EmotionalInput = state.fixed
         x = self.embed(reply.shifted(self.vocabulary.start), reply.roles)
         hidden, _ = self.decoder(x + self.feeling.embedding(given.emotion)[:, None], given.memory)
@@ -105,7 +105,7 @@ class Ecm(Trs):
         return spoken[reply.mask], self.feeling.left_over(given.emotion, spent)
 
     def likelihood(self, batch: Batch, moment: Moment) -> dict[str, Term]:  # type: ignore[override]
-        """The reply's negative log-likelihood under its own polarity, the choice of vocabularies, what is left over."""
+        """The reply's negative log-likelihood under its own polarity, the gate's loss, and ‖M‖ at the end."""
         assert batch.reply is not None
         hidden, mask = self.encode(batch)
         polarity = self.parts.judge(batch.reply, self.vocabulary).argmax(dim=-1)
@@ -119,7 +119,7 @@ class Ecm(Trs):
         }
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
-        """As in use: under the polarity that is asked for."""
+        """As at inference time, under the requested polarity."""
         assert batch.reply is not None
         spoken, _ = self.speak(batch.reply, self.understand(batch))
         targets = batch.reply.tokens[batch.reply.mask]

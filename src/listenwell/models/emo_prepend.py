@@ -1,9 +1,9 @@
 """EmoPrepend-1 (`emo-prepend`): the plain transformer, given a classifier's emotion, Rashkin et al. (2019).
 
-The likeliest emotion stands in front of the context as a word of its own. The classifier is the emotion side of
-BERT (JT), so that the two differ in what they do with the emotion and in how they write, not in how they recognise it.
-It learns from its own loss alone: the choice of the likeliest passes no gradient. The reply always follows the
-recognised emotion, in training as in use, never the gold one.
+The most likely emotion is prepended to the context as a token of its own. The classifier is the emotion side of
+BERT (JT), so that the two models differ in how they use the emotion and how they generate, not in how they classify it.
+It is trained by its own loss only, since the argmax passes no gradient. The reply is always conditioned on the
+predicted emotion, in training as at inference time, never on the gold one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from listenwell.models.bert_joint import (
 from listenwell.models.trs import Trs, TrsConfig
 
 SPEAKER = ROLES.index("speaker")
-"""Whose emotion it is."""
+"""The role whose emotion it is."""
 
 
 @dataclass
@@ -37,14 +37,14 @@ class EmoPrependConfig(EmotionSideConfig, TrsConfig):  # type: ignore[misc]  # i
     """The transformer's sizes, and what the emotion is classified from."""
 
     emotion: Literal[True] = True
-    """Always classified: it is read in front of the context."""
+    """Always on: the emotion is prepended to the context."""
 
 
 class EmoPrepend(Trs):
     """p(emotion | context), and p(reply | likeliest emotion, context)."""
 
     Config: ClassVar[type[TrsConfig]] = EmoPrependConfig
-    emotion: EmotionSide  # type: ignore[assignment]  # in the place of a linear layer
+    emotion: EmotionSide  # type: ignore[assignment]  # instead of a linear layer
 
     def __init__(self, config: EmoPrependConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
@@ -53,7 +53,7 @@ class EmoPrepend(Trs):
         felt = config.width if self.backbone is None else self.backbone.width
         self.emotion = EmotionSide(config, felt, config.width, vocabulary.ctx)
         self.names = nn.Embedding(len(self.emotions), config.width)
-        nn.init.normal_(self.names.weight, std=0.5)  # about as long as a word
+        nn.init.normal_(self.names.weight, std=0.5)  # about the norm of a word
 
     @classmethod
     def complete(cls, config: EmoPrependConfig) -> EmoPrependConfig:
@@ -80,7 +80,7 @@ class EmoPrepend(Trs):
         return self.emotion.believe(self.emotion(batch.context, self.backbone, self.embed))
 
     def encode_behind_emotion(self, batch: Batch, emotion: Tensor) -> tuple[Tensor, Tensor]:
-        """The context behind an emotion's name (batch, 1 + time, width), and its mask."""
+        """The context with an emotion prepended (batch, 1 + time, width), encoded, and its mask."""
         context = batch.context
         assert context is not None
         name = self.names(emotion) + self.speakers.weight[SPEAKER]

@@ -1,10 +1,10 @@
-"""EmpDG: the emotional words read once more, alone, and two judges to learn from (Li et al. 2020).
+"""EmpDG: an extra encoder for emotional words, and adversarial training against two judges (Li et al. 2020).
 
-The multi-task transformer with a second, finer look at the context: the words that a lexicon associates with an
-emotion form a sequence of their own, with an encoder of its own. The speaker's emotion is classified from both
-encodings, and the decoder attends to both. In training, a semantic and an emotional judge tell real replies from
-generated ones, each with the speaker's next turn beside them; the generator learns to pass for real. In use there
-are no judges and no next turn.
+The multi-task transformer with a second, finer-grained view of the context: the words that a lexicon associates with
+an emotion form a separate sequence with its own encoder. The speaker's emotion is classified from both encodings, and
+the decoder attends to both. In training, two discriminators (a semantic and an emotional judge) tell real replies from
+generated ones, given the speaker's next turn, and the generator learns to fool them. At inference time there are no
+judges and no next turn.
 
 Parameters are named `generator.*` and `judges.*`.
 """
@@ -40,39 +40,39 @@ from listenwell.models.trs import LISTENER, Trs, TrsConfig
 
 JUDGES = ("semantic", "emotional")
 LONGEST = 40
-"""Words of a drawn reply at most, as in use."""
+"""Maximum length of a sampled reply in tokens, as at inference time."""
 UNHEARD = -1e4
-"""The logit of what the judges never read: its probability is 0, and its logarithm still a number."""
+"""The logit of tokens that the judges never read: probability 0, but a finite log-probability."""
 
 
 @dataclass
 class EmpdgConfig(TrsConfig):
-    """The transformer's sizes, and the judges'."""
+    """Sizes of the transformer and the judges."""
 
     emotion: bool = True
-    """Classify the speaker's emotion, from both encodings."""
+    """Classify the speaker's emotion from both encodings."""
     judge_heads: int = 4
-    """Of a judge's attention. A judge is as wide as the word table: it reads words and nothing else."""
+    """Attention heads of a judge. A judge is as wide as the word table, since it reads nothing but words."""
 
 
 def to_the_left(picked: Tensor) -> tuple[Tensor, Tensor]:
-    """The places of the positions picked (batch, most), in order, and which of these are real, for each row.
+    """Indices of the picked positions of each row (batch, most), in order, and a mask of the real ones.
 
-    `most` is how many the fullest row has.
+    `most` is the largest number of picked positions in any row.
     """
     order = picked.int().argsort(dim=1, descending=True, stable=True)[:, : int(picked.sum(dim=1).max())]
     return order, picked.gather(1, order)
 
 
 def soft_draw(log_p: Tensor, drawn: Tensor, temperature: float = 1.0) -> Tensor:
-    """The Gumbel-softmax (positions, words) that goes with the words `drawn` (positions,) from log_p.
+    """The Gumbel-softmax (positions, words) conditioned on the words `drawn` (positions,) from log_p.
 
-    A draw is a race: word i arrives after a time E_i / p_i, where E_i is exponential, and the first one is drawn; −log
-    of that time is log p_i with Gumbel noise. The winner's time is exponential too, and says nothing of the others but
-    that they come later. So the noise can be drawn after the words, and the softmax is highest at them.
+    A draw is a race: word i arrives at time E_i / p_i, where E_i is exponential, and the first to arrive is drawn;
+    −log of that time is log p_i plus Gumbel noise. The winner's time is exponential too, and tells nothing about the
+    others except that they come later. So the noise can be sampled after the words, and the softmax peaks at them.
     """
     first = torch.empty_like(log_p[:, :1]).exponential_()
-    # −log of a uniform number is exponential too, and nine times faster for so many.
+    # −log of a uniform number is exponential too, and nine times faster at this size.
     arrival = torch.rand_like(log_p).log_().neg_().div_(log_p.detach().exp()).add_(first)
     noise = arrival.scatter_(1, drawn[:, None], first).log_().neg_().sub_(log_p.detach())
     return ((log_p + noise) / temperature).softmax(dim=-1)
@@ -82,7 +82,7 @@ class Generator(Trs):
     """p(reply | context) and p(emotion | context), from the context and its emotional words."""
 
     emotional: Tensor
-    """(vocabulary,) which words are emotional; kept with the weights, so that in use no lexicon is needed."""
+    """(vocabulary,) True for emotional words. Saved with the weights, so that inference needs no lexicon."""
 
     def __init__(self, config: EmpdgConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
@@ -101,7 +101,7 @@ class Generator(Trs):
         self.emotional.copy_(prior.emotional)
 
     def emotional_words(self, context: Sequence) -> Sequence:
-        """The emotional words of a context behind a CTX token, which stands alone where there are none."""
+        """A CTX token followed by the emotional words of the context, if there are any."""
         order, mask = to_the_left(self.emotional[context.tokens] & context.mask)
         tokens = context.tokens.gather(1, order).masked_fill(~mask, self.vocabulary.pad)
         return Sequence(
@@ -111,9 +111,9 @@ class Generator(Trs):
         )
 
     def encode(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The context, and behind it in time its emotional words, as one memory (batch, time, width) with its mask.
+        """The encoded context followed by the encoded emotional words: one memory (batch, time, width) and its mask.
 
-        One softmax of the decoder's attention thus weighs all positions of both against each other.
+        The decoder's attention thus has a single softmax over all positions of both.
         """
         assert batch.context is not None
         hidden, mask = super().encode(batch)
@@ -146,7 +146,7 @@ class Generator(Trs):
         return self.losses(batch, self.understand(batch), smoothing, emotion_smoothing)
 
     def losses(self, batch: Batch, state: State, smoothing: float, emotion_smoothing: float) -> dict[str, Term]:
-        """The terms of the likelihood, once the context is understood."""
+        """The terms of the likelihood, given the encoded context."""
         assert batch.emotion is not None
         hidden, targets = self.teach(batch, state)
         terms = {"reply": reply_term(hidden, targets, self.words, smoothing)}
@@ -155,10 +155,10 @@ class Generator(Trs):
         return terms
 
     def draw(self, batch: Batch, state: State, seed: int) -> Sequence:
-        """A reply drawn for each row, word by word as in use, without its end.
+        """Sample a reply for each row, token by token as at inference time, without its end token.
 
-        How long it may be has nothing to do with the batch, whose replies are of like length: who hears a reply cut
-        there would know it by that.
+        Its maximum length does not depend on the batch, whose replies are of similar length: a judge could otherwise
+        tell a generated reply by being cut at that length.
         """
         ids = self.vocabulary
         options = Decoding(method="sample", max_length=LONGEST, seed=seed)
@@ -167,7 +167,7 @@ class Generator(Trs):
         decoded = decode(self, state, options, start=ids.start, end=ids.end, banned=banned, items=batch.rows or None)
         rows = [torch.tensor(drawn.tokens, dtype=torch.long) for [drawn] in decoded]
         tokens = pad_sequence(rows, batch_first=True, padding_value=ids.pad).to(self.words.table.device)
-        # No padding is drawn, so that what is no padding was.
+        # Padding is never sampled, so everything else was.
         return Sequence(tokens, tokens != ids.pad, torch.full_like(tokens, LISTENER))
 
 
@@ -181,7 +181,7 @@ class EmbeddedText:
 
 
 class Judge(nn.Module):
-    """Whether a reply is real, as a logit (batch,), from the reply and the turn that follows it."""
+    """Logit (batch,) of whether a reply is real, given the reply and the turn that follows it."""
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -200,7 +200,7 @@ class Judge(nn.Module):
 
 
 class Judges(nn.Module):
-    """Two judges over one word table of their own: one hears every word, the other the emotional ones alone."""
+    """Two judges that share their own word table: one reads every word, the other only the emotional ones."""
 
     def __init__(self, config: EmpdgConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -214,9 +214,9 @@ class Judges(nn.Module):
         return EmbeddedText(said.tokens, said.mask, self._scaled(F.embedding(said.tokens, self.table)))
 
     def embed_softly(self, said: Sequence, soft: Tensor) -> EmbeddedText:
-        """The same words; the gradient flows as if `soft` (real positions, words) had been text in their place."""
+        """Embed the same words, but let the gradient flow as if `soft` (real positions, words) had been the input."""
         text = self.embed(said)
-        expected = self._scaled(soft @ self.table).to(text.vectors.dtype)  # which may be half as precise
+        expected = self._scaled(soft @ self.table).to(text.vectors.dtype)  # which may be half precision
         slope = torch.zeros_like(text.vectors).masked_scatter(text.mask[..., None], expected - expected.detach())
         return replace(text, vectors=text.vectors + slope)
 
@@ -224,7 +224,7 @@ class Judges(nn.Module):
         return vectors * math.sqrt(self.table.shape[1])
 
     def only(self, text: EmbeddedText, emotional: Tensor) -> EmbeddedText:
-        """The emotional words of an utterance behind a CTX token, which stands alone where there are none."""
+        """A CTX token followed by the emotional words of an utterance, if there are any."""
         order, mask = to_the_left(emotional[text.tokens] & text.mask)
         vectors = text.vectors.gather(1, order[..., None].expand(-1, -1, text.vectors.shape[2]))
         ctx = torch.full_like(text.tokens[:, :1], self.vocabulary.ctx)
@@ -235,7 +235,7 @@ class Judges(nn.Module):
         )
 
     def forward(self, reply: EmbeddedText, following: EmbeddedText, emotional: Tensor) -> dict[str, Tensor]:
-        """Each judge's logits (batch,), above 0 where it takes the reply for real."""
+        """Each judge's logits (batch,), above 0 where it takes the reply to be real."""
         return {
             "semantic": self.semantic(reply, following),
             "emotional": self.emotional(self.only(reply, emotional), self.only(following, emotional)),
@@ -243,7 +243,7 @@ class Judges(nn.Module):
 
 
 class Empdg(Model):
-    """The generator, and in training the judges that it learns from."""
+    """The generator, and the judges that it is trained against."""
 
     Config = EmpdgConfig
     objectives: ClassVar[Mapping[str, str]] = {
@@ -260,7 +260,7 @@ class Empdg(Model):
 
     def initialise(self, prior: WordPrior) -> None:
         self.generator.initialise(prior)
-        with torch.no_grad():  # the judges know as much of the words as the generator does
+        with torch.no_grad():  # the judges start from the generator's word vectors
             self.judges.table.copy_(self.generator.words.table)
 
     def understand(
@@ -281,15 +281,15 @@ class Empdg(Model):
     def likelihood(
         self, batch: Batch, moment: Moment, smoothing: float = 0.0, emotion_smoothing: float = 0.0
     ) -> dict[str, Term]:
-        """The reply's and the emotion's negative log-likelihood."""
+        """The negative log-likelihood of the reply and of the emotion."""
         return self.generator.likelihood(batch, moment, smoothing, emotion_smoothing)
 
     def situation(self, batch: Batch, moment: Moment, emotion_smoothing: float = 0.0) -> dict[str, Term]:
-        """The emotion's negative log-likelihood alone."""
+        """The negative log-likelihood of the emotion only."""
         return self.generator.situation(batch, moment, emotion_smoothing)
 
     def discriminate(self, batch: Batch, moment: Moment) -> dict[str, Term]:
-        """The judges' cross-entropy on the real replies and on as many drawn from the generator, and their accuracy."""
+        """The judges' cross-entropy on the real replies and as many sampled from the generator, and their accuracy."""
         real, following = self._real(batch)
         drawn = self._drawn(batch, moment)
         on_real = self.judges(real, following, self.generator.emotional)
@@ -310,9 +310,9 @@ class Empdg(Model):
         emotion_smoothing: float = 0.0,
         temperature: float = 1.0,
     ) -> dict[str, Term]:
-        """The likelihood, and −log of how real each judge takes a drawn reply to be.
+        """The likelihood, and −log of each judge's probability that a sampled reply is real.
 
-        The gradient reaches the generator through straight-through Gumbel-softmax draws.
+        The gradient reaches the generator through straight-through Gumbel-softmax samples.
         """
         _, following = self._real(batch)
         state = self.generator.understand(batch)
@@ -320,7 +320,7 @@ class Empdg(Model):
         drawn = self._drawn(batch, moment)
         hidden, words = self.generator.teach(replace(batch, reply=drawn), state)
         logits = F.linear(hidden, self.generator.words.choices, self.generator.words.bias)
-        # The judges never read some tokens, the end above all: their loss must not change those logits.
+        # The judges never read some tokens, notably the end token: their loss must not change those logits.
         ids = self.vocabulary
         log_p = logits.index_fill(1, words.new_tensor([ids.pad, ids.start, ids.end, ids.ctx]), UNHEARD).log_softmax(1)
         text = self.judges.embed_softly(drawn, soft_draw(log_p, words, temperature))
@@ -328,7 +328,7 @@ class Empdg(Model):
         return terms | {judge: Term(F.softplus(-verdicts[judge]).sum(), len(batch)) for judge in JUDGES}
 
     def _drawn(self, batch: Batch, moment: Moment) -> Sequence:
-        """Replies of the generator as in use, with no dropout: so both moves see the same generator."""
+        """Replies sampled without dropout, as at inference time, so that both objectives see the same generator."""
         learns = self.generator.training
         self.generator.eval()
         with torch.no_grad():
@@ -337,7 +337,7 @@ class Empdg(Model):
         return drawn
 
     def _real(self, batch: Batch) -> tuple[EmbeddedText, EmbeddedText]:
-        """The real reply without its end, as a drawn one is, and the turn that follows it."""
+        """The real reply without its end token, like a sampled one, and the turn that follows it."""
         if batch.reply is None or batch.following is None or not bool(batch.following.mask.any(dim=1).all()):
             raise ConfigError(
                 "the judges of empdg read the turn that follows each reply, but an example has none: "

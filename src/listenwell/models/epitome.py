@@ -1,21 +1,22 @@
-"""How much empathy a reply to a post shows (`epitome`), after Sharma et al. (2020): three heads, each of three levels.
+"""The empathy of a reply to a post (`epitome`), after Sharma et al. (2020): three heads with three levels each.
 
     emotional reactions   "I am so sorry."                        none, weak or strong
     interpretations       "You must have felt so alone."
     explorations          "Have you told anybody about it?"
 
-A pretrained encoder reads the post and the reply as two texts, [CLS] post [SEP] reply [SEP], so that the reply is read
-in the light of the post; each head looks at the positions of the reply alone, which is what is judged.
+A pretrained encoder reads the post and the reply as a text pair, [CLS] post [SEP] reply [SEP], so that the reply is
+encoded in the context of the post. Each head attends only to the positions of the reply, which is what it classifies.
 
     α = softmax over the reply's positions of v·h_t / √width,   q(level | post, reply) = softmax(W Σ α_t h_t)
 
-Most replies show none of it, and some levels are rare (one interpretation in thirty is weak). So a rare level counts
-more while learning, w(level) = share^-balance, and what the heads learn is q ∝ w p. For the expected level that is
-undone, p ∝ q / w: a mean over replies would otherwise be too high. A level is chosen by q.
+Most replies show none, and some levels are rare (one interpretation in thirty is weak). So rare levels have a higher
+weight in the loss, w(level) = share^-balance, and the heads learn q ∝ w p. For the expected level, the weighting is
+undone, p ∝ q / w: a mean over replies would otherwise be too high. The predicted level is the argmax of q.
 
-Only the upper layers learn, and only they ship. The authors have an encoder for each text and one model for each head,
-and learn from the marked passages too; here one pass over a small encoder does for all three, so that thousands of
-replies can be measured. It does not talk: `listenwell.classifiers.empathy` is what uses it.
+Only the upper layers are trained, and only they are shipped. The authors use a separate encoder for each text and a
+separate model for each head, and also train on the marked passages; here one pass of a small encoder serves all three
+heads, so that thousands of replies can be scored. It does not generate text; `listenwell.classifiers.empathy` is the
+interface to it.
 """
 
 from __future__ import annotations
@@ -38,25 +39,25 @@ from listenwell.models.joined_text import read_pair
 
 @dataclass
 class EpitomeConfig:
-    """Which encoder, and how much of it learns."""
+    """The encoder, and how much of it is trained."""
 
     backbone: str = "minilm"
-    """The pretrained encoder to start from: a folder, or a name such as minilm. Its tokens are to be read too: the
-    recipe's text has kind backbone and the same name."""
+    """The pretrained encoder to start from: a folder, or a name such as minilm. The recipe must use its tokenizer too:
+    a text of kind backbone with the same name."""
     architecture: dict[str, Any] = field(default_factory=dict)
-    """The encoder's sizes; those of the backbone if not given."""
+    """The encoder's sizes; taken from the backbone if not given."""
     upper: int = 3
-    """How many layers of the encoder learn, from the top. What lies below is the backbone's own: it stays out of the
-    checkpoint and is taken from the backbone when that is read."""
+    """How many layers of the encoder to train, counted from the top. The frozen weights below are not stored in the
+    checkpoint but loaded from the backbone."""
     dropout: float = 0.1
-    """On what each head classifies. Inside the encoder it is the architecture's own."""
+    """Dropout rate before each head's classifier. The encoder keeps the rates of its architecture."""
     balance: float = 0.5
-    """How much more a rare level counts while learning: by share^-balance, scaled so that an example counts 1 on
-    average. 0: all alike; 1: a rare level counts as much in all as a frequent one."""
+    """How much more a rare level weighs in the loss: share^-balance, scaled to an average weight of 1 per example.
+    0: all levels weigh the same per example; 1: all levels weigh the same in total."""
 
 
 class Epitome(Model):
-    """p(level | post, reply) of each mechanism."""
+    """p(level | post, reply) for each mechanism."""
 
     config: EpitomeConfig
     Config = EpitomeConfig
@@ -65,7 +66,7 @@ class Epitome(Model):
     calibration = "empathy"
     label_set = EMPATHY
     shares: Tensor
-    """(mechanisms, levels) how often each level is met in the training data, from 0 to 1."""
+    """(mechanisms, levels) the share of each level in the training data, from 0 to 1."""
 
     def __init__(self, config: EpitomeConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -81,7 +82,7 @@ class Epitome(Model):
 
     @classmethod
     def complete(cls, config: EpitomeConfig) -> EpitomeConfig:
-        """With the encoder's sizes, which a checkpoint keeps."""
+        """Fill in the encoder's sizes, which the checkpoint stores."""
         return config if config.architecture else replace(config, architecture=read_architecture(config.backbone))
 
     @property
@@ -106,7 +107,7 @@ class Epitome(Model):
         return head
 
     def logits(self, batch: Batch) -> Tensor:
-        """Of q, (batch, mechanisms, levels)."""
+        """Logits of q, (batch, mechanisms, levels)."""
         hidden, mask = read_pair(self.backbone, batch)
         return torch.stack([self.head(name)(hidden, mask) for name in MECHANISMS], dim=1)
 
@@ -121,7 +122,7 @@ class Epitome(Model):
         return ((self.logits(batch) - self.log_weights) / temperatures[:, None]).log_softmax(dim=-1)
 
     def on_epoch_start(self, stage: str, epoch: int, batches: Callable[[], Iterable[Batch]]) -> Iterable[str]:
-        """Counts the levels once, before anything is learned: they are what is weighed by."""
+        """Count the levels once, before training, for the weights of the loss."""
         if epoch == 0:
             levels = torch.cat([levels_of(batch.label) for batch in batches() if batch.label is not None])
             counts = torch.stack([(levels == level).sum(dim=0) for level in range(len(LEVELS))], dim=1).clamp_min(1)
@@ -129,8 +130,8 @@ class Epitome(Model):
         return ()
 
     def classify(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
-        """The heads' weighted negative log-likelihoods of their levels, added up, with label smoothing; to be shown,
-        the likelihood of each under p, not calibrated, and the accuracy of what is chosen.
+        """The sum of the heads' weighted negative log-likelihoods, with label smoothing. For display, each head's
+        negative log-likelihood under p, uncalibrated, and the accuracy of its predicted level.
         """
         assert batch.label is not None
         logits, levels = self.logits(batch), levels_of(batch.label)
@@ -148,6 +149,6 @@ class Epitome(Model):
 
 
 def levels_of(labels: Tensor) -> Tensor:
-    """The levels (batch, mechanisms) that the ids of pair labels stand for; ABSENT where there is no label."""
+    """The levels (batch, mechanisms) encoded in the ids of pair labels; ABSENT where there is no label."""
     places = len(LEVELS) ** torch.arange(len(MECHANISMS) - 1, -1, -1, device=labels.device)
     return torch.where(labels[:, None] == ABSENT, ABSENT, labels[:, None] // places % len(LEVELS))

@@ -1,4 +1,4 @@
-"""Texts of a batch put together of parts, such as a context, a header and a reply, for a language model to read."""
+"""Batches of texts assembled from parts, such as a context, a header and a reply, as input to a language model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from listenwell.backbones.encoder import PretrainedEncoder
 from listenwell.contract import Batch, Sequence
 
 READ, REPLY = range(2)
-"""What a position is to the loss: only read, or a word of a reply."""
+"""How the loss treats a position: as input only, or as a token of a reply."""
 
 
 @dataclass(slots=True)
 class Text:
-    """Token ids (batch, time) with their masks, and what each position is to the loss."""
+    """Token ids (batch, time) with their mask, and how the loss treats each position."""
 
     tokens: Tensor
     mask: Tensor
@@ -34,16 +34,16 @@ class Text:
 
     @classmethod
     def joined(cls, *parts: Text) -> Text:
-        """The parts of each row one behind the other, without gaps; what is padding comes last."""
+        """The parts of each row concatenated without gaps; padding comes last."""
         mask = torch.cat([part.mask for part in parts], dim=1)
-        # Stable: what is real keeps its order.
+        # Stable, so that real tokens keep their order.
         order = (~mask).byte().sort(dim=1, stable=True).indices[:, : int(mask.sum(dim=1).max())]
         tokens, use = (torch.cat([getattr(part, name) for part in parts], dim=1) for name in ("tokens", "use"))
         return cls(tokens.gather(1, order), mask.gather(1, order), use.gather(1, order))
 
 
 def read_pair(backbone: PretrainedEncoder, batch: Batch) -> tuple[Tensor, Tensor]:
-    """What an encoder makes of each position of context and reply, read as two texts; and which are the reply's."""
+    """Encode context and reply as a text pair: the output at each position, and the mask of the reply's positions."""
     if batch.context is None or batch.reply is None:
         raise ValueError("a reply is judged beside what it answers: an example needs a context and a reply")
     text = Text.joined(Text.of(batch.context), Text.of(batch.reply, REPLY))

@@ -1,4 +1,4 @@
-"""A reply's likelihood with its label summed out: log Σ_l p(l | context) p(reply | context, l), over likely labels."""
+"""A reply's likelihood marginalised over likely labels: log Σ_l p(l | context) p(reply | context, l)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def check_summed(score_mass: float, score_most: int) -> None:
-    """Whether these can say which labels a likelihood is summed over."""
+    """Raise ValueError if these do not specify which labels to sum over."""
     if not 0 < score_mass <= 1:
         raise ValueError(f"score_mass is {score_mass}, expected a share above 0 and at most 1")
     if score_most < 0:
@@ -18,12 +18,12 @@ def check_summed(score_mass: float, score_most: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LikelyLabels:
-    """The likeliest labels of each row of a batch: row, rank in it, id and log-probability of each."""
+    """The most likely labels of each row of a batch: row, rank in the row, id and log-probability of each."""
 
     size: int
     """Rows of the batch."""
     columns: int
-    """Of the table that is summed over: one per rank, and maybe one for a reply without a label."""
+    """Columns of the table to sum over: one per rank, and possibly one for a reply without a label."""
     rows: Tensor
     ranks: Tensor
     labels: Tensor
@@ -31,16 +31,15 @@ class LikelyLabels:
 
     @classmethod
     def of(cls, expected: Tensor, mass: float, most: int, unlabelled: bool = False) -> LikelyLabels:
-        """The labels of each row that together hold `mass` of (batch, labels) log-probabilities.
+        """The most likely labels of each row that together reach `mass`, from (batch, labels) log-probabilities.
 
-        They are at most `most`, where that is not 0. A row has at least one; the last one taken is the one that reaches
-        the mass.
+        At most `most` of them, if that is not 0, and at least one; the last one taken is the one that reaches the mass.
         """
         most = min(most or expected.shape[1], expected.shape[1])
         return cls(len(expected), most + unlabelled, *likeliest(expected, mass, most))
 
     def table(self, values: Tensor) -> Tensor:
-        """Values of the labels as (batch, columns), −∞ where there is none."""
+        """The labels' values as (batch, columns), −∞ where there is none."""
         table = values.new_full((self.size, self.columns), -torch.inf)
         table[self.rows, self.ranks] = values
         return table
@@ -50,7 +49,7 @@ class LikelyLabels:
         return self.table(self.log_p - nll).logsumexp(dim=1)
 
     def log_sum_with_rest(self, nll: Tensor, unlabelled: Tensor) -> Tensor:
-        """The same, where what is left of a row's probability goes to −log p(reply) without a label (batch,)."""
+        """The same, with the rest of each row's probability on −log p(reply) without a label (batch,)."""
         rest = 1 - self.table(self.log_p).exp().sum(dim=1)
         table = self.table(self.log_p - nll)
         table[:, -1] = rest.clamp_min(0).log() - unlabelled

@@ -1,16 +1,16 @@
-"""The ears of the house system (`house-listener`): what a speaker feels, and what people would reply with.
+"""The house system's listener (`house-listener`): predicts the speaker's emotion, and the label of a human reply.
 
-A pretrained encoder, fine-tuned as a whole, reads the dialogue so far; an embedding added to each word says who speaks.
-Two heads read its positions, each with weights of its own: the feeling stands mostly in the first turn, what is asked
-for in the last.
+A fully fine-tuned pretrained encoder reads the dialogue so far; a speaker embedding is added to each word. Two heads
+pool its outputs, each with its own weights: the emotion is mostly expressed in the first turn, while the label of the
+reply depends on the last.
 
     α = softmax_t(v·h_t / √width),   p(emotion | context) = softmax(W Σ α_t h_t / temperature)
     the same with another v, W and temperature: p(label of the reply | context)
 
-The emotion is the dialogue's, of the 32; the label is what the next reply does, of the 41, learned from what people
-did. Either may be of another label set. The temperatures are 1 while it learns; `listenwell calibrate` sets them on
-validation data, so that a system can sum over what was heard. It does not talk: `listenwell.classifiers.listener` is
-what uses it.
+The emotion is the dialogue's, one of the 32; the label is that of the next reply, one of the 41, learned from human
+replies. Either may use another label set. The temperatures are 1 during training; `listenwell calibrate` sets them on
+validation data, so that a system can marginalise over the predictions. It does not generate text;
+`listenwell.classifiers.listener` is the interface to it.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ from listenwell.layers.head import Head
 from listenwell.models.terms import classification_terms
 
 HEADS: tuple[str, str] = ("emotion", "label")
-"""What is predicted about a dialogue: the names of the heads and of their beliefs."""
+"""What is predicted about a dialogue: names of the heads and of their beliefs."""
 
 
 @dataclass
 class ListenerConfig:
-    """Which encoder, and how firmly its heads are held back from learning the dialogues by heart."""
+    """The encoder, the dropout of its heads and their label sets."""
 
     backbone: str = "minilm"
-    """The pretrained encoder to start from: a folder, or a name such as minilm. Its tokens are to be read too: the
-    recipe's text has kind backbone and the same name."""
+    """The pretrained encoder to start from: a folder, or a name such as minilm. The recipe must use its tokenizer too:
+    a text of kind backbone with the same name."""
     architecture: dict[str, Any] = field(default_factory=dict)
-    """The encoder's sizes; those of the backbone if not given."""
+    """The encoder's sizes; taken from the backbone if not given."""
     dropout: float = 0.1
-    """On what each head classifies. Inside the encoder it is the architecture's own."""
+    """Dropout rate before each head's classifier. The encoder keeps the rates of its architecture."""
     emotions: str = "emotion"
-    """What a speaker may feel: a label set by name, the 32 or another, such as one of the recipe's own `label_sets`."""
+    """Name of the emotions' label set: the 32 or another, such as one of the recipe's own `label_sets`."""
     labels: str = "emotion-intent"
-    """What a reply may do: a label set by name too. The recipe's data has the same `labels`."""
+    """Name of the label set of replies. The recipe's data must use the same `labels`."""
 
 
 class Listener(Model):
@@ -76,7 +76,7 @@ class Listener(Model):
         self.backbone = PretrainedEncoder(config.architecture)
         vocabulary.check_known(self.backbone.vocabulary, config.backbone)
         self.speakers = nn.Embedding(len(ROLES), self.backbone.width)
-        nn.init.zeros_(self.speakers.weight)  # it starts as the encoder that was pretrained
+        nn.init.zeros_(self.speakers.weight)  # it starts as the pretrained encoder
         self.emotions, self.label_set = label_set(config.emotions), label_set(config.labels)
         self.heads = nn.ModuleDict(
             {name: Head(self.backbone.width, len(classes), config.dropout) for name, classes in self.classes.items()}
@@ -84,7 +84,7 @@ class Listener(Model):
 
     @classmethod
     def complete(cls, config: ListenerConfig) -> ListenerConfig:
-        """With the encoder's sizes, which a checkpoint keeps, so that it needs no file of the backbone."""
+        """Fill in the encoder's sizes, which the checkpoint stores so that it does not need the backbone's files."""
         return config if config.architecture else replace(config, architecture=read_architecture(config.backbone))
 
     @property
@@ -96,7 +96,7 @@ class Listener(Model):
 
     @property
     def classes(self) -> dict[str, LabelSet]:
-        """What each head tells apart, by its name."""
+        """The label set of each head, by name."""
         return dict(zip(HEADS, (self.emotions, self.label_set), strict=True))
 
     def head(self, name: str) -> Head:
@@ -106,14 +106,14 @@ class Listener(Model):
         return head
 
     def read(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """What the encoder makes of each position of the context, and which are real."""
+        """The encoder's output at each position of the context, and the mask."""
         if batch.context is None:
             raise ValueError("there is no dialogue to listen to: an example holds it as its context")
         context = latest(batch.context, self.backbone.longest)
         return self.backbone(context.tokens, context.mask, self.speakers(context.roles)), context.mask
 
     def logits(self, batch: Batch) -> dict[str, Tensor]:
-        """Of both heads, not calibrated."""
+        """Uncalibrated logits of both heads."""
         hidden, mask = self.read(batch)
         return {name: self.head(name)(hidden, mask) for name in HEADS}
 
@@ -141,11 +141,11 @@ class Listener(Model):
     ) -> dict[str, Term]:
         """The negative log-likelihoods of the dialogue's emotion and of the reply's label, each with label smoothing.
 
-        Not weighed by class: what is summed over in use must be as probable as it is frequent.
+        Classes are not reweighted: probabilities that are marginalised over must match the label frequencies.
 
-        With `apart` above 0 a dialogue is learned in two readings, each under a dropout of its own, and so much counts
-        how far the emotions heard in them lie apart (R-Drop, Liang et al., 2021): what is learned by heart depends on
-        the units that are left, what is understood does not.
+        With `apart` above 0, each dialogue is encoded twice under different dropout masks, and the divergence between
+        the two emotion predictions is added with this weight (R-Drop, Liang et al., 2021): what was memorised depends
+        on which units are kept, what was understood does not.
         """
         assert batch.emotion is not None
         assert batch.label is not None
@@ -162,7 +162,7 @@ class Listener(Model):
         return terms
 
     def situation(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
-        """The emotion's negative log-likelihood alone: for texts that nobody answers, such as situations."""
+        """The negative log-likelihood of the emotion only, for texts without a reply, such as situations."""
         assert batch.emotion is not None
         hidden, mask = self.read(batch)
         believed = self.head("emotion")(hidden, mask).log_softmax(dim=-1)
@@ -175,7 +175,7 @@ def divergence(one: Tensor, other: Tensor) -> Tensor:
 
 
 def latest(side: Sequence, most: int) -> Sequence:
-    """The last `most` real positions of each row: the oldest go."""
+    """The last `most` real positions of each row; the oldest are dropped."""
     if side.tokens.shape[1] <= most:
         return side
     first = (side.mask.sum(dim=1) - most).clamp_min(0)

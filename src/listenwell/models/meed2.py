@@ -1,15 +1,15 @@
-"""MEED2 (`meed2`, `meed2-plain`): replies with a chosen emotion or intent, Xie and Pu (2021).
+"""MEED2 (`meed2`, `meed2-plain`): replies conditioned on an emotion or intent label, Xie and Pu (2021).
 
-Every utterance of the context stands between <s> and </s>, and every position is the sum of word, position,
-utterance label and speaker embeddings (§ 4.1). A predictor, a transformer encoder of its own, says with which label to
-reply, of the paper's 41 or of another set (Eqs 1–2). The generator, an encoder and a decoder that share their
-embeddings, writes the reply with that label in the embedding of each of its positions: another label, another reply.
+Every utterance of the context is wrapped in <s> and </s>, and every position is the sum of word, position,
+utterance label and speaker embeddings (§ 4.1). The predictor, a separate transformer encoder, predicts the label of the
+reply, one of the paper's 41 or of another label set (Eqs 1–2). The generator, an encoder and a decoder with shared
+embeddings, writes the reply with that label's embedding added at every position: a different label gives a different
+reply.
 
     label ~ p(l | x)     reply ~ p(y | x, l)     score: −log Σ p(l | x) p(y | x, l)
 
-The labels of the context's turns come from a classifier that is not part of this model: see
-listenwell.classifiers.label_cache.
-`meed2-plain` is the same transformer without labels and without predictor, the paper's baseline.
+The labels of the context's turns come from a classifier outside this model; see listenwell.classifiers.label_cache.
+`meed2-plain`, the paper's baseline, is the same transformer without labels and predictor.
 """
 
 from __future__ import annotations
@@ -46,42 +46,42 @@ from listenwell.models.sizes import TransformerSizes
 from listenwell.models.terms import classification_terms, reply_nll, reply_term
 
 LISTENER = ROLES.index("listener")
-"""Who replies when the model talks."""
+"""The role of generated replies."""
 
 TOGETHER = 16
-"""Replies of like length whose label is summed out at once: each is read once per label, and so is its padding."""
+"""How many replies of similar length to marginalise over labels at once. Each runs once per label, with its padding."""
 
 PREDICTOR = "predictor"
-"""The stage in which the predictor learns, by the name that it has in a recipe."""
+"""Name of the recipe stage that trains the predictor."""
 
 
 @dataclass
 class Meed2Config(TransformerSizes):
-    """The sizes of Appendix B, and how the reply's label is summed out."""
+    """The sizes of Appendix B, and how the reply's label is marginalised out."""
 
     encoder_layers: int = 4
-    """How deep the context is read, by the generator."""
+    """Layers of the generator's encoder."""
     decoder_layers: int = 4
-    """How deep the reply is written."""
+    """Layers of the generator's decoder."""
     predictor_layers: int = 4
-    """How deep the predictor reads the context."""
+    """Layers of the predictor's encoder."""
     predictor_start: Literal["new", "generator"] = "new"
-    """What the predictor reads by when a stage called predictor begins: as it is, or as the generator's encoder does,
-    with copies of its embeddings and layers. Who has learned to write replies knows the words."""
+    """The predictor's weights when a stage named predictor begins: left as they are (new), or copied from the
+    embeddings and layers of the generator's encoder, which already knows the words (generator)."""
     labels: bool = True
-    """Read the utterances' labels and choose the reply's; without them it is the plain transformer of Table 3."""
+    """Read utterance labels and predict the reply's label. False gives the plain transformer of Table 3."""
     label_set: str = "emotion-intent"
-    """The labels of utterances and replies: a label set by name, the 41 or another, such as one of the recipe's own
-    `label_sets`. The recipe's data has the same `labels`, and its labeller gives them."""
+    """Name of the label set for utterances and replies: the 41 or another, such as one of the recipe's own
+    `label_sets`. The recipe's data must use the same `labels`; its labeller assigns them."""
     emotions: str = "emotion"
-    """Which of these labels are emotions, not intents: those of this label set, by name."""
+    """Name of the label set that says which of these labels are emotions rather than intents."""
     unconditional_share: float = 0.0
-    """The share of replies that is learned without a label, so that it also learns to reply without one; and
-    the weight that such a reply then has in the likelihood, beside those with a label."""
+    """The share of replies trained without a label, so that the model also learns to reply without one; and
+    the weight of the unlabelled reply in the likelihood."""
     score_mass: float = 1.0
-    """For the likelihood: so much of the predictor's probability is summed over, the likeliest labels first."""
+    """For the likelihood: sum over the most likely labels until they cover this much of the predictor's probability."""
     score_most: int = 0
-    """For the likelihood: over at most so many labels; 0 for all."""
+    """For the likelihood: sum over at most this many labels; 0 for all."""
 
 
 Words = TypeVar("Words", WordEmbedding, WordReader)
@@ -101,8 +101,8 @@ class Input(nn.Module, Generic[Words]):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens: Tensor, roles: Tensor, labels: Tensor | None, first: int = 0) -> Tensor:
-        """(batch, time, width). `labels` are ids (batch, time), ABSENT where there is none, or weights of all labels
-        (batch, time, labels); one time serves all.
+        """Returns (batch, time, width). `labels` are ids (batch, time), ABSENT for none, or weights over all labels
+        (batch, time, labels); a time dimension of 1 is broadcast.
 
         `first` is the position of the first token.
         """
@@ -114,22 +114,22 @@ class Input(nn.Module, Generic[Words]):
         return self.dropout(x)
 
     def of_labels(self, labels: Tensor) -> Tensor:
-        """What labels add to an embedding: nothing, where there is none."""
+        """The label embeddings to add; zero where there is no label."""
         assert self.labels is not None
         if labels.is_floating_point():
             return labels @ self.labels.weight
         return self.labels(labels.clamp_min(0)).masked_fill((labels == ABSENT)[..., None], 0.0)
 
     def of(self, side: Sequence) -> Tensor:
-        """A whole sequence with the labels that its utterances have."""
+        """Embed a whole sequence with the labels of its utterances."""
         return self(side.tokens, side.roles, side.labels)
 
 
 class Predictor(nn.Module):
-    """p(label of the reply | context), from embeddings, an encoder and an attention of its own (§ 4.2)."""
+    """p(label of the reply | context), with its own embeddings, encoder and attention (§ 4.2)."""
 
     temperature: Tensor
-    """Divides the logits: 1 while it learns; `listenwell calibrate` sets it, so that it is as sure as it may be."""
+    """Divides the logits: 1 during training; `listenwell calibrate` sets it so that the confidence is calibrated."""
 
     def __init__(self, config: Meed2Config, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -143,27 +143,27 @@ class Predictor(nn.Module):
         self.register_buffer("temperature", torch.ones(()))
 
     def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """Eqs 1–2: the positions' mean, each weighed by exp(v · r); (batch, time, width) to (batch, width)."""
+        """Eqs 1–2: the mean over positions, weighted by exp(v · r); (batch, time, width) to (batch, width)."""
         weights = (hidden @ self.attention).masked_fill(~mask, -torch.inf).softmax(dim=-1)
         return (weights[:, None] @ hidden)[:, 0]
 
     def forward(self, context: Sequence) -> Tensor:
         """log p(label | context), (batch, labels)."""
         pooled = self.pool(self.encoder(self.input.of(context), context.mask), context.mask)
-        # A distribution in full precision, also where the layers are not.
+        # The distribution is computed in full precision, even if the layers are not.
         logits = self.out(self.dropout(F.gelu(self.hidden(pooled)))).to(self.out.weight.dtype)
         return (logits / self.temperature).log_softmax(dim=-1)
 
 
 @dataclass(slots=True)
 class DecoderInput:
-    """What the decoder is given: the context, and the label to reply with."""
+    """What the decoder is conditioned on: the context, and the label to reply with."""
 
     memory: Memory
     label: Tensor | None = None
     """(batch,) ids."""
     expected: Tensor | None = None
-    """(batch, labels) what the predictor gave each label, as log-probabilities; whatever was asked for."""
+    """(batch, labels) the predictor's log-probabilities, whichever label was requested."""
 
 
 class Meed2(Model):
@@ -171,9 +171,9 @@ class Meed2(Model):
 
     label_scale: Tensor
     label_offset: Tensor
-    """By these a label is chosen for a reply, (labels,) each: the one with the highest
-    label_scale · (p(l | x) − label_offset). At first that is the likeliest, as in the paper; `listenwell calibrate`
-    sets them. To ask and to acknowledge are the likeliest far more often than they are right."""
+    """The reply's label is the one with the highest label_scale · (p(l | x) − label_offset); both are (labels,).
+    By default that is the most likely label, as in the paper; `listenwell calibrate` tunes them, because questioning
+    and acknowledging are predicted far more often than they are right."""
 
     Config = Meed2Config
     calibration = "choice"
@@ -208,7 +208,7 @@ class Meed2(Model):
 
     @property
     def words(self) -> WordEmbedding:
-        """The words of encoder and decoder, by which the reply's are also chosen."""
+        """The word embedding of encoder and decoder, which is also the output layer."""
         return self.input.words
 
     def initialise(self, prior: WordPrior) -> None:
@@ -217,7 +217,7 @@ class Meed2(Model):
         self.words.start_at_unigrams(prior.counts, self.decoder)
 
     def on_epoch_start(self, stage: str, epoch: int, batches: Callable[[], Iterable[Batch]]) -> Iterable[str]:
-        """Lets the predictor start uncalibrated, and as the generator, if it is to."""
+        """Before the predictor's stage, reset its temperature and, if configured, copy the generator's weights."""
         if self.predictor is None or stage != PREDICTOR or epoch:
             return ()
         self.predictor.temperature.fill_(1.0)
@@ -242,7 +242,7 @@ class Meed2(Model):
         return self.predictor(batch.context)
 
     def choose(self, expected: Tensor) -> Tensor:
-        """The label to reply with (batch,), of what the predictor expects, (batch, labels) log-probabilities."""
+        """Choose the label to reply with (batch,) from the predictor's log-probabilities (batch, labels)."""
         return (self.label_scale * (expected.exp() - self.label_offset)).argmax(dim=-1)
 
     def understand(
@@ -252,10 +252,10 @@ class Meed2(Model):
         direction: Literal["forward", "backward"] = "forward",
         generator: torch.Generator | None = None,
     ) -> State:
-        """Replies with the label asked for, else with the one that the predictor chooses.
+        """Condition on the requested label, or else on the one chosen from the predictions.
 
-        The belief "label" is of the label that the reply will have, and certain; what the predictor expects is in what
-        the decoder is given.
+        The belief "label" puts all probability on the label that the reply will have; the predictor's own distribution
+        is in the decoder input.
         """
         memory = self.remember(batch)
         if self.predictor is None:
@@ -277,16 +277,16 @@ class Meed2(Model):
     def teach(self, reply: Sequence, memory: Memory, label: Tensor | None) -> tuple[Tensor, Tensor]:
         """Teacher forcing: the decoder's outputs (positions, table width) and targets, real positions only.
 
-        `label` is an id per row (batch,), ABSENT for none, or weights of all labels (batch, labels): the same at every
-        position.
+        `label` is an id per row (batch,), ABSENT for none, or weights over all labels (batch, labels), applied at
+        every position.
         """
         x = self.input(reply.shifted(self.vocabulary.start), reply.roles, None if label is None else label[:, None])
         hidden, _ = self.decoder(x, memory)
         return self.words.query(hidden[reply.mask]), reply.tokens[reply.mask]
 
     def gold(self, batch: Batch) -> Tensor | None:
-        """The replies' labels (batch,), neutral where a reply has none and the label set has that; None for the plain
-        transformer."""
+        """The gold labels of the replies (batch,). A missing label counts as neutral if the label set has it; None for
+        the plain transformer."""
         if self.predictor is None:
             return None
         assert batch.label is not None
@@ -296,8 +296,8 @@ class Meed2(Model):
         return batch.label.masked_fill(batch.label == ABSENT, self.label_set.ids[neutral])
 
     def likelihood(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
-        """The reply's negative log-likelihood under its true label, in training and in validation (§ 4.3); in training
-        the share `unconditional_share` of the replies has none.
+        """The reply's negative log-likelihood under its gold label, in training and validation (§ 4.3). In training,
+        a share `unconditional_share` of the replies has its label dropped.
         """
         label = self.gold(batch)
         if label is not None and self.training and self.config.unconditional_share:
@@ -314,7 +314,7 @@ class Meed2(Model):
     def joint(
         self, batch: Batch, moment: Moment, smoothing: float = 0.0, label_smoothing: float = 0.0
     ) -> dict[str, Term]:
-        """§ 4.3's other way: both losses at once, and the decoder reads Σ p(l | x) E[l], not the true label."""
+        """The alternative of § 4.3: both losses at once, and the decoder reads Σ p(l | x) E[l], not the gold label."""
         assert batch.label is not None
         expected = self.predict(batch)
         return {
@@ -333,11 +333,12 @@ class Meed2(Model):
         return reply_nll(hidden, targets, self.words, reply.mask)
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
-        """−log Σ p(l | x) p(y | x, l) over all labels, or the likeliest; where some replies were learned without a
-        label, −log ((1 − u) Σ p(l | x) p(y | x, l) + u p(y | x)), u their share.
+        """−log Σ p(l | x) p(y | x, l) over all labels or the most likely ones. If a share u of the replies was trained
+        without a label, −log ((1 − u) Σ p(l | x) p(y | x, l) + u p(y | x)).
 
-        Those are as many as hold `score_mass` of the probability, at most `score_most`. What the others would add is
-        left out and nothing is renormalised, so that the likelihood is, if anything, too low and a perplexity too high.
+        The sum covers the most likely labels until they hold `score_mass` of the probability, at most `score_most` of
+        them. The rest is dropped without renormalising, so the likelihood is a lower bound and the perplexity an upper
+        bound.
         """
         assert batch.reply is not None
         state = self.understand(batch)
@@ -368,12 +369,12 @@ class Meed2(Model):
         return -torch.logaddexp(math.log1p(-share) + log_p, math.log(share) + unconditional)
 
     def oracle_score(self, batch: Batch) -> Tensor:
-        """−log p(y | x, l) of each row with the *true* label l: not to be had in use, only to stand beside a score."""
+        """−log p(y | x, l) of each row under the *gold* label l, which is unknown at inference time."""
         assert batch.reply is not None
         return self._nll(batch.reply, DecoderInput(self.remember(batch), self.gold(batch)))
 
     def reasons(self, state: State, row: int) -> dict[str, Any]:
-        """What it chose to do, how probable the predictor found that, and the three labels it found likeliest."""
+        """The chosen label, its predicted probability, and the three most likely labels."""
         if self.predictor is None:
             return {}
         chances = state.fixed.expected[row].exp()

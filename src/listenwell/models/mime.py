@@ -1,10 +1,10 @@
-"""MIME (Majumder et al., 2020): a reply mimics the speaker's emotion, more or less.
+"""MIME (Majumder et al., 2020): replies that mimic the speaker's emotion to a varying degree.
 
-The speaker's emotion is classified against embeddings of the 32 emotions. The same embeddings, mixed within the
-positive and within the negative ones by two latent variables, make two readings of the context: one that mimics
-the speaker's polarity and one that does not. A gate fuses them into what the decoder attends to.
+The speaker's emotion is classified against embeddings of the 32 emotions. Two latent variables mix the same
+embeddings, one the positive and one the negative ones, into two emotion-aware encodings of the context: one that
+mimics the speaker's polarity and one that does not. A gate fuses them into the memory that the decoder attends to.
 
-`docs/papers/mime.md` says what is faithful and what is not.
+`docs/papers/mime.md` says what follows the paper and what does not.
 """
 
 from __future__ import annotations
@@ -28,43 +28,43 @@ from listenwell.models.terms import average_out, classification_terms, reply_nll
 from listenwell.models.trs import Trs, TrsConfig
 
 SAMPLES = 10
-"""Draws from the prior that score() averages over."""
+"""Samples from the prior that score() averages over."""
 
 ROOM = 12_000
-"""Positions of context that score() refines at once: so many draws go together, at least one."""
+"""Context positions that score() refines at once; it batches as many samples as fit, at least one."""
 
 LEAST = 1e-4
-"""The chance that every emotion of a group has at least, where a classifier hears none of them."""
+"""Minimum probability of each emotion of a group, for when the classifier predicts none of them."""
 
 SHOWN = 3
-"""How many emotions of a mixture are named as reasons."""
+"""How many emotions of a mixture `reasons` lists."""
 
 
 @dataclass
 class MimeConfig(TrsConfig):
-    """The transformer's sizes, and the choices that the paper's ablations take away."""
+    """The transformer's sizes, and the components that the paper's ablations remove."""
 
     emotion: Literal[True] = True
-    """Always classified: replies are made with the embeddings it is classified by."""
+    """Always on: replies use the embeddings that the emotion is classified against."""
     refiner_layers: int = 1
-    """How deep the context is read again in the light of an emotion mixture."""
+    """Layers of the encoder that re-encodes the context together with an emotion mixture."""
     stochasticity: bool = True
-    """Draw the latents; without it they are their means, and there is no posterior (Table 3, w/o STC)."""
+    """Sample the latents. If false, they are their means and there is no posterior (Table 3, w/o STC)."""
     mimicry: bool = True
-    """Let the speaker's polarity say which group mimics; without it the positive always comes first (Table 5)."""
+    """Let the speaker's polarity decide which group mimics. If false, the positive one is always first (Table 5)."""
     grouping: bool = True
-    """One mixture for each polarity; without it a single one of all 32 emotions, read once (Table 5)."""
+    """One mixture per polarity. If false, a single mixture of all 32 emotions, with one refinement pass (Table 5)."""
 
     reply_seen: bool = False
-    """Let the posterior see the reply, as that of a conditional autoencoder does. Not in the paper."""
+    """Let the posterior see the reply, as in a conditional VAE. Not in the paper."""
 
     observed: bool = False
-    """Take e_g as observed: the emotion that a classifier hears in the true reply. The posterior sees that one, and the
-    mixture of Eq 9 learns it. Needs `chances_by` in the recipe's data."""
+    """Treat e_g as observed: the emotion that a classifier predicts for the gold reply. The posterior is conditioned on
+    it, and it is the target of Eq 9's mixture. Needs `chances_by` in the recipe's data."""
     log_variance: float = 0.0
-    """Where the latents' log-variances start."""
+    """Initial log-variance of the latents."""
     emotion_start: float = 0.0
-    """Deviation of the weights at the start by which a mixture is read beside the words (Eqs 20–21); 0: it is not."""
+    """Initial standard deviation of the weights that add a mixture to the words (Eqs 20–21); 0: initially no effect."""
 
     def __post_init__(self) -> None:
         if self.observed and (self.reply_seen or not self.stochasticity):
@@ -79,10 +79,10 @@ class MimeConfig(TrsConfig):
 
 @dataclass(slots=True)
 class EncodedContext:
-    """The contexts as they are read, before an emotion of the reply is drawn. All have the batch first."""
+    """The encoded contexts, before the reply's emotion is sampled. All tensors are batch first."""
 
     words: Tensor
-    """H₁…H_k, through the words' share of the first layer of Eqs 20–23: (batch, k, width)."""
+    """H₁…H_k, after the words' part of the first layer of Eqs 20–23: (batch, k, width)."""
     mask: Tensor
     summary: Tensor
     """c of Eq 3: (batch, width)."""
@@ -107,7 +107,7 @@ def by_polarity(emotions: LabelSet) -> dict[str, list[str]]:
 
 
 class EmotionGroup(nn.Module):
-    """The latent of a group of emotions, and the mixture of them that it stands for."""
+    """The latent variable of a group of emotions, and the mixture that it maps to."""
 
     ids: Tensor
 
@@ -127,7 +127,7 @@ class EmotionGroup(nn.Module):
                 nn.init.constant_(layer.bias, config.log_variance)
 
     def prior(self, hidden: Tensor) -> Gaussian:
-        """P(z_g | C) from c′ (Eqs 7, 12, 13). Without noise it is a point: a normal distribution of no width."""
+        """P(z_g | C) from c′ (Eqs 7, 12, 13). Without stochasticity it is a point mass: a Gaussian of variance 0."""
         mean = self.mean(hidden)
         if self.log_variance is None:
             return Gaussian(mean, torch.full_like(mean, -math.inf))
@@ -139,13 +139,13 @@ class EmotionGroup(nn.Module):
         return log_weights, log_weights.exp() @ table[self.ids]
 
     def within(self, chances: Tensor) -> Tensor:
-        """d*_g (batch, emotions of the group): the chances of all emotions, within the group."""
+        """d*_g (batch, emotions of the group): the probabilities of all emotions, renormalised within the group."""
         own = chances[:, self.ids].clamp_min(LEAST)
         return own / own.sum(dim=-1, keepdim=True)
 
 
 class Mime(Trs):
-    """p(reply | context), with the emotions of the reply summed out, and p(emotion | context)."""
+    """p(reply | context), with the reply's emotions marginalised out, and p(emotion | context)."""
 
     Config: ClassVar[type[TrsConfig]] = MimeConfig
     config: MimeConfig
@@ -155,7 +155,7 @@ class Mime(Trs):
     def __init__(self, config: MimeConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         width, sides = config.width, 2 if config.grouping else 1
-        # E_E, a row an emotion, in the place of multi-trs's head: classifier and response side share it.
+        # E_E, one row per emotion, replaces multi-trs's head: the classifier and the response side share it.
         self.emotion = nn.Linear(width, len(self.emotions), bias=False)
         nn.init.normal_(self.emotion.weight, std=width**-0.5)
         self.match = nn.Linear(width, width, bias=False)  # W_E
@@ -164,7 +164,7 @@ class Mime(Trs):
         self.groups = nn.ModuleDict(
             {name: EmotionGroup(sorted(names), self.emotions, config) for name, names in groups.items()}
         )
-        # The first layer on [H_i; m] is a sum of a layer on H_i, the same for m and m̃, and one on m.
+        # The first layer on [H_i; m] is split into a layer on H_i, shared by m and m̃, and one on m.
         self.word_share = nn.Linear(width, width)
         self.emotion_share = nn.Linear(width, width, bias=False)
         self.refiner = Encoder(config.refiner_layers, **config.layer_sizes)
@@ -175,12 +175,12 @@ class Mime(Trs):
         self.start_plain()
 
     def start_plain(self) -> None:
-        """Makes it a transformer of two encoders: every word goes through, M_fused is the mean of the sides."""
+        """Start as a transformer with two encoders: words pass through unchanged, M_fused is the mean of the sides."""
         one, sides = torch.eye(self.config.width), 2 if self.config.grouping else 1
         with torch.no_grad():
             self.match.weight.copy_(one)
             self.word_share.weight.copy_(one)
-            self.fusion.weight.copy_((one * 2 / sides).repeat(1, sides))  # twice, for the gate is half open
+            self.fusion.weight.copy_((one * 2 / sides).repeat(1, sides))  # times 2, since the gate starts half open
             self.emotion_share.weight.zero_()
             if self.config.emotion_start:
                 self.emotion_share.weight.normal_(std=self.config.emotion_start)
@@ -194,7 +194,7 @@ class Mime(Trs):
         return self.emotion.weight
 
     def read(self, batch: Batch) -> EncodedContext:
-        """Reads the context, classifies its emotion and says where the reply's may lie (Eqs 1–7, 11–13)."""
+        """Encode the context, classify its emotion and compute the priors of the reply's emotions (Eqs 1–7, 11–13)."""
         hidden, mask = self.encode(batch)
         summary = self.summary(hidden, mask)
         words, mask = without_ctx(hidden, mask)
@@ -213,13 +213,13 @@ class Mime(Trs):
         return self.emotion(self.match(felt)).log_softmax(dim=-1)
 
     def observed(self, batch: Batch) -> list[Tensor] | None:
-        """d*_g, one per group, where the model learns from observed emotions and the batch has them."""
+        """d*_g, one per group, if the model trains on observed emotions and the batch has them."""
         if not self.config.observed or batch.label_chances is None:
             return None
         return [group.within(batch.label_chances[:, : len(self.emotions)]) for group in self._groups()]
 
     def posteriors_of(self, context: EncodedContext, observed: list[Tensor]) -> list[Gaussian]:
-        """Q(z_g | e*_g, C), one per group, with e*_g = d*_g E_Eg of the true reply."""
+        """Q(z_g | e*_g, C), one per group, with e*_g = d*_g E_Eg of the gold reply."""
         posteriors = []
         for group, weights in zip(self._groups(), observed, strict=True):
             assert group.posterior is not None
@@ -228,9 +228,9 @@ class Mime(Trs):
         return posteriors
 
     def posteriors(self, context: EncodedContext, drawn: list[Tensor], reply: Sequence | None) -> list[Gaussian]:
-        """Q(z_g | e_g, C) of Eq 17, one per group. The paper's e_g comes out of Q itself; this one is a draw's of P.
+        """Q(z_g | e_g, C) of Eq 17, one per group. The paper's e_g comes from Q itself; here it is sampled from P.
 
-        With `reply_seen`, Q(z_g | e_g, C, reply): the mean of the reply's words is read beside them.
+        With `reply_seen`, Q(z_g | e_g, C, reply): the mean of the reply's word embeddings is an additional input.
         """
         if self.config.observed:
             raise ValueError("this posterior is one of replies whose emotion is known; to reply, draw from the prior")
@@ -246,7 +246,7 @@ class Mime(Trs):
         return posteriors
 
     def is_positive(self, believed: Tensor, gold: Tensor | None = None) -> Tensor:
-        """The speaker's polarity (batch,), by the gold emotion where it is given and known, else by the likeliest."""
+        """Whether the speaker's emotion is positive (batch,): the gold one where known, else the most likely one."""
         emotion = believed.argmax(dim=-1)
         if gold is not None:
             emotion = torch.where(gold == ABSENT, emotion, gold)
@@ -269,7 +269,7 @@ class Mime(Trs):
         return self.fusion(contribution * joined), contribution
 
     def respond(self, context: EncodedContext, drawn: list[Tensor], positive: Tensor) -> State:
-        """From the latents to what the decoder attends to."""
+        """From the latents to the memory that the decoder attends to."""
         beliefs, mixed = {"emotion": context.emotion}, []
         for (name, group), latent in zip(self.groups.items(), drawn, strict=True):
             beliefs[name], emotion = group.mixture(latent, self.emotion_embeddings)  # type: ignore[operator]
@@ -306,13 +306,13 @@ class Mime(Trs):
         anneal: float = 0.0,
         free: float = 0.0,
     ) -> dict[str, Term]:
-        """Eq 32 in its parts: the reply, the emotion and the KL of both groups.
+        """The parts of Eq 32: the reply, the emotion and the KL of both groups.
 
-        The reply is decoded from the posterior under the gold polarity while the model learns, and otherwise as in
-        use: from the prior under the predicted one. Where emotions are observed, `mixture` is −log P(e_g | z_g, C) of
-        Eq 16, the cross-entropy of Eq 9's mixture against the emotion of the true reply. `anneal` is the share of the
-        stage in which the KL rises to its full weight; `free` are the nats, on average over the batch, that each
-        group's may have at no cost.
+        In training, the reply is decoded from the posterior under the gold polarity; otherwise as at inference time,
+        from the prior under the predicted polarity. With observed emotions, `mixture` is −log P(e_g | z_g, C) of
+        Eq 16, the cross-entropy of Eq 9's mixture against the emotion of the gold reply. `anneal` is the fraction of
+        the stage over which the KL rises to its full weight; `free` is how many nats of each group's KL, averaged over
+        the batch, are not penalised (free bits).
         """
         assert batch.emotion is not None
         context = self.read(batch)
@@ -349,7 +349,7 @@ class Mime(Trs):
         return observed
 
     def score(self, batch: Batch, generator: torch.Generator | None = None) -> Tensor:
-        """−log of the mean, over draws from the prior, of p(reply | context, draw)."""
+        """−log of the mean of p(reply | context, draw) over draws from the prior."""
         context = self.read(batch)
         noise = self._noise(batch, SAMPLES if self.config.stochasticity else 1, generator)
         together = max(1, ROOM // context.mask.numel())
@@ -366,7 +366,7 @@ class Mime(Trs):
         return reply_nll(hidden, targets, self.words, batch.reply.mask).unflatten(0, (-1, draws))
 
     def reasons(self, state: State, row: int) -> dict[str, Any]:
-        """How far the gate opened for the side that mimics and for the other; what each mixture is mostly made of."""
+        """How far the gate opened for the mimicking side and the other one, and the top emotions of each mixture."""
         reasons: dict[str, Any] = {}
         if self.config.mimicry:
             gates = [round(gate, 4) for gate in state.beliefs["gate"][row].tolist()]
@@ -388,12 +388,12 @@ class Mime(Trs):
 
 
 def at(distributions: list[Gaussian], noise: Tensor) -> list[Tensor]:
-    """The draw of each distribution that noise (batch, distributions, width) stands for: Eq 15."""
+    """The sample of each distribution for the given noise (batch, distributions, width): Eq 15."""
     return [one.at(noise[:, index]) for index, one in enumerate(distributions)]
 
 
 def without_ctx(hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """H₁…H_k and their mask. A context that is nothing but CTX keeps it: attention needs something to look at."""
+    """H₁…H_k and their mask. A context with nothing but CTX keeps it: attention needs at least one position."""
     empty = ~mask[:, 1:].any(dim=1, keepdim=True)
     if not bool(empty.any()):
         return hidden[:, 1:], mask[:, 1:]

@@ -1,13 +1,13 @@
 """MoEL (`moel`, `moel-top-k`): a mixture of empathetic listeners, Lin et al. (2019).
 
-An encoder reads the context behind a CTX token and holds its encoding against 32 learned keys: that is the speaker's
-emotion, p. A listener for each emotion and one shared by all, decoders of one layer, each write the reply in their own
-way; a meta listener, a decoder too, reads
+An encoder reads the context after a CTX token and compares its encoding with 32 learned keys, which gives the speaker's
+emotion distribution p. One listener per emotion and a shared one, all one-layer decoders, process the reply in
+parallel; a meta listener, also a decoder, reads
 
     shared(y) + Σᵢ pᵢ · listenerᵢ(y)
 
-and chooses the words. The loss is the reply's and the emotion's. All listeners are one computation on stacked
-parameters; docs/papers/moel.md counts what it costs.
+and predicts the words. The loss is that of the reply plus that of the emotion. All listeners are computed at once on
+stacked parameters; docs/papers/moel.md reports the cost.
 """
 
 from __future__ import annotations
@@ -28,30 +28,31 @@ from listenwell.models.terms import classification_terms, reply_term
 from listenwell.models.trs import Trs, TrsConfig
 
 SHARED = 0
-"""The place of the shared listener among all; the emotions' follow in the order of their ids."""
+"""Index of the shared listener; the emotions' listeners follow in the order of their ids."""
 
 
 @dataclass
 class MoelConfig(TrsConfig):
-    """The transformer's sizes, of the encoder and the meta listener (`decoder_layers`), and the listeners'."""
+    """Sizes of the encoder and the meta listener (`decoder_layers`), and of the listeners."""
 
     emotion: Literal[True] = True
-    """Always classified: it says who speaks."""
+    """Always on: the emotion weights the listeners."""
     listener_width: int = 40
-    """Inner width of a listener's attentions."""
+    """Inner width of a listener's attention."""
     listener_heads: int = 2
-    """Of a listener's attentions."""
+    """Attention heads of a listener."""
     listener_feed_forward: int = 150
-    """Inner width of a listener's feed-forward part."""
+    """Inner width of a listener's feed-forward layer."""
     top_k: int = 0
-    """How many of the emotions' listeners speak, those of the likeliest; 0 for all."""
+    """Use only the listeners of this many most likely emotions; 0 for all."""
 
 
 class Listeners(nn.Module):
-    """Decoders of one layer, side by side: all read the same, and what they say is mixed.
+    """One-layer decoders in parallel: all have the same input, and their outputs are mixed.
 
-    Every map between the model's width and an inner one is a stack (listeners, inner, width), whichever way it goes:
-    flattened, it is one matrix for all listeners. The norms have no scale, as it would be one with the map behind it.
+    Every projection between the model's width and an inner one is a stack (listeners, inner, width), in either
+    direction: flattened, it is one matrix for all listeners. The norms have no scale, since the projection after them
+    would absorb it.
     """
 
     def __init__(self, count: int, width: int, heads: int, inner: int, feed_forward: int, dropout: float) -> None:
@@ -71,7 +72,7 @@ class Listeners(nn.Module):
         self.dropout = Dropout(dropout)
 
     def remember(self, memory: Tensor, who: Tensor | None) -> KeyValues:
-        """The context projected for each listener, its heads behind those of the one before."""
+        """Project the context for each listener; the listeners' heads are concatenated in order."""
         keys, values = self._split(memory, only(self.cross_memory, who), 2)
         return KeyValues(keys, values)
 
@@ -84,7 +85,7 @@ class Listeners(nn.Module):
         past: KeyValues | None,
         who: Tensor | None,
     ) -> tuple[Tensor, KeyValues]:
-        """Σ share · listener(x), (batch, time, width), and what the listeners said so far. shares: (batch, who)."""
+        """Σ share · listener(x), (batch, time, width), and the self-attention cache. shares: (batch, who)."""
         own = {name: only(parameter, who) for name, parameter in self.named_parameters()}
         queries, keys, values = self._split(self._norm(x), own["self_in"], 3)
         now = KeyValues(keys, values)
@@ -102,7 +103,7 @@ class Listeners(nn.Module):
 
         inner = torch.baddbmm(own["up_bias"][:, None], self._norm(each), own["up"].transpose(1, 2))
         inner = self.dropout(F.relu(inner))
-        # One product maps back what all have inside and mixes it: no listener's last output ever exists alone.
+        # One product projects back and mixes: no listener's final output is ever materialised by itself.
         loud = shares.T[:, :, None].expand(-1, -1, x.shape[1]).flatten(1)[..., None]  # (listeners, positions, 1)
         said = (inner * loud).transpose(0, 1).flatten(1) @ own["down"].flatten(0, 1)
         mixed = (each * loud).sum(dim=0) + said
@@ -112,7 +113,7 @@ class Listeners(nn.Module):
         return F.layer_norm(x, (self.width,))
 
     def _split(self, x: Tensor, weights: Tensor, parts: int) -> tuple[Tensor, ...]:
-        """What all listeners make of one sequence: `parts` of (batch, listeners · heads, time, head)."""
+        """Project one sequence for all listeners: `parts` tensors (batch, listeners · heads, time, head)."""
         projected = F.linear(x, weights.flatten(0, 1)).unflatten(-1, (len(weights), parts, self.heads, -1))
         return projected.permute(3, 0, 2, 4, 1, 5).flatten(2, 3).unbind(0)
 
@@ -122,12 +123,12 @@ class Listeners(nn.Module):
 
 
 def only(parameter: Tensor, who: Tensor | None) -> Tensor:
-    """The part of a stack that belongs to some listeners; None for all."""
+    """The slice of a stack for the listeners `who`; None for all."""
     return parameter if who is None else parameter.index_select(0, who)
 
 
 def stack(count: int, inner: int, width: int, inwards: bool = True) -> nn.Parameter:
-    """Maps of `count` listeners, started as torch starts a linear layer."""
+    """Projections of `count` listeners, initialised like a torch linear layer."""
     bound = (width if inwards else inner) ** -0.5
     return nn.Parameter(torch.empty(count, inner, width).uniform_(-bound, bound))
 
@@ -137,15 +138,15 @@ class PanelMemory:
     """The context, projected for the listeners and the meta listener."""
 
     shares: Tensor
-    """(batch, emotions) how much each emotion's listener has to say; they sum to 1."""
+    """(batch, emotions) the weight of each emotion's listener; they sum to 1."""
     who: Tensor | None
-    """(batch, some) the listeners that speak to any row, the same in every row; None for all."""
+    """(batch, some) the listeners that any row uses, the same in every row; None for all."""
     listeners: KeyValues
     meta: Memory
 
 
 class Panel(nn.Module):
-    """The listeners and the meta listener behind them: called as a decoder is."""
+    """The listeners followed by the meta listener, with the interface of a decoder."""
 
     def __init__(self, config: MoelConfig, emotions: int) -> None:
         super().__init__()
@@ -158,18 +159,18 @@ class Panel(nn.Module):
 
     @property
     def output_weight(self) -> Tensor:
-        """What all of its output goes through last."""
+        """The last weight that all of its output passes through."""
         return self.meta.output_weight
 
     @torch.no_grad()
     def start_silent(self) -> None:
-        """Lets listeners and meta listener add nothing to what they read, until they have learned what."""
+        """Zero the last projections, so that the listeners and meta listener initially add nothing to their input."""
         self.meta.start_silent()
         for last in (self.listeners.self_out, self.listeners.cross_out, self.listeners.down, self.listeners.down_bias):
             last.zero_()
 
     def remember(self, memory: Tensor, mask: Tensor, shares: Tensor) -> PanelMemory:
-        """Chooses who speaks, and projects the context for them: nobody who has no share in any row."""
+        """Select the listeners with a share in any row, and project the context for them."""
         if self.top_k:
             shares = likeliest(shares, self.top_k)
         speaking = (shares > 0).any(dim=0)
@@ -181,11 +182,11 @@ class Panel(nn.Module):
     def forward(
         self, x: Tensor, memory: PanelMemory, past: tuple[KeyValues, list[KeyValues]] | None = None
     ) -> tuple[Tensor, tuple[KeyValues, list[KeyValues]]]:
-        """A whole reply (past is None), or one more position after what `past` holds."""
+        """Run a whole reply (past is None), or one more position after the cached `past`."""
         said, written = past or (None, None)
         mask = None if bool(memory.meta.mask.all()) else memory.meta.mask
         who = None if memory.who is None else memory.who[0]
-        shares = F.pad(memory.shares, (1, 0), value=1.0)  # the shared listener always has its say
+        shares = F.pad(memory.shares, (1, 0), value=1.0)  # the shared listener always has weight 1
         shares = shares if who is None else shares.index_select(1, who)
         mixed, said = self.listeners(x, memory.listeners, mask, shares, said, who)
         hidden, written = self.meta(mixed, memory.meta, written)
@@ -193,24 +194,24 @@ class Panel(nn.Module):
 
 
 def likeliest(shares: Tensor, k: int) -> Tensor:
-    """Only the k largest of each row, made to sum to 1 again."""
+    """Keep the k largest of each row, renormalised to sum to 1."""
     values, indices = shares.topk(k, dim=-1)
     return torch.zeros_like(shares).scatter(-1, indices, values / values.sum(dim=-1, keepdim=True))
 
 
 def with_gold(shares: Tensor, gold: Tensor, share: float) -> Tensor:
-    """The gold emotion mixed in by its share, in rows that have one."""
+    """Mix in the gold emotion with weight `share`, in rows that have one."""
     known = (gold != ABSENT)[:, None]
     certain = F.one_hot(gold.clamp_min(0), shares.shape[-1]).to(shares.dtype)
     return torch.where(known, (1 - share) * shares + share * certain, shares)
 
 
 class Moel(Trs):
-    """p(emotion | context), and p(reply | context) by the listeners that it calls."""
+    """p(emotion | context), and p(reply | context) by the listeners that it weights."""
 
     Config: ClassVar[type[TrsConfig]] = MoelConfig
     emotion: nn.Linear
-    decoder: Panel  # type: ignore[assignment]  # called as the one it takes the place of
+    decoder: Panel  # type: ignore[assignment]  # has the interface of the decoder it replaces
 
     def __init__(self, config: MoelConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
@@ -239,8 +240,9 @@ class Moel(Trs):
     ) -> dict[str, Term]:
         """The negative log-likelihood of the reply and of the emotion, each with label smoothing.
 
-        In training the gold emotion has a share in who speaks: `gold` at the start of the stage, falling to none at
-        `gold_until` of it, or never falling. The emotion's own loss is always that of p.
+        In training, the gold emotion is mixed into the listeners' weights: with weight `gold` at the start of the
+        stage, falling to 0 at the fraction `gold_until` of it, or constant if that is None. The emotion's own loss
+        always uses p.
         """
         assert batch.emotion is not None
         hidden, mask = self.encode(batch)
@@ -256,7 +258,7 @@ class Moel(Trs):
         }
 
     def reasons(self, state: State, row: int) -> dict[str, Any]:
-        """The listeners that had most to say, and their shares."""
+        """The listeners with the largest weights."""
         shares, indices = state.fixed.shares[row].topk(min(3, len(self.emotions)))
         loudest = zip(indices.tolist(), shares.tolist(), strict=True)
         return {"listeners": {self.emotions.labels[index]: round(share, 4) for index, share in loudest if share > 0}}

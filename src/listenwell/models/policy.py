@@ -1,4 +1,4 @@
-"""Learning from replies that a model wrote itself: writing them, and the policy gradient of their reward."""
+"""Training on a model's own replies: generating them, and the policy gradient of their reward."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Teachable(Protocol):
 def write(
     model: Steps, state: State, options: Decoding, vocabulary: Vocabulary, role: int, items: tuple[int, ...] = ()
 ) -> Sequence:
-    """The texts that a model writes from a state, as replies are taught: one that was cut has no end token."""
+    """Generate texts from a state, in the form of training replies: one that was cut off has no end token."""
     hypotheses = decode(
         model,
         state,
@@ -48,7 +48,7 @@ def write(
 def write_drawn_and_greedy(
     model: Steps, state: State, vocabulary: Vocabulary, role: int, items: tuple[int, ...], seed: int, longest: int
 ) -> tuple[Sequence, Sequence]:
-    """A drawn text for each row of a state, and the greedy one, written together: half as many steps as one by one."""
+    """A sampled and a greedy text for each row of a state, generated together: half as many steps as one by one."""
     ways = Decoding(method="sample", max_length=longest, seed=seed), Decoding(max_length=longest)
     rows = [Row(way, item) for item in items for way in ways]
     rules = Rules(vocabulary.end, _banned(vocabulary), ways[1].min_length, ways[1].block_ngrams)
@@ -68,19 +68,19 @@ def _as_replies(written: Iterable[Hypothesis | Row], vocabulary: Vocabulary, rol
 
 
 def advantage(reward: Tensor) -> Tensor:
-    """How much more each row earned than the others did on the mean (batch,): what lowers the variance."""
+    """Each row's reward minus the mean reward of the others (batch,), which lowers the variance."""
     if len(reward) < 2:
         return torch.zeros_like(reward)
     return reward - (reward.sum() - reward) / (len(reward) - 1)
 
 
 def by_position(rows: Tensor, mask: Tensor) -> Tensor:
-    """A number per row (batch,) for each true position of a mask (batch, time)."""
+    """Repeat a number per row (batch,) for each True position of a mask (batch, time)."""
     return rows[:, None].expand_as(mask)[mask]
 
 
 def policy_term(model: Teachable, batch: Batch, state: State, written: Sequence, reward: Tensor) -> Term:
-    """The policy gradient of a reward (batch,) for replies that were drawn from `state`; shown is the reward itself."""
+    """The policy gradient of a reward (batch,) for replies sampled from `state`; the reward itself is displayed."""
     hidden, targets = model.teach(replace(batch, reply=written), state)
     gain = by_position(advantage(reward), written.mask)
     loss, _ = packed_cross_entropy(hidden, model.words.choices, model.words.bias, targets, weights=gain)

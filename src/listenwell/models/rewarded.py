@@ -1,10 +1,11 @@
-"""Transformers that learn from rewards for their own replies: the baselines Trs+RL and Trs+Dual of strategy memory.
+"""Transformers trained by rewards for their own replies: the baselines Trs+RL and Trs+Dual of strategy memory.
 
-`trs-rl` (after Shin et al. 2020): likelihood, and the policy gradient of P(reply is positive) by the evaluator.
+`trs-rl` (after Shin et al. 2020): likelihood, and a policy gradient whose reward is the evaluator's P(reply is
+positive).
 
-`trs-dual` (after Shen and Feng 2020): a forward model writes a reply of a given polarity, a backward model writes the
-query from the reply. A drawn reply earns both: λ P(polarity | reply) + (1 − λ) p(query | reply)^(1/length). Examples
-come from easy to hard: those whose polarity the evaluator is sure of come first.
+`trs-dual` (after Shen and Feng 2020): a forward model generates a reply with a given polarity, a backward model the
+query from the reply. The reward of a sampled reply is λ P(polarity | reply) + (1 − λ) p(query | reply)^(1/length).
+A curriculum goes from easy to hard: examples whose polarity the evaluator is sure of come first.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ from listenwell.models.text_parts import EVALUATOR, POSITIVE, TextParts
 from listenwell.models.trs import LISTENER, Trs, TrsConfig
 
 LONGEST = 30
-"""Tokens of a drawn reply, at most."""
+"""Maximum number of tokens of a sampled reply."""
 EASY = 0.3
-"""The share of each batch, the surest, that learning by rewards starts with."""
+"""The share of each batch, the most confident examples, that training by rewards starts with."""
 
 
 class Rewarded(Trs):
@@ -50,7 +51,7 @@ class Rewarded(Trs):
         self.parts = TextParts("a rewarded transformer", self.same_text)
 
     def label_sets(self, objective: str) -> LabelSets:
-        """No labels of the corpus: the polarity of a reply is what the evaluator says."""
+        """No labels from the corpus: the evaluator predicts the polarity of a reply."""
         return LabelSets(None, None)
 
     def attach(self, parts: Mapping[str, Any]) -> None:
@@ -65,7 +66,7 @@ class Rewarded(Trs):
         return self.reply_terms(batch, self.understand(batch))
 
     def draw(self, batch: Batch, state: State, moment: Moment) -> Sequence:
-        """Replies that the model writes itself, drawn."""
+        """Sample replies from the model."""
         options = Decoding(method="sample", max_length=LONGEST, seed=moment.step)
         learns = self.training
         self.eval()
@@ -75,7 +76,7 @@ class Rewarded(Trs):
 
 
 class TrsRl(Rewarded):
-    """Likelihood and a reward for positive replies, mixed by the recipe's weights."""
+    """Likelihood and a reward for positive replies, weighted as the recipe says."""
 
     objectives: ClassVar[Mapping[str, str]] = {"likelihood": "likelihood", "reward": "reward"}
 
@@ -87,7 +88,7 @@ class TrsRl(Rewarded):
 
 
 class TrsDual(Rewarded):
-    """p(reply | query, polarity) and p(query | reply); in use a positive reply is asked for."""
+    """p(reply | query, polarity) and p(query | reply); at inference time a positive reply is requested."""
 
     objectives: ClassVar[Mapping[str, str]] = {"likelihood": "likelihood", "dual": "dual"}
 
@@ -101,7 +102,7 @@ class TrsDual(Rewarded):
         super().initialise(prior)
         self.backward_model.initialise(prior)
 
-    # Forward: the polarity stands in every input of the decoder
+    # Forward: the polarity is added to every decoder input
 
     def understand(
         self,
@@ -134,7 +135,7 @@ class TrsDual(Rewarded):
     # Backward: the query from a reply
 
     def reversed_batch(self, batch: Batch, reply: Sequence) -> Batch:
-        """The reply as what is read, the query as what is written."""
+        """The reply as the input, the query as the target."""
         assert batch.context is not None
         ids = self.vocabulary
         query = batch.context.as_target(ids.ctx, ids.start, ids.end, ids.pad)
@@ -145,7 +146,7 @@ class TrsDual(Rewarded):
         return self.parts.judge(reply, self.vocabulary)
 
     def likelihood(self, batch: Batch, moment: Moment) -> dict[str, Term]:  # type: ignore[override]
-        """Both directions on pairs, the reply under its own polarity."""
+        """Both directions on pairs, the reply conditioned on its own polarity."""
         assert batch.reply is not None
         terms = self.reply_terms(batch, self.encode_with_polarity(batch, self.judged(batch.reply).argmax(dim=-1)))
         return {**terms, "query": self._query_term(self.reversed_batch(batch, batch.reply))}
@@ -159,7 +160,7 @@ class TrsDual(Rewarded):
     def dual(self, batch: Batch, moment: Moment, emotion_share: float = 0.5) -> dict[str, Term]:
         """Likelihood of both directions, and the policy gradient of both rewards on the easier examples.
 
-        emotion_share is λ. The share of a batch that counts grows from EASY to all of it.
+        emotion_share is λ. The share of a batch that is used grows from EASY to all of it.
         """
         assert batch.reply is not None
         terms = self.likelihood(batch, moment)

@@ -1,11 +1,11 @@
 """The recurrent sequence-to-sequence model (`seq2seq`), the baseline S2S of strategy memory (after Shang et al. 2015).
 
-A stack of GRUs reads the query, another writes the reply, and at each step the writer's state attends to all that was
-read (Luong's general attention):
+A stack of GRUs encodes the query, another decodes the reply, and at each step the decoder's state attends to all
+encoder outputs (Luong's general attention):
 
     a_t = softmax(s_t W_a Mᵀ),   c_t = a_t M,   h̃_t = tanh(W_c [c_t; s_t])
 
-What is written is not fed back into the attention, so that a known reply is one pass of the GRU.
+There is no input feeding, so teacher forcing takes a single pass of the GRU.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ class Seq2SeqConfig:
     """The sizes of strategy memory's appendix B."""
 
     width: int = 512
-    """Of every GRU."""
+    """Width of every GRU."""
     layers: int = 2
-    """GRUs on top of each other, in reading and in writing."""
+    """Stacked GRUs, in the encoder and in the decoder."""
     dropout: float = 0.1
-    """Between the GRUs, on the word embeddings and on the output."""
+    """Dropout rate between the GRUs, on the word embeddings and on the output."""
     word_width: int = 300
     """Width of the word table; 0 means the model's."""
     tied: bool = True
-    """Read and choose words by one table."""
+    """Share one table between word embedding and output layer."""
 
     emotion: ClassVar[bool] = False
     emotions: ClassVar[str] = "emotion"
 
 
 class GruEncoder(nn.Module):
-    """Reads real positions only."""
+    """A GRU over real positions only."""
 
     def __init__(self, width: int, layers: int, rate: float) -> None:
         super().__init__()
         self.cell = nn.GRU(width, width, layers, batch_first=True, dropout=rate if layers > 1 else 0.0)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """(batch, time, width) both."""
+        """(batch, time, width) to the same shape."""
         lengths = mask.sum(dim=1).clamp_min(1).cpu()
-        with torch.autocast(x.device.type, enabled=False):  # not every CPU has a GRU of half the precision
+        with torch.autocast(x.device.type, enabled=False):  # not every CPU has a half-precision GRU
             packed = pack_padded_sequence(x.float(), lengths, batch_first=True, enforce_sorted=False)
             outputs, _ = self.cell(packed)
         return pad_packed_sequence(outputs, batch_first=True, total_length=x.shape[1])[0]
@@ -59,19 +59,19 @@ class GruEncoder(nn.Module):
 
 @dataclass(slots=True)
 class GruMemory:
-    """What a writer attends to, and where it starts."""
+    """What the decoder attends to, and its initial state."""
 
     hidden: Tensor
     """(batch, time, width)"""
     keys: Tensor
-    """(batch, time, width) the same through W_a."""
+    """(batch, time, width) the same after W_a."""
     mask: Tensor
     start: Tensor
     """(batch, layers, width)"""
 
 
 class GruDecoder(nn.Module):
-    """Writes from a state and attends to a memory; the same calls as the transformer's decoder."""
+    """A GRU that attends to a memory, with the interface of the transformer's decoder."""
 
     def __init__(self, width: int, layers: int, rate: float) -> None:
         super().__init__()
@@ -84,11 +84,11 @@ class GruDecoder(nn.Module):
 
     @property
     def output_weight(self) -> Tensor:
-        """What all of its output goes through last, one row for each dimension."""
+        """The last weight that all of its output passes through, one row for each dimension."""
         return self.mix.weight
 
     def start_silent(self) -> None:
-        """It is: what it reads goes through several maps, each of which makes it smaller."""
+        """It already is: its input passes through several layers, each of which makes it smaller."""
 
     def remember(self, hidden: Tensor, mask: Tensor) -> GruMemory:
         last = hidden[torch.arange(len(hidden), device=hidden.device), mask.sum(dim=1).clamp_min(1) - 1]
@@ -96,7 +96,7 @@ class GruDecoder(nn.Module):
         return GruMemory(hidden, self.attention(hidden), mask, start)
 
     def forward(self, x: Tensor, memory: GruMemory, past: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """A whole sequence (past is None), or one more position after the states `past` (batch, layers, width)."""
+        """Run a whole sequence (past is None), or one more position after the states `past` (batch, layers, width)."""
         begin = memory.start if past is None else past
         with torch.autocast(x.device.type, enabled=False):
             states, last = self.cell(x.float(), begin.float().transpose(0, 1).contiguous())
@@ -114,12 +114,12 @@ class Seq2Seq(Trs):
 
     def __init__(self, config: Seq2SeqConfig, vocabulary: Vocabulary) -> None:
         super().__init__(cast(Any, config), vocabulary)
-        del self.speakers  # and no positions: a GRU knows the order by itself
+        del self.speakers  # and no position embeddings: a GRU reads in order anyway
 
     def _layers(self, config: Any) -> tuple[nn.Module, Any]:
         sizes = (config.width, config.layers, config.dropout)
         return GruEncoder(*sizes), GruDecoder(*sizes)
 
     def embed(self, tokens: Tensor, roles: Tensor, first: int = 0) -> Tensor:
-        """The words alone."""
+        """Word embeddings only."""
         return dropout(self.words(tokens), self.config.dropout, self.training)

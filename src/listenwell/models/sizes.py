@@ -1,4 +1,4 @@
-"""The sizes that every encoder-decoder transformer here has."""
+"""Sizes shared by all encoder-decoder transformers here."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ class TransformerSizes:
     """Sizes of an encoder and a decoder over one word table."""
 
     width: int = 300
-    """Of every layer."""
+    """Width of every layer."""
     heads: int = 6
-    """Of every attention."""
+    """Heads of every attention layer."""
     attention_width: int = 0
-    """Of all heads of an attention together; 0 means the model's."""
+    """Total width of an attention layer's heads; 0 means the model's."""
     encoder_layers: int = 1
-    """How deep the context is read."""
+    """Number of encoder layers."""
     decoder_layers: int = 1
-    """How deep the reply is written."""
+    """Number of decoder layers."""
     feed_forward: int = 1200
-    """Inner width of the feed-forward parts."""
+    """Inner width of the feed-forward layers."""
     dropout: float = 0.1
-    """After every part, and on the embeddings."""
+    """Dropout rate after every sublayer and on the embeddings."""
     word_width: int = 0
-    """Width of the word table; 0 means the model's. A narrower one goes through a projection."""
+    """Width of the word table; 0 means the model's. A narrower table is projected to it."""
 
     @property
     def layer_sizes(self) -> dict[str, Any]:
-        """As encoders and decoders take them."""
+        """The arguments of encoders and decoders."""
         return {
             "width": self.width,
             "heads": self.heads,

@@ -1,8 +1,8 @@
-"""How positive a strategy-memory model's replies are while it learns (§ 3.6): −P(PSE(r̂) = positive).
+"""The sentiment loss of a strategy-memory model (§ 3.6): −P(PSE(r̂) = positive).
 
-A reply r̂ is a choice of words, which has no gradient. Either it stays undecided: the evaluator reads each word as a
-straight-through draw, or as the mean of all words, and the gradient goes through it and through the transformer to z.
-Or replies are drawn, and the evaluator's verdict is the reward of a policy gradient.
+A reply r̂ is a discrete choice of words, which has no gradient. Either the words stay soft: the evaluator reads each as
+a straight-through sample, or as the mean of all words, and the gradient flows through it and the transformer to z. Or
+replies are sampled, and the evaluator's prediction is the reward of a policy gradient.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from listenwell.models.strategy_memory import StrategyMemoryModel
 
 LONGEST = 30
-"""Tokens of a reply that is written while learning, at most."""
+"""Maximum number of tokens of a reply generated during training."""
 
 
 def taught_softly(model: StrategyMemoryModel, reply: Sequence, hidden: Tensor, draw: str, temperature: float) -> Tensor:
-    """Weights of all words (words, vocabulary) at every word of the reply, all at once: from the decoder's outputs,
-    each given the words before it in the true reply."""
+    """Soft words (words, vocabulary) for every word of the reply at once: from the decoder's outputs under teacher
+    forcing, each given the words before it in the gold reply."""
     words = model.conversation.words
     hidden = hidden[judged_words(model, reply)[reply.mask]]
     return softened(F.linear(hidden, words.choices, words.bias), draw, temperature)
@@ -40,14 +40,14 @@ def taught_softly(model: StrategyMemoryModel, reply: Sequence, hidden: Tensor, d
 def written_softly(
     model: StrategyMemoryModel, reply: Sequence, memory: DecoderMemory, draw: str, temperature: float
 ) -> Tensor:
-    """The same, but one after another: each word given the soft words before it."""
+    """The same, but autoregressive: each word given the soft words before it."""
     return write_softly(model, reply, memory, draw, temperature)[judged_words(model, reply)]
 
 
 def write_softly(
     model: StrategyMemoryModel, reply: Sequence, memory: DecoderMemory, draw: str, temperature: float
 ) -> Tensor:
-    """(batch, time, vocabulary): as long as the true reply."""
+    """Soft words (batch, time, vocabulary), as many as the gold reply has."""
     transformer, state = model.conversation, State(fixed=memory)
     fed = transformer.words(torch.full_like(reply.tokens[:, :1], model.vocabulary.start))
     role = transformer.speakers(torch.full_like(reply.tokens[:, :1], LISTENER))
@@ -61,26 +61,26 @@ def write_softly(
 
 
 def judged_words(model: StrategyMemoryModel, reply: Sequence) -> Tensor:
-    """(batch, time): what the evaluator reads of a reply, all but its end."""
+    """(batch, time): the positions of a reply that the evaluator reads, all but its end."""
     return reply.mask & (reply.tokens != model.vocabulary.end)
 
 
 def softened(logits: Tensor, draw: str, temperature: float) -> Tensor:
-    """Weights of all words (…, vocabulary): one word, drawn, with the gradient of the soft draw; or the mean."""
+    """Weights over all words (…, vocabulary): a one-hot sample with the gradient of the soft one; or the softmax."""
     if draw == "mean":
         return (logits / temperature).softmax(dim=-1)
     return straight_through(logits.log_softmax(dim=-1), temperature)
 
 
 def soft_sentiment(model: StrategyMemoryModel, reply: Sequence, weights: Tensor) -> Term:
-    """The evaluator's verdict on undecided words, (words, vocabulary)."""
+    """The evaluator's prediction for soft words (words, vocabulary), as a loss."""
     log_probs = model.part(EVALUATOR).soft_log_probs(weights, judged_words(model, reply))
     positive = model.parts.positive(log_probs)
     return Term(-positive.sum(), len(positive), positive.detach().sum())
 
 
 def policy_sentiment(model: StrategyMemoryModel, batch: Batch, memory: DecoderMemory, moment: Moment) -> Term:
-    """The policy gradient of the evaluator's verdict, with the replies that the transformer writes as its actions."""
+    """The policy gradient with the transformer's sampled replies as actions, rewarded by the evaluator."""
     transformer, state = model.conversation, State(fixed=memory)
     options = Decoding(method="sample", max_length=LONGEST, seed=moment.step)
     written = write(transformer, state, options, model.vocabulary, LISTENER, batch.rows)

@@ -1,4 +1,4 @@
-"""Losses that many models share, as the terms of an objective."""
+"""Losses shared by many models, as terms of an objective."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from listenwell.layers.loss import packed_cross_entropy
 
 
 def classification_terms(name: str, believed: Tensor, gold: Tensor, smoothing: float = 0.0) -> dict[str, Term]:
-    """Cross-entropy of log-probabilities (batch, classes) where gold is known, and their accuracy, only to be shown."""
+    """Cross-entropy of log-probabilities (batch, classes) where gold is known, and their accuracy, for display only."""
     known = int((gold != ABSENT).sum())
-    # The softmax of log-probabilities is the probabilities themselves.
+    # The softmax of log-probabilities gives back the probabilities.
     loss = F.cross_entropy(believed, gold, ignore_index=ABSENT, reduction="sum", label_smoothing=smoothing)
     plain = F.nll_loss(believed, gold, ignore_index=ABSENT, reduction="sum")
     right = (believed.argmax(-1) == gold).sum()
@@ -26,16 +26,16 @@ def classification_terms(name: str, believed: Tensor, gold: Tensor, smoothing: f
 def reply_term(
     hidden: Tensor, targets: Tensor, words: WordEmbedding, smoothing: float = 0.0, count: float | None = None
 ) -> Term:
-    """Cross-entropy of the target tokens (positions,), chosen by `words` from a decoder's outputs (positions, width).
+    """Cross-entropy of the target tokens (positions,), with `words` as output layer on hidden (positions, width).
 
-    It is counted per token unless `count` is given; what is shown leaves out the label smoothing.
+    It is averaged per token unless `count` is given; the displayed value excludes label smoothing.
     """
     loss, nll = packed_cross_entropy(hidden, words.choices, words.bias, targets, smoothing)
     return Term(loss, len(targets) if count is None else count, nll.sum())
 
 
 def reply_nll(hidden: Tensor, targets: Tensor, words: WordEmbedding, mask: Tensor) -> Tensor:
-    """−log p of each row's tokens (batch,); the positions are the true ones of the mask (batch, time), in order."""
+    """−log p of each row's tokens (batch,); positions are the True ones of the mask (batch, time), in order."""
     _, nll = packed_cross_entropy(hidden, words.choices, words.bias, targets)
     return sum_by_row(nll, mask)
 
@@ -51,6 +51,6 @@ def average_out(nll: Tensor) -> Tensor:
 
 
 def sum_by_row(values: Tensor, mask: Tensor) -> Tensor:
-    """Sums (batch,) of values that are given for the true positions of a mask (batch, time), in order."""
+    """Row sums (batch,) of values that are given for the True positions of a mask (batch, time), in order."""
     rows = torch.arange(len(mask), device=values.device)[:, None].expand_as(mask)[mask]
     return torch.zeros(len(mask), device=values.device, dtype=values.dtype).index_add_(0, rows, values)

@@ -1,8 +1,8 @@
-"""A small text encoder (`text-encoder`): pretrained by masked tokens, then a classifier of one utterance.
+"""A small text encoder (`text-encoder`): pretrained on masked tokens, then fine-tuned to classify one utterance.
 
-It stands for BERT where none is to be had, above all for Chinese, and reads the tokens of the model that it serves:
-strategy memory's emotion detector and sentiment evaluator are two of these. An evaluator must also read what is not
-quite text, a distribution over words at each position, so that its judgement has a gradient (`soft_log_probs`).
+It replaces BERT where none is available, notably for Chinese, and uses the tokens of the model that it serves:
+strategy memory's emotion detector and sentiment evaluator are text encoders. An evaluator must also read soft text, a
+distribution over words at each position, so that its prediction has a gradient (`soft_log_probs`).
 
     masked: −log p(token | the text with some tokens hidden)      classify: −log p(label | text)
 """
@@ -26,22 +26,22 @@ from listenwell.models.terms import classification_terms, reply_term
 
 @dataclass
 class TextEncoderConfig:
-    """Sizes, and the classes."""
+    """Sizes and classes."""
 
     width: int = 256
-    """Of every layer."""
+    """Width of every layer."""
     heads: int = 4
-    """Of every attention."""
+    """Heads of every attention layer."""
     layers: int = 3
-    """How deep a text is read."""
+    """Number of encoder layers."""
     feed_forward: int = 1024
-    """Inner width of the feed-forward parts."""
+    """Inner width of the feed-forward layers."""
     dropout: float = 0.1
-    """After every part, on the embeddings and on what is classified."""
+    """Dropout rate after every sublayer, on the embeddings and before the classifier."""
     word_width: int = 0
-    """Width of the word table; 0 means the model's. A narrower one goes through a projection."""
+    """Width of the word table; 0 means the model's. A narrower table is projected to it."""
     labels: str = "polarity"
-    """The classes, a label set by name. The recipe's data has the same `labels`."""
+    """Name of the label set to predict. The recipe's data must use the same `labels`."""
 
 
 class TextEncoder(Model):
@@ -80,25 +80,25 @@ class TextEncoder(Model):
             self.words.bias.copy_((smoothed / smoothed.sum()).log())
 
     def read(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        """What is made of each position, from the vectors of its words: (batch, time, width) both."""
+        """Encode word vectors: (batch, time, width) to the same shape."""
         return self.encoder(
             self.dropout(vectors + sinusoids(vectors.shape[1], self.config.width, vectors.device)), mask
         )
 
     def text(self, batch: Batch) -> Sequence:
-        """The utterance, which an example holds as its reply, as a context is read: the same form in every use."""
+        """The utterance, stored as an example's reply, in the form of a context: the same in every use."""
         if batch.reply is None:
             raise ValueError("there is no utterance to read: an example holds it as its reply (sides: [reply])")
         return batch.reply.as_source(self.vocabulary.ctx, self.vocabulary.end)
 
     def masked(self, batch: Batch, moment: Moment, hidden_share: float = 0.15) -> dict[str, Term]:
-        """A share of the tokens is hidden and predicted from the others; of these one in ten shows another word
-        instead, and one in ten shows itself, as in BERT.
+        """Hide a share of the tokens and predict them from the others. As in BERT, one in ten of these is replaced by
+        a random word instead, and one in ten is left as it is.
         """
         text = self.text(batch)
         words = text.mask & (text.tokens != self.vocabulary.ctx)
         chosen = words & (torch.rand(text.tokens.shape, device=text.tokens.device) < hidden_share)
-        if not bool(chosen.any()):  # one short text: it has at least its first word
+        if not bool(chosen.any()):  # one short text: hide at least its first word
             chosen = words & (words.cumsum(dim=1) == 1)
         shown = torch.rand(text.tokens.shape, device=text.tokens.device)
         other = torch.randint_like(text.tokens, self.vocabulary.ctx + 1, self.vocabulary.size)
@@ -109,7 +109,7 @@ class TextEncoder(Model):
         return {"masked": reply_term(hidden, targets, self.words)}
 
     def logits_of(self, text: Sequence) -> Tensor:
-        """(batch, labels), not calibrated, of texts as contexts are read."""
+        """Uncalibrated logits (batch, labels) of texts in the form of contexts."""
         hidden = self.read(self.words(text.tokens), text.mask)
         return self.out(self.dropout(mean_over(hidden, text.mask)))
 
@@ -125,9 +125,9 @@ class TextEncoder(Model):
         return self.log_probs_of(self.text(batch))
 
     def soft_log_probs(self, weights: Tensor, mask: Tensor) -> Tensor:
-        """The same of texts whose words are not decided.
+        """The same for soft texts, whose positions are distributions over words.
 
-        weights (positions, vocabulary) are those of the true positions of the mask (batch, time), in order.
+        weights (positions, vocabulary) are given for the True positions of the mask (batch, time), in order.
         """
         vectors = self.words.mix(weights)
         spread = vectors.new_zeros(*mask.shape, vectors.shape[-1]).index_put(mask.nonzero(as_tuple=True), vectors)
@@ -138,6 +138,6 @@ class TextEncoder(Model):
         return (logits / self.temperature).log_softmax(dim=-1)
 
     def classify(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
-        """The label's negative log-likelihood with label smoothing, not calibrated, and the accuracy."""
+        """The label's uncalibrated negative log-likelihood with label smoothing, and the accuracy."""
         assert batch.label is not None
         return classification_terms("label", self.logits(batch).log_softmax(dim=-1), batch.label, smoothing)

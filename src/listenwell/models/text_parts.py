@@ -1,4 +1,4 @@
-"""Small classifiers that a model carries as parts and hands its own tokens: an emotion detector, an evaluator."""
+"""Small classifiers that a model carries as parts and that read its own tokens: an emotion detector, an evaluator."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ POSITIVE = "positive"
 
 
 class TextParts:
-    """The parts of one model by name. They are frozen, and not submodules: a checkpoint keeps them apart."""
+    """The parts of one model by name. They are frozen and not submodules: a checkpoint stores them separately."""
 
     def __init__(self, owner: str, names: Iterable[str], emotions: LabelSet | None = None) -> None:
-        """`emotions` is what a detector must predict."""
+        """`emotions` is the label set that a detector must predict."""
         self.owner = owner
         self.names = tuple(names)
         self.emotions = emotions
@@ -52,7 +52,7 @@ class TextParts:
         return model.to(device)
 
     def token(self, token: int) -> str:
-        """A token as text: the parts have the model's own tokenizer."""
+        """A token as text: the parts share the model's tokenizer."""
         return next(iter(self.parts.values())).tokenizer.token(token)
 
     @torch.no_grad()

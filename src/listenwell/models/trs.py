@@ -1,9 +1,9 @@
 """The plain transformer (`trs`) and the multi-task transformer (`multi-trs`).
 
-Vaswani et al. (2017) as Rashkin et al. (2019), MoEL and MIME use it for empathetic dialogue: the context's
-utterances in one sequence behind a CTX token, each position the sum of word, position and speaker
-embeddings; one decoder. `multi-trs` also classifies the speaker's emotion from the encoded context: which of the 32,
-or of another label set (`emotions`).
+The transformer of Vaswani et al. (2017) as Rashkin et al. (2019), MoEL and MIME use it for empathetic dialogue: the
+context's utterances form one sequence after a CTX token, every position is the sum of word, position and speaker
+embeddings, and there is one decoder. `multi-trs` also classifies the speaker's emotion from the encoded context: one of
+the 32, or of another label set (`emotions`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from listenwell.models.sizes import TransformerSizes
 from listenwell.models.terms import classification_terms, reply_nll, reply_term
 
 LISTENER = ROLES.index("listener")
-"""Who replies when the model talks."""
+"""The role of generated replies."""
 
 
 @dataclass
@@ -33,15 +33,15 @@ class TrsConfig(TransformerSizes):
     """The transformer's sizes, and what it classifies."""
 
     tied: bool = True
-    """Read and choose words by one table."""
+    """Share one table between word embedding and output layer."""
     emotion: bool = False
     """Classify the speaker's emotion from the context: the multi-task transformer."""
     emotions: str = "emotion"
-    """Which ones: a label set by name, the 32 or another, such as one of the recipe's own `label_sets`."""
+    """Name of the emotions' label set: the 32 or another, such as one of the recipe's own `label_sets`."""
     emotion_from: Literal["ctx", "mean"] = "ctx"
-    """Classify it from the encoding of CTX, as MIME does, or from the mean over all positions."""
+    """Classify the emotion from the encoding of CTX, as MIME does, or from the mean over all positions."""
     emotion_dropout: float = 0.0
-    """On what the emotion is classified from: 19,533 dialogues are soon known by heart."""
+    """Dropout rate before the emotion classifier: 19,533 dialogues are soon memorised."""
 
 
 class Trs(Model):
@@ -62,7 +62,7 @@ class Trs(Model):
         self.emotion = nn.Linear(config.width, len(self.emotions)) if config.emotion else None
 
     def _layers(self, config: TrsConfig) -> tuple[nn.Module, Decoder]:
-        """What reads the context and what writes the reply."""
+        """The encoder of the context and the decoder of the reply."""
         sizes = config.layer_sizes
         return Encoder(config.encoder_layers, **sizes), Decoder(config.decoder_layers, **sizes)
 
@@ -78,7 +78,7 @@ class Trs(Model):
         return dropout(x + self.speakers(roles), self.config.dropout, self.training)
 
     def encode(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The context (batch, time, width) and its mask."""
+        """The encoded context (batch, time, width) and its mask."""
         assert batch.context is not None
         return self.encoder(
             self.embed(batch.context.tokens, batch.context.roles), batch.context.mask
@@ -94,7 +94,7 @@ class Trs(Model):
         return self.emotion(dropout(summary, self.config.emotion_dropout, self.training)).log_softmax(-1)
 
     def classify_emotion(self, batch: Batch) -> Tensor:
-        """log p(emotion | context), without preparing a reply."""
+        """log p(emotion | context), without preparing the decoder."""
         return self.believe(self.summary(*self.encode(batch)))
 
     def understand(
@@ -134,7 +134,7 @@ class Trs(Model):
         return terms
 
     def situation(self, batch: Batch, moment: Moment, emotion_smoothing: float = 0.0) -> dict[str, Term]:
-        """The emotion's negative log-likelihood alone: for texts that nobody answers, such as situations."""
+        """The negative log-likelihood of the emotion only, for texts without a reply, such as situations."""
         if self.emotion is None:
             raise ValueError("this model classifies no emotion, so that a situation has nothing to teach it")
         assert batch.emotion is not None

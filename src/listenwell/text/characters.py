@@ -1,4 +1,4 @@
-"""Chinese as characters: what a token of the "char" kind is, and how such tokens become text again."""
+"""Chinese as characters: splitting text into tokens of the "char" kind, and joining them again."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ CHARACTERS = pre_tokenizers.Split(
     behavior="removed",
     invert=True,
 )
-"""A Latin word ("don't") or a number ("3.5") is one token, everything else a character each. Nothing is folded: the
-marks of Chinese are wide, and stay so. Spaces are not kept: Chinese has none, and between words they are put back."""
+"""A Latin word ("don't") or a number ("3.5") is one token; everything else is split into characters. Nothing is
+normalised: the wide punctuation of Chinese stays wide. Spaces are dropped: Chinese has none, and those between Latin
+words are restored."""
 
 _IDEOGRAPHIC = re.compile(
     "[\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -31,9 +32,9 @@ def characters(text: str) -> list[str]:
 
 
 def join_tokens(tokens: Sequence[str]) -> str:
-    """Text again: spaces between Latin words and after the marks of a Latin sentence, none in Chinese."""
+    """Join tokens into text: spaces between Latin words and after Latin punctuation, none in Chinese."""
     pieces: list[str] = []
-    before, word = "", ""  # the token before, and the last one that is no closing mark
+    before, word = "", ""  # the token before, and the last one that is not a closing mark
     for token in tokens:
         pieces.append(f" {token}" if _is_apart(word, before, token) else token)
         before, word = token, word if token in _CLOSING else token

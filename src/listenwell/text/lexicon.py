@@ -1,10 +1,10 @@
 """Words and the emotions that people associate with them: the NRC word-emotion lexicon (Mohammad and Turney, 2013).
 
-The file form is one JSON object, each word with a list of names:
+The file format is a JSON object that maps each word to a list of names:
 
     {"abandon": ["fear", "negative", "sadness"], "ability": ["positive"]}
 
-And the Chinese lexicons DUTIR (Xu et al., 2008) and HowNet, of which one file has each class with its words:
+And the Chinese lexicons DUTIR (Xu et al., 2008) and HowNet, in one file that maps each class to its words:
 
     {"dutir/乐": ["笑容", "欣喜"], "dutir/哀": ["伤心"], "hownet/pos": ["真诚"], "hownet/neg": ["鲁莽"]}
 """
@@ -25,24 +25,24 @@ FEELINGS = frozenset({"anger", "anticipation", "disgust", "fear", "joy", "sadnes
 POLARITIES = frozenset({"negative", "positive"})
 
 CHINESE_FEELINGS = tuple(f"dutir/{name}" for name in "乐哀怒惧惊")
-"""DUTIR's classes of feelings. Its other two, 好 and 恶, value things rather than feel."""
+"""DUTIR's classes of feelings. Its other two, 好 and 恶, are evaluations rather than feelings."""
 CHINESE_POSITIVE = ("dutir/乐", "dutir/好", "hownet/pos")
 CHINESE_NEGATIVE = ("dutir/哀", "dutir/怒", "dutir/惧", "dutir/恶", "hownet/neg")
 CHINESE_DENIALS = "hownet/deny"
 SHORT = 2
-"""Characters of a word that a character is judged by: an idiom of four has mostly plain ones."""
+"""Maximum length of the words used to rate a character: idioms of four have mostly neutral characters."""
 FELT_SHARE = 1 / 3
-"""A character is emotional if at least this share of the short words that have it are words of feeling."""
+"""A character is emotional if at least this share of the short words that contain it are words of feeling."""
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """A JSON object as it stands in the file: a word may occur twice."""
+    """The pairs of a JSON object as in the file: a word may occur twice."""
 
 
 def emotional_words(path: Path) -> frozenset[str]:
-    """The words associated with at least one of the eight emotions; a polarity alone is none.
+    """The words associated with at least one of the eight emotions; a polarity alone does not count.
 
-    They are spelled as the word-level tokenizer spells them. Words that it splits are left out.
+    They are normalised like the word-level tokenizer's words. Words that it splits are left out.
     """
     text = _text(path)
     chosen = set()
@@ -72,7 +72,7 @@ def chinese_classes(path: Path) -> dict[str, frozenset[str]]:
 
 
 def emotional_characters(path: Path) -> frozenset[str]:
-    """The characters that stand mostly in words of feeling, for text that is read character by character."""
+    """The characters that are frequent in words of feeling, for text that is read character by character."""
     classes = chinese_classes(path)
     felt = frozenset[str]().union(*(classes[name] for name in CHINESE_FEELINGS))
     every = felt.union(*(classes[name] for name in (*CHINESE_POSITIVE, *CHINESE_NEGATIVE)))
@@ -102,7 +102,7 @@ def _entries(path: Path, text: str) -> _Pairs:
 
 
 def _checked(path: Path, text: str, entry: str, names: Any) -> list[str]:
-    """The names of an entry, if that is what they are."""
+    """The names of an entry, after validation."""
     if isinstance(names, _Pairs) or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         problem = f"{entry!r} has {_kind(names)}, expected a list of names such as {_listed(FEELINGS)}"
     elif unknown := [name for name in names if name not in FEELINGS | POLARITIES]:
@@ -113,7 +113,7 @@ def _checked(path: Path, text: str, entry: str, names: Any) -> list[str]:
 
 
 def _line(text: str, entry: str) -> int:
-    """The line where an entry stands first."""
+    """The line where an entry first occurs."""
     spellings = "|".join(re.escape(json.dumps(entry, ensure_ascii=ascii_only)) for ascii_only in (False, True))
     place = re.search(rf"(?:{spellings})\s*:", text)
     return text.count("\n", 0, place.start()) + 1 if place else 1

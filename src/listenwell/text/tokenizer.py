@@ -1,7 +1,7 @@
-"""One interface over Hugging Face `tokenizers`: words, characters or byte-level pieces of a corpus, a backbone's own.
+"""One interface over Hugging Face `tokenizers`: words, characters or byte-level BPE, or a backbone's own tokenizer.
 
-They lower-case nothing they need not: the word-level kind folds case (its papers do), the others keep it.
-The file form is `tokenizer.json`, as every Hugging Face tool reads it.
+Only the word-level kind lower-cases (as in its papers); the others keep case.
+The file format is Hugging Face's `tokenizer.json`.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from listenwell.text.words import NORMAL_FORM, SPLIT, detokenize, words
 PAD, UNK, START, END, CTX = SPECIALS = ("<pad>", "<unk>", "<s>", "</s>", "<ctx>")
 
 ZERO = "Ā"
-"""How byte-level pieces write the byte 0, which no text has: a mark for tokenizers that lack one."""
+"""The byte-level BPE token for byte 0, which no text contains: the start and context token where none is defined."""
 
 BACKBONES = (
-    ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[CLS]"),  # BERT and its kin
+    ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[CLS]"),  # BERT and its relatives
     ("<pad>", "<unk>", "<s>", "</s>", "<s>"),  # RoBERTa, Llama
     ("<|endoftext|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|im_start|>"),  # chat models in ChatML
     ("<unk>", "<unk>", "<s>", "</s>", "<s>"),  # Llama 2, Mistral
     ("<pad>", "<unk>", "<bos>", "<eos>", "<bos>"),  # Gemma
     ("<|end_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|eot_id|>", "<|start_header_id|>"),  # Llama 3
-    ("<|endoftext|>", "<|endoftext|>", ZERO, "<|endoftext|>", ZERO),  # GPT-2, Pythia, Phi: they have one mark alone
+    ("<|endoftext|>", "<|endoftext|>", ZERO, "<|endoftext|>", ZERO),  # GPT-2, Pythia, Phi: one special token only
 )
-"""What pretrained families call the tokens that stand for padding, an unknown word, start, end and context."""
+"""Names of the tokens for padding, unknown words, start, end and context in pretrained model families."""
 
 BLANK = "Ġ"
-"""How byte-level pieces write the blank in front of a word."""
+"""How byte-level BPE writes the space before a word."""
 
 _APART = re.compile(r"(?<=\w) ' (?=(?:t|s|m|d|re|ve|ll)\b)")
-"""The apostrophe of "don ' t": BERT's word pieces do not record that it stood between letters."""
+"""The apostrophe of "don ' t": BERT's word pieces do not record that it was between letters."""
 
 
 @dataclass
@@ -49,33 +49,33 @@ class TextConfig:
     """How text becomes tokens."""
 
     kind: Literal["word", "char", "bpe", "backbone"] = "word"
-    """word: one token a lower-cased word, every word of the training data; char: one token per Chinese character, Latin
-    word, number or mark, the commonest alone; bpe: byte-level pieces; backbone: the pieces that a pretrained model was
-    trained with."""
+    """word: one token per lower-cased word, for every word of the training data; char: one token per Chinese character,
+    Latin word, number or punctuation mark, only the most common; bpe: byte-level BPE; backbone: the tokenizer of a
+    pretrained model."""
     backbone: str = ""
-    """For backbone: whose; a folder, or a name such as minilm."""
+    """For backbone: the pretrained model, a folder or a name such as minilm."""
     size: int = 16_000
-    """For bpe: how many pieces to learn."""
+    """For bpe: the vocabulary size."""
     least: int = 1
     """For word: leave out words seen fewer times than this."""
     most: int = 12_000
-    """For char: at most so many tokens besides the special ones."""
+    """For char: at most this many tokens besides the special ones."""
     coverage: float = 0.999
-    """For char: the commonest tokens that together make up this share of the characters; the rest is unknown."""
+    """For char: the most common tokens that together cover this share of the characters; the rest is unknown."""
 
 
 class Tokenizer:
-    """Text to ids and back. The five special tokens have the ids 0 to 4, but in a backbone's own."""
+    """Text to ids and back. The five special tokens have the ids 0 to 4, except in a backbone's tokenizer."""
 
     def __init__(self, backend: Backend, kind: str, rare_from: int | None = None) -> None:
         self.backend = backend
-        # What a person types is text: "</s>" in it must not become the end token.
+        # User input is plain text: "</s>" in it must not become the end token.
         self.backend.encode_special_tokens = True
         self.kind = kind
         self.uncased = backend.normalizer is not None and backend.normalizer.normalize_str("A").islower()
-        """Whether it reads no capitals, so that what it writes has none."""
+        """Whether it lower-cases its input, so that its output has no capitals."""
         self.rare_from = len(self) if rare_from is None else rare_from
-        """Word ids from here on were seen once in training: the vocabulary is sorted by falling count."""
+        """Word ids from here on were seen once in training: the vocabulary is sorted by descending count."""
         self.pad, self.unk, self.start, self.end, self.ctx = self._specials()
         special = {i for i, token in backend.get_added_tokens_decoder().items() if token.special}
         self.banned = tuple(sorted({self.pad, self.unk, self.start, self.ctx, *special} - {self.end}))
@@ -116,23 +116,23 @@ class Tokenizer:
         if self.kind != "backbone":
             return text
         text = _APART.sub("'", text)
-        # Word pieces keep neither capitals nor blanks ("well - known"); the words stay, as scores count them.
+        # Word pieces keep neither capitals nor spacing ("well - known"); the words, which scores count, stay the same.
         return detokenize(words(text)) if self.uncased else text
 
     def unknown(self, text: str) -> list[str]:
-        """The words or characters of a text that have no token of their own; sub-words spell everything."""
+        """The words or characters of a text without a token of their own; none for subwords, which spell everything."""
         if self.kind not in ("word", "char"):
             return []
         units = words(text) if self.kind == "word" else characters(text)
         return [unit for unit in units if self.backend.token_to_id(unit) is None]
 
     def whole_words(self) -> dict[str, list[int]]:
-        """The ids that stand for a whole word or mark, by what it is in lower case where a word has several."""
+        """The ids that are a whole word or mark, keyed by the lower-cased word."""
         words: dict[str, list[int]] = {}
         for piece, index in self.backend.get_vocab().items():
             if piece.startswith(BLANK) and len(piece) > 1:
                 words.setdefault(piece[1:].lower(), []).append(index)
-            elif self.kind != "bpe" or not any(map(str.isalnum, piece)):  # else it goes on a word: "ing"
+            elif self.kind != "bpe" or not any(map(str.isalnum, piece)):  # otherwise it continues a word: "ing"
                 words.setdefault(piece, []).append(index)
         return words
 
@@ -157,7 +157,7 @@ class Tokenizer:
 
 
 def word_backend() -> Backend:
-    """Splits as the Penn Treebank does ("do", "n't"), so that the words match pretrained vectors' better."""
+    """Splits like the Penn Treebank ("do", "n't"), so that more words match pretrained vectors."""
     backend = Backend(models.WordLevel({UNK: 0}, unk_token=UNK))
     backend.normalizer = NORMAL_FORM
     backend.pre_tokenizer = SPLIT
@@ -172,7 +172,7 @@ def character_backend() -> Backend:
 
 
 def backbone_tokenizer(name: str) -> Tokenizer:
-    """The tokenizer that a pretrained model was trained with."""
+    """The tokenizer of a pretrained model."""
     from listenwell.backbones import BackboneError, find_backbone
 
     if not name:
@@ -181,14 +181,14 @@ def backbone_tokenizer(name: str) -> Tokenizer:
     if not path.is_file():
         raise BackboneError(f"{path}: the backbone has no tokenizer of this form")
     tokenizer = Tokenizer.load(path, "backbone")
-    # How the texts it was trained on were cut and padded has nothing to do with how words become pieces.
+    # Truncation and padding were settings of its training, not of the tokenization itself.
     tokenizer.backend.no_truncation()
     tokenizer.backend.no_padding()
     return tokenizer
 
 
 def train_tokenizer(texts: Iterable[str], config: TextConfig) -> Tokenizer:
-    """A tokenizer of the given kind, trained on the training texts only; a backbone's own needs none."""
+    """A tokenizer of the given kind, trained on the training texts only; a backbone's own needs no training."""
     if config.kind == "backbone":
         return backbone_tokenizer(config.backbone)
     texts = iter(texts)
@@ -243,7 +243,7 @@ def _train_characters(texts: Iterable[str], config: TextConfig) -> Tokenizer:
 
 
 def _word_level(backend: Backend, kind: str, ranked: Sequence[tuple[str, int]]) -> Tokenizer:
-    """A tokenizer whose ids are the special tokens, then `ranked`: tokens with their counts, the commonest first."""
+    """A tokenizer whose ids are the special tokens, then `ranked`: tokens with their counts, most common first."""
     vocabulary = {word: index for index, word in enumerate((*SPECIALS, *(word for word, _ in ranked)))}
     backend.model = models.WordLevel(vocabulary, unk_token=UNK)
     backend.add_special_tokens([AddedToken(token, special=True) for token in SPECIALS])

@@ -1,4 +1,4 @@
-"""Word vectors as text files have them: a word and its numbers on each line, as GloVe's; a header may come first."""
+"""Word vectors in text files: a word and its numbers on each line, as in GloVe, possibly after a header."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from listenwell.configuration import ConfigError
 
 
 def vector_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
-    """Number, word and numbers of each line, all of the same width."""
+    """Line number, word and vector of each line; all vectors have the same width."""
     width = 0
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):

@@ -1,4 +1,4 @@
-"""What a word is, and how words become a sentence again."""
+"""Splitting text into words, and joining words into sentences again."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from tokenizers import Regex, normalizers, pre_tokenizers
 
-# The word-level tokenizer is made of these two, so that `words` and it never disagree on any script.
+# The word-level tokenizer uses these two, so that it always agrees with `words`, in any script.
 NORMAL_FORM = normalizers.Sequence(
     [
-        normalizers.Replace("´", "'"),  # before NFKC makes a space and an accent of it
+        normalizers.Replace("´", "'"),  # before NFKC turns it into a space and an accent
         normalizers.NFKC(),
         normalizers.Replace(Regex("[‘’`]"), "'"),
-        normalizers.Replace("\ufe0f", ""),  # asks for the coloured form of the sign before it
+        normalizers.Replace("\ufe0f", ""),  # variation selector for the coloured form of the preceding symbol
         normalizers.Lowercase(),
     ]
 )
@@ -22,8 +22,8 @@ SPLIT = pre_tokenizers.Split(
     behavior="removed",
     invert=True,
 )
-"""Treebank-like: clitics stand alone, runs of dots are one word, other punctuation is a word each. A Chinese character
-is a word: Chinese has no spaces between words, and its systems here read and write characters."""
+"""Treebank-like: clitics are separate, a run of dots is one word, and any other punctuation mark is a word. A Chinese
+character is a word: Chinese has no spaces between words, and its systems here work on characters."""
 
 _HAN = re.compile("[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 _NARROW = re.compile(f"({_HAN.pattern})([,?!:;()]+)")
@@ -37,14 +37,14 @@ _ABBREVIATED = frozenset({("a", "m"), ("p", "m"), ("e", "g"), ("i", "e"), ("u", 
 
 
 def words(text: str) -> list[str]:
-    """The lower-cased words of a text: the unit that perplexity per word and all overlap metrics count."""
+    """The lower-cased words of a text: the unit of perplexity per word and all overlap metrics."""
     return [word for word, _ in SPLIT.pre_tokenize_str(NORMAL_FORM.normalize_str(text))]
 
 
 def detokenize(tokens: Sequence[str]) -> str:
-    """Words joined as people write them, with sentence case and a capital I."""
+    """Join words as people write them, with sentence case and a capital I."""
     pieces: list[str] = []
-    glue = True  # whether the next word sticks to what stands before it
+    glue = True  # whether the next word attaches to what is before it
     quoted: set[str] = set()
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else ""
@@ -62,7 +62,7 @@ def detokenize(tokens: Sequence[str]) -> str:
         pieces.append(token if glue or sticks else f" {token}")
         glue = inside or opens or token in _OPENING
     text = "".join(pieces)
-    # NFKC made the wide signs of Chinese narrow on the way in; after a Chinese character they are wide again.
+    # NFKC narrowed the wide punctuation of Chinese in the input; after a Chinese character it is made wide again.
     return sentence_case(_NARROW.sub(lambda match: match[1] + match[2].translate(_WIDE), text))
 
 
@@ -71,12 +71,12 @@ def _han(token: str) -> bool:
 
 
 def _chinese(before: str, earlier: str) -> bool:
-    """Whether Chinese stands before, or a sign that ends a piece of Chinese: then no space follows."""
+    """Whether Chinese comes before, or punctuation that ends a piece of Chinese: then no space follows."""
     return _han(before) or (_han(earlier) and bool(before) and not before[-1].isalnum())
 
 
 def _inside(token: str, before: str, after: str) -> bool:
-    """Whether a sign joins what stands around it: well-known, and/or, o'clock, 5.50, 10,000, 3:30, p.m."""
+    """Whether a mark joins its neighbours: well-known, and/or, o'clock, 5.50, 10,000, 3:30, p.m."""
     if token in ("-", "/"):
         return True
     if token == "'":
