@@ -1,10 +1,9 @@
-"""A few numbers of a trained checkpoint, fitted on validation data: how sure a classifier may be, how MEED2 chooses.
+"""Calibration on validation data: the temperatures of classifiers, and how MEED2 chooses the label of its reply.
 
 A classifier has one temperature per head (Guo et al., 2017): dividing all logits by one number changes no label, only
-the confidence in it. MEED2's predictor has one too, and `label_scale` and `label_offset`, by which it chooses the label
-of its reply. The numbers are kept in the checkpoint, not learned in a stage: training needs no second look at
-validation data, and a checkpoint that is labelled with, shipped or put into another system is calibrated wherever it
-goes.
+the confidence in it. MEED2's predictor has one too, and `label_scale` and `label_offset` for choosing the label of its
+reply. These numbers are stored in the checkpoint and not learned in a training stage: training does not need a second
+pass over the validation data, and a checkpoint stays calibrated wherever it is used.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ from listenwell.metrics.extras import need
 from listenwell.models.listener import HEADS
 
 LEAST, MOST = 0.05, 20.0
-"""Between these a temperature is looked for: without a mistake in the data there is no best one."""
+"""Bounds of the search for a temperature: if the data has no errors, there is no optimum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What the temperature did on the data it was fitted on."""
+    """The effect of a temperature on the data it was fitted on."""
 
     temperature: float
     items: int
@@ -54,31 +53,32 @@ class Calibration:
 
 
 ROUNDS = 200
-"""In which the best way to choose labels is looked for."""
+"""Iterations of the search for the best way to choose labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the way to choose the labels of replies did on the contexts that it was fitted on."""
+    """The effect of the fitted choice of reply labels on the contexts it was fitted on."""
 
     items: int
     labels: Literal["the corpus", "the labeller"]
-    """Whose labels of the replies the choice is held against."""
+    """Whose labels of the replies the choice is evaluated against."""
     f1_before: float
-    """Of the likeliest labels, in percent, weighted by how often each is right."""
+    """Weighted F1 of the likeliest labels, in percent."""
     f1_after: float
     accuracy_before: float
     accuracy_after: float
     temperature: float
-    """Of the predictor, at which the labels are likeliest."""
+    """The predictor's temperature that maximizes the likelihood of the labels."""
     nll_before: float
     nll_after: float
 
 
 def fit_temperature(log_probs: np.ndarray, gold: np.ndarray) -> float:
-    """The temperature at which the gold labels are likeliest, given logits or log-probabilities (items, classes).
+    """Returns the temperature that maximizes the likelihood of the gold labels, given logits or log-probabilities
+    (items, classes).
 
-    Looked for over its logarithm, between LEAST and MOST: the likelihood has one maximum.
+    The search is over its logarithm, between LEAST and MOST: the likelihood has a single maximum.
     """
     result = need("scipy.optimize", "calibration").minimize_scalar(
         lambda log_temperature: _nll(log_probs, gold, math.exp(log_temperature)),
@@ -90,7 +90,7 @@ def fit_temperature(log_probs: np.ndarray, gold: np.ndarray) -> float:
 
 
 def tempered(log_probs: np.ndarray, temperature: float) -> np.ndarray:
-    """The log-probabilities of all logits divided by the temperature."""
+    """Returns the log-probabilities after dividing all logits by the temperature."""
     scaled = log_probs / temperature
     highest = scaled.max(axis=1, keepdims=True)
     return scaled - highest - np.log(np.exp(scaled - highest).sum(axis=1, keepdims=True))
@@ -105,7 +105,7 @@ def _ece(log_probs: np.ndarray, gold: np.ndarray, temperature: float) -> float:
 
 
 def calibrate(ckpt: Checkpoint, turns: Sequence[Turn], done: Callable[[int], None] | None = None) -> Calibration:
-    """Sets the temperature of a classifier's checkpoint by labelled turns; an earlier temperature is forgotten."""
+    """Fits the temperature of a classifier's checkpoint on labelled turns, replacing any earlier one."""
     labeller = Labeller(ckpt, ckpt.model.label_set)
     ids = {name: index for index, name in enumerate(labeller.names)}
     known = [(turn.text, ids[turn.label.name]) for turn in turns if turn.label and turn.label.name in ids]
@@ -124,9 +124,9 @@ def calibrate(ckpt: Checkpoint, turns: Sequence[Turn], done: Callable[[int], Non
 def calibrate_listener(
     ckpt: Checkpoint, items: Sequence[Example], done: Callable[[int], None] | None = None
 ) -> dict[str, Calibration]:
-    """Sets the temperature of each head of a listener's checkpoint by dialogues whose emotion and replies are labelled.
+    """Fits the temperature of each head of a listener's checkpoint on dialogues with labelled emotions and replies.
 
-    A head that the data has no label for keeps a temperature of 1. Earlier temperatures are forgotten.
+    A head without labels in the data gets a temperature of 1. Earlier temperatures are replaced.
     """
     listening = ListenerClassifier(ckpt)
     targets = Targets(listening.model.label_set, emotions=listening.model.emotions)
@@ -144,7 +144,7 @@ def calibrate_listener(
 
 
 def fit_head(head: Head, log_probs: np.ndarray, gold: np.ndarray) -> Calibration | None:
-    """Sets the temperature of a head where gold is known; None where it never is."""
+    """Fits the temperature of a head on the items that have a gold label; returns None if there are none."""
     known = gold != ABSENT
     if not known.any():
         return None
@@ -154,12 +154,12 @@ def fit_head(head: Head, log_probs: np.ndarray, gold: np.ndarray) -> Calibration
 
 
 def calibrate_choice(ckpt: Checkpoint, items: Sequence[Example], begin: Begin | None = None) -> Choice:
-    """Sets how sure a MEED2's predictor is, and how labels are chosen then: so that the best F1 may be expected,
-    weighted by how often each is right. What was set earlier is forgotten.
+    """Fits the temperature of a MEED2 predictor, and the choice of labels that maximizes the expected weighted F1.
+    Earlier values are replaced.
 
-    The contexts are read once, by the predictor alone: no reply is written. The labels of the replies are the corpus's
-    own, if they are of the model's label set, else the labeller's, as in training. The temperature is fitted to them;
-    the choice goes by the predictor's probabilities alone and is held against them.
+    The contexts are read once, by the predictor alone; no reply is written. The labels of the replies are the corpus's
+    own if they are from the model's label set, else the labeller's, as in training. The temperature is fitted to these
+    labels; the choice is fitted to the predictor's probabilities alone and only evaluated against the labels.
     """
     model: Any = ckpt.model
     part = ckpt.parts.get(LABELLER)
@@ -201,14 +201,14 @@ def calibrate_choice(ckpt: Checkpoint, items: Sequence[Example], begin: Begin | 
 
 
 def fit_choice(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`scale` and `offset` (classes,): choosing argmax scale · (p − offset) gives the best weighted F1 to be expected
-    of items with these chances (items, classes).
+    """Returns `scale` and `offset` (classes,): choosing argmax scale · (p − offset) maximizes the expected weighted F1
+    on items with these probabilities (items, classes).
 
-    With π a class's share of what is right, q its share of what is chosen and h the share in which both are so, its F1
-    is 2h / (π + q), and their sum, weighted by π, is to be high. One more choice adds its chance p to h and 1 to q,
-    which is worth π · (2p / (π + q) − 2h / (π + q)²) = 2π / (π + q) · (p − F1 / 2). As q and h follow from the choices,
-    they are looked for in rounds, each of which moves them less (Frank and Wolfe's way; Narasimhan et al., 2015). The
-    best round counts; the likeliest classes are the first.
+    With π a class's share of the gold labels, q its share of the choices and h the share in which both agree, its F1 is
+    2h / (π + q). The objective is the sum of these, weighted by π. One more choice adds its probability p to h and 1 to
+    q, which is worth π · (2p / (π + q) − 2h / (π + q)²) = 2π / (π + q) · (p − F1 / 2). Since q and h follow from the
+    choices, they are found iteratively with decreasing steps (Frank-Wolfe; Narasimhan et al., 2015). The best round is
+    returned; the first round chooses the likeliest classes.
     """
     share = chances.mean(axis=0)
     taken, hits = np.zeros_like(share), np.zeros_like(share)

@@ -1,10 +1,10 @@
-"""What a chooser learns from: dialogues with replies that a person gave here, gave elsewhere, or that a system wrote.
+"""The training data of a chooser: dialogues with replies that a person gave here, gave elsewhere, or a system wrote.
 
-Each becomes a dialogue of its own whose last turn has its origin as a label:
+Each reply becomes a dialogue of its own whose last turn is labelled with its origin:
 
 - *here*: the reply of the corpus;
-- *elsewhere*: the reply to the dialogue that is most like this one, of the same emotion: near in topic and in feeling,
-  so that what tells it apart is whether it answers what was said;
+- *elsewhere*: the reply to the most similar dialogue of the same emotion: similar in topic and feeling, so that the
+  difference is whether it answers what was said;
 - *written*: the candidates of a system, as `listenwell generate` writes them.
 
 One dialogue in twenty is for validation, with all its replies.
@@ -24,11 +24,11 @@ import numpy as np
 from listenwell.data.dialogue import Dialogue, Example, Label, Turn
 
 VALID_SHARE = 20
-"""One dialogue in so many is for validation."""
+"""One dialogue in this many is for validation."""
 
 
 def read_candidates(path: Path) -> dict[str, list[str]]:
-    """The texts that a system wrote for each item, by its id, from a file of `listenwell generate`."""
+    """Returns the texts that a system wrote for each item, by item id, from a file of `listenwell generate`."""
     found: dict[str, list[str]] = {}
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
@@ -44,7 +44,7 @@ def read_candidates(path: Path) -> dict[str, list[str]]:
 
 
 def choices(items: Sequence[Example], written: Mapping[str, Sequence[str]]) -> Iterator[Dialogue]:
-    """The replies of each item, labelled by where they come from. No text is given for an item twice."""
+    """Yields the replies of each item, labelled with their origin. No text appears twice for an item."""
     elsewhere = nearest_replies(items)
     for item, other in zip(items, elsewhere, strict=True):
         assert item.reply is not None
@@ -59,7 +59,8 @@ def choices(items: Sequence[Example], written: Mapping[str, Sequence[str]]) -> I
 
 
 def nearest_replies(items: Sequence[Example]) -> list[str | None]:
-    """The reply to the most similar last turns of another dialogue of the same emotion; None where there is none."""
+    """Returns, for each item, the reply to the item with the most similar speaker turns in another dialogue of the same
+    emotion; None if there is none."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     texts = [" ".join(turn.text for turn in item.context if turn.speaker == "speaker") for item in items]
@@ -97,5 +98,5 @@ def _is_valid(dialogue: str) -> bool:
 
 
 def _spelt(text: str) -> str:
-    """Without what hardly makes a difference: case, marks, spaces."""
+    """Normalizes a text for comparison: ignores case, punctuation and spaces."""
     return " ".join(re.findall(r"[\w']+", text.lower()))

@@ -1,4 +1,4 @@
-"""How well replies fit their dialogues, by a trained chooser: pairs, batched, to a score each.
+"""Scores how well replies fit their dialogues, with a trained chooser.
 
 >>> chooser = ReplyChooser.load("house-chooser")
 >>> context = (Turn("speaker", "My dog died last night."),)
@@ -45,11 +45,11 @@ class ReplyChooser(HasCheckpoint):
 
     @classmethod
     def load(cls, name_or_path: str | Path = DEFAULT) -> ReplyChooser:
-        """A trained chooser by name, or by the folder of a run or checkpoint."""
+        """Loads a trained chooser by name, or from the folder of a run or checkpoint."""
         return cls(checkpoint.load(find(name_or_path)))
 
     def fit(self, pairs: Sequence[Pair], done: Callable[[int], None] | None = None) -> np.ndarray:
-        """(pairs,) higher where the reply fits better; see models/chooser.py. Labels of turns are not read."""
+        """Returns scores (pairs,), higher if the reply fits better; see models/chooser.py. Turn labels are not read."""
         items = [
             Example(str(row), tuple(replace(turn, label=None) for turn in context), Turn("listener", reply))
             for row, (context, reply) in enumerate(pairs)

@@ -1,4 +1,4 @@
-"""Labels for a corpus that is being curated: a classifier by name, loaded in whichever process labels a part of it."""
+"""Labels for a corpus that is being curated: each process that labels a part of it loads the classifier by name."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class CorpusLabelling:
     name: str
     fingerprint: str
     knows_emotions: bool = True
-    """Whether its labels have the 32 emotions among them, so that there is an emotionality."""
+    """Whether its labels include the 32 emotions, so that emotionality is defined."""
 
     @classmethod
     def named(cls, name: str, language: str) -> CorpusLabelling:
-        """ValueError for one that labels no texts, or did not learn from texts of the language."""
+        """Raises ValueError for one that does not label texts or was not trained on texts in the language."""
         trained = checkpoint.load(find(name))
-        labeller = Labeller(trained, trained.model.label_set)  # says what is wrong with it
+        labeller = Labeller(trained, trained.model.label_set)  # raises if it cannot label texts
         if language not in trained.languages:
             known = ", ".join(trained.languages)
             way_out = "name another with --labeller, or none"
@@ -46,7 +46,8 @@ class CorpusLabelling:
 
 
 def label_texts(labeller: Labeller, dialogues: Sequence[Sequence[str]]) -> list[DialogueLabels]:
-    """The likeliest label of every text, and the emotionality of each dialogue, where the labels are of the 41."""
+    """Returns the likeliest label of every text and, if the labels include the 32 emotions, each dialogue's
+    emotionality."""
     with _one_thread():
         chances = labeller.distribution([text for texts in dialogues for text in texts])
     best = chances.argmax(axis=1)
@@ -67,7 +68,7 @@ def label_texts(labeller: Labeller, dialogues: Sequence[Sequence[str]]) -> list[
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Each worker has one; and sums come out the same whatever the number of processors."""
+    """Each worker uses one thread, which also makes sums independent of the number of processors."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

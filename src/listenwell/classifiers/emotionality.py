@@ -19,7 +19,7 @@ from listenwell.labels.taxonomy import EMOTIONS, LABEL_ID
 def emotionality(
     dialogues: Iterable[Dialogue], labeller: Labeller, done: Callable[[int], None] | None = None
 ) -> np.ndarray:
-    """One number from 0 to 1 for each dialogue; `done` is called with how many more turns are read."""
+    """Returns a number from 0 to 1 for each dialogue; `done` is called with the number of turns just read."""
     dialogues = list(dialogues)
     texts = [turn.text for dialogue in dialogues for turn in dialogue.turns]
     chances = labeller.distribution(texts, done)[:, [LABEL_ID[name] for name in EMOTIONS]].sum(axis=1)
@@ -30,7 +30,7 @@ def emotionality(
 def most_emotional(
     dialogues: Iterable[Dialogue], labeller: Labeller, number: int, done: Callable[[int], None] | None = None
 ) -> list[Dialogue]:
-    """The `number` dialogues of highest emotionality, in the order of the corpus; of equal ones the earlier."""
+    """Returns the `number` dialogues of highest emotionality, in corpus order; ties go to the earlier one."""
     if number < 1:
         raise ValueError(f"the number of dialogues to keep is {number}, expected at least 1")
     dialogues = list(dialogues)

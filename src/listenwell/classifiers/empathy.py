@@ -1,4 +1,4 @@
-"""How much empathy replies show, by a trained EPITOME classifier: pairs of a post and a reply, batched, to levels.
+"""Predicts how much empathy replies show, with a trained EPITOME classifier on pairs of a post and a reply.
 
 >>> EmpathyClassifier.load("epitome").expected([("I lost my job today", "I am so sorry. What happened?")]).round(1)
 array([[1.7, 0.3, 1. ]])
@@ -28,7 +28,7 @@ from listenwell.weights import find
 DEFAULT = "epitome"
 
 Pair = tuple[str, str]
-"""A post, or the turn that is answered, and the reply to it."""
+"""A post, or the turn being answered, and the reply to it."""
 
 
 def judges_empathy(ckpt: Checkpoint) -> bool:
@@ -48,14 +48,14 @@ class EmpathyClassifier(HasCheckpoint):
 
     @classmethod
     def load(cls, name_or_path: str | Path = DEFAULT) -> EmpathyClassifier:
-        """A trained classifier by name, or by the folder of a run or checkpoint."""
+        """Loads a trained classifier by name, or from the folder of a run or checkpoint."""
         return cls(checkpoint.load(find(name_or_path)))
 
     def log_probs(self, pairs: Sequence[Pair], done: Callable[[int], None] | None = None) -> np.ndarray:
-        """(pairs, mechanisms, levels) log p(level | post, reply), calibrated where the classifier is.
+        """(pairs, mechanisms, levels) log p(level | post, reply), calibrated if the classifier is.
 
-        Texts are cut where they were cut in training; equal pairs are read once; `done` is called with how many more
-        are ready.
+        Texts are truncated as in training; duplicate pairs are read once; `done` is called with the number of pairs
+        just finished.
         """
         times = Counter(pairs)
         distinct = {pair: row for row, pair in enumerate(times)}
@@ -82,9 +82,9 @@ class EmpathyClassifier(HasCheckpoint):
         return expected_levels(self.distribution(pairs, done))
 
     def choose(self, log_probs: np.ndarray) -> np.ndarray:
-        """(pairs, mechanisms) the level that is chosen by `log_probs`: a rare one from a smaller chance on.
+        """(pairs, mechanisms) the level chosen from `log_probs`; rare levels are chosen from a lower probability on.
 
-        As it was weighed in learning; the likeliest level would almost never be a rare one.
+        Levels are weighted as in training; the likeliest level would almost never be a rare one.
         """
         return (log_probs + self.model.log_weights.double().numpy()).argmax(axis=-1)
 
@@ -95,13 +95,13 @@ def expected_levels(chances: np.ndarray) -> np.ndarray:
 
 
 def gold_levels(items: Sequence[Example]) -> np.ndarray:
-    """(items, mechanisms) the levels that people gave the replies; ABSENT where there is none."""
+    """(items, mechanisms) the levels that people gave the replies; ABSENT if there is none."""
     labels = [label_id_in(EMPATHY, None if item.reply is None else item.reply.label) for item in items]
     return levels_of(torch.tensor(labels, dtype=torch.long)).numpy()
 
 
 def pair_of(item: Example) -> Pair:
-    """The turn that is answered and the reply in the data."""
+    """Returns the turn being answered and the reply in the data."""
     if not item.context or item.reply is None:
         raise ValueError(f"{item.id}: empathy is judged in a reply to a post, and one of them is missing")
     return item.context[-1].text, item.reply.text
@@ -110,7 +110,7 @@ def pair_of(item: Example) -> Pair:
 def calibrate_empathy(
     ckpt: Checkpoint, items: Sequence[Example], done: Callable[[int], None] | None = None
 ) -> dict[str, Calibration]:
-    """Sets the temperature of each head by pairs that people rated; earlier temperatures are forgotten."""
+    """Fits the temperature of each head on pairs that people rated, replacing earlier temperatures."""
     gold = gold_levels(items)
     if (gold == ABSENT).all():
         raise ValueError("there is nothing to calibrate by: no reply has levels of empathy (epitome, part levels)")

@@ -1,7 +1,7 @@
-"""What each turn expresses, for systems that read the labels of turns: given by one classifier, the same wherever.
+"""Labels of turns for systems that read them, always given by the same classifier.
 
-In training, in evaluation and in talk a context has the labels that the classifier gives it, never a corpus's own. The
-classifier travels with the system, as the part "labeller" of its checkpoint.
+In training, in evaluation and in conversation, a context has the labels that the classifier predicts, never a corpus's
+own. The classifier is part of the system's checkpoint, under the name "labeller".
 """
 
 from __future__ import annotations
@@ -23,27 +23,28 @@ if TYPE_CHECKING:
     from listenwell.checkpoint import Checkpoint
 
 LABELLER = "labeller"
-"""What the part of a checkpoint is called that labels turns."""
+"""The name of the part of a checkpoint that labels turns."""
 
 LISTENER, SENTIMENT = "listener", "sentiment"
 HOUSE_PARTS = (LISTENER, LABELLER, SENTIMENT)
-"""Parts of the house system beside its writer: classifiers of the dialogue, of its turns and of a reply's polarity."""
+"""Parts of the house system besides its writer: classifiers of the dialogue, its turns and a reply's polarity."""
 
 CHOOSER = "chooser"
 """An optional part of the house system: it scores how well a reply fits the dialogue."""
 
 CHUNK = 1024
-"""Texts that are labelled between two writes of the cache and reports of progress."""
+"""Number of texts labelled between two cache writes and progress reports."""
 
 MOST = 100_000
-"""Texts that are remembered in memory alone: more than any split has, and no burden where a system talks for ever."""
+"""Maximum number of texts in a cache without a file: more than any split has, and small enough for a system that runs
+forever."""
 
 Begin = Callable[[str, int], Callable[[int], None]]
-"""Called with the name of a task and its number of texts; returns a function to call with how many are done."""
+"""Called with the name of a task and its number of texts; returns a function to call with the number just done."""
 
 
 class Labels(Protocol):
-    """Anything that labels texts: one of a label set for each, with how sure it is."""
+    """Anything that labels texts: one label from a label set for each, with a confidence."""
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -54,21 +55,21 @@ class Labels(Protocol):
 
 
 def load_labeller(part: Checkpoint, labels: LabelSet = EMOTION_INTENT) -> Labels:
-    """The labeller that a checkpoint of a classifier makes; one of other labels is refused."""
+    """Returns a labeller from a classifier's checkpoint. A classifier with other labels is an error."""
     from listenwell.classifiers.labeller import Labeller
 
     return Labeller(part, labels)
 
 
 def label_contexts(items: Iterable[Example], labeller: Labels) -> list[Example]:
-    """The items with the labeller's labels on their contexts; whatever labels the turns had are forgotten."""
+    """Labels the contexts of the items, replacing any labels the turns had."""
     items = list(items)
     known = _label_once((turn.text for item in items for turn in item.context), labeller)
     return [replace(item, context=tuple(_as(turn, known) for turn in item.context)) for item in items]
 
 
 def label_all(items: Iterable[Example], labeller: Labels, labels: LabelSet = EMOTION_INTENT) -> list[Example]:
-    """For learning: contexts by the labeller; a reply keeps the label of its corpus, where that is of the label set."""
+    """Labels items for training: contexts by the labeller; replies keep a corpus's labels if these are of the set."""
     items = list(items)
     own = labelled_with(labels, (item.reply for item in items))
 
@@ -88,19 +89,19 @@ def label_all(items: Iterable[Example], labeller: Labels, labels: LabelSet = EMO
 
 
 def is_labelled(turn: Turn | None, labels: LabelSet = EMOTION_INTENT) -> bool:
-    """Whether a turn has a label of the set."""
+    """Whether a turn has a label from the set."""
     return turn is not None and turn.label is not None and turn.label.name in labels
 
 
 def labelled_with(labels: LabelSet, turns: Iterable[Turn | None]) -> bool:
-    """Whether a corpus labels its turns by the set."""
+    """Whether a corpus labels its turns with this set."""
     return are_of(labels, Counter(turn.label.name for turn in turns if turn is not None and turn.label is not None))
 
 
 def are_of(labels: LabelSet, counts: Mapping[str, int]) -> bool:
-    """Whether labels, each given so often, are of the set: most of them are in it, the neutral one not counted.
+    """Whether label counts belong to the set: most of the labels are in it, not counting the neutral one.
 
-    Other label sets have a "neutral" too, but it means another thing beside six feelings than beside forty.
+    Other label sets have a "neutral" too, but it means something else among six feelings than among forty.
     """
     telling = {name: count for name, count in counts.items() if name != labels.neutral}
     return 2 * sum(count for name, count in telling.items() if name in labels) > sum(telling.values())
@@ -116,7 +117,7 @@ def _as(turn: Turn, known: dict[str, Label]) -> Turn:
 
 
 class CachedLabeller:
-    """A labeller that labels no text twice: what it said is kept in a file, a JSON line each, or in memory alone."""
+    """A labeller that labels no text twice. Labels are cached in a file, one JSON line each, or in memory only."""
 
     def __init__(self, labeller: Labels, path: Path | None = None, begin: Begin | None = None) -> None:
         self.labeller, self.path, self.begin = labeller, path, begin
@@ -146,7 +147,7 @@ class CachedLabeller:
     def _keep(self, fresh: dict[str, Label]) -> None:
         if self.path is None:
             return
-        # Only time is lost where it cannot be kept.
+        # Without a cache, only time is lost.
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a", encoding="utf-8") as lines:
@@ -157,19 +158,19 @@ class CachedLabeller:
             return
         with self.path.open(encoding="utf-8") as lines:
             for line in lines:
-                with suppress(ValueError, TypeError):  # a line that a hard stop cut in two
+                with suppress(ValueError, TypeError):  # skips a line that was cut off when the process was killed
                     mark, record = json.loads(line)
                     yield mark, Label.from_json(record)
 
 
 def cached_labeller(part: Checkpoint, begin: Begin | None = None, labels: LabelSet = EMOTION_INTENT) -> CachedLabeller:
-    """The labeller of a checkpoint, remembering in the user's cache what these very weights said."""
+    """Returns the labeller of a checkpoint, with a file in the user's cache that belongs to exactly these weights."""
     path = writable_cache() / "labels" / f"{fingerprint(part)}.jsonl"
     return CachedLabeller(load_labeller(part, labels), path, begin)
 
 
 def fingerprint(part: Checkpoint) -> str:
-    """Of a checkpoint's weights and tokenizer: the first 16 hex digits of the SHA-256."""
+    """Returns the first 16 hex digits of the SHA-256 of a checkpoint's weights and tokenizer."""
     digest = hashlib.sha256(part.tokenizer.backend.to_str().encode())
     for name, weight in sorted(part.model.state_dict().items()):
         digest.update(name.encode())

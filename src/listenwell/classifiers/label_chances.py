@@ -1,4 +1,4 @@
-"""What a classifier makes of every reply of a corpus: the chance of each label, computed once and kept in the cache."""
+"""A classifier's label probabilities for every reply of a corpus, computed once and cached."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from listenwell.paths import writable_cache
 
 
 def reply_chances(items: Sequence[Example], labeller: Labeller, begin: Begin | None = None) -> np.ndarray:
-    """(items, labels) p(label | reply), in half precision; zeros where there is no reply."""
+    """(items, labels) p(label | reply), in half precision; zeros if there is no reply."""
     texts = [item.reply.text for item in items if item.reply is not None]
     path = _place(texts, labeller)
     known = _read(path, len(texts))
@@ -31,7 +31,7 @@ def reply_chances(items: Sequence[Example], labeller: Labeller, begin: Begin | N
 
 
 def _place(texts: Sequence[str], labeller: Labeller) -> Path:
-    """A file for these texts in this order and these very weights."""
+    """Returns the cache file for these texts, in this order, and exactly these weights."""
     digest = hashlib.sha256(fingerprint(labeller.checkpoint).encode())
     for text in texts:
         digest.update(hashlib.sha256(text.encode("utf-8", "replace")).digest())
@@ -39,14 +39,14 @@ def _place(texts: Sequence[str], labeller: Labeller) -> Path:
 
 
 def _read(path: Path, rows: int) -> np.ndarray | None:
-    with suppress(OSError, ValueError):  # not there, or cut in two by a hard stop: computed anew
+    with suppress(OSError, ValueError):  # missing, or cut off when the process was killed: recompute
         kept = np.load(path)
         return kept if len(kept) == rows else None
     return None
 
 
 def _keep(path: Path, chances: np.ndarray) -> None:
-    # Only time is lost where it cannot be kept.
+    # Without a cache, only time is lost.
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with written_whole(path) as unfinished, unfinished.open("wb") as file:

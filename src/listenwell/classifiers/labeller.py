@@ -1,4 +1,4 @@
-"""Utterances labelled by a trained classifier: texts, or every turn of a corpus.
+"""Labels utterances with a trained classifier: texts, or every turn of a corpus.
 
 >>> Labeller.load("emotion-intent").label(["I lost my job today"])
 [Label(name='sad', by='machine', confidence=0.31)]
@@ -26,11 +26,11 @@ from listenwell.weights import find
 
 DEFAULT = "emotion-intent"
 BLOCK = 512
-"""Dialogues of a corpus that are held and labelled together: enough for batches of like length."""
+"""Number of dialogues that are held and labelled together: enough for batches of similar length."""
 
 
 class Labeller(HasCheckpoint):
-    """A classifier with its tokenizer: which of its labels a text has."""
+    """A text classifier with its tokenizer."""
 
     def __init__(self, ckpt: Checkpoint, labels: str | LabelSet = EMOTION_INTENT) -> None:
         if not ckpt.model.labels_texts:
@@ -40,20 +40,20 @@ class Labeller(HasCheckpoint):
             raise ValueError(f"{ckpt.name} labels texts by {own.name}, where {wanted.name} is expected")
         self.name = ckpt.name
         self.names = own.labels
-        """Of the labels, in the order of their ids."""
+        """The names of the labels, in the order of their ids."""
         self.checkpoint = ckpt
         self.model: Any = ckpt.model.eval()
 
     @classmethod
     def load(cls, name_or_path: str | Path = DEFAULT, labels: str | LabelSet = EMOTION_INTENT) -> Labeller:
-        """A trained classifier by name, or by the folder of a run or checkpoint."""
+        """Loads a trained classifier by name, or from the folder of a run or checkpoint."""
         return cls(checkpoint.load(find(name_or_path)), labels)
 
     def log_probs(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> np.ndarray:
-        """(texts, labels) log p(label | text), calibrated where the classifier is.
+        """(texts, labels) log p(label | text), calibrated if the classifier is.
 
-        A text is cut where it was cut in training; equal texts are read once; `done` is called with the number
-        of texts that are ready.
+        Texts are truncated as in training; duplicate texts are read once; `done` is called with the number of texts
+        just finished.
         """
         if isinstance(texts, str):
             raise ValueError(f"a list of texts is labelled, found one text: {texts!r}")
@@ -76,7 +76,7 @@ class Labeller(HasCheckpoint):
         return np.exp(self.log_probs(texts, done))
 
     def label(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> list[Label]:
-        """The likeliest label of each text, and how likely it is."""
+        """Returns the likeliest label of each text, with its probability."""
         chances = self.distribution(texts, done)
         return [
             Label(self.names[index], "machine", round(min(float(row[index]), 1.0), 4))
@@ -90,9 +90,9 @@ def label_dialogues(
     overwrite: bool = False,
     done: Callable[[int], None] | None = None,
 ) -> Iterator[Dialogue]:
-    """The dialogues with a label on every turn, a block at a time.
+    """Yields the dialogues with a label on every turn, a block at a time.
 
-    A gold label stays, of whatever label set, unless `overwrite`; one that a machine gave is replaced.
+    Gold labels, from whatever label set, are kept unless `overwrite`; machine labels are replaced.
     """
     rest = iter(dialogues)
     while block := list(islice(rest, BLOCK)):

@@ -1,4 +1,4 @@
-"""Listening: dialogues, batched, to what the speaker feels and what people would reply with.
+"""Listening: predicts what the speaker of a dialogue feels and what people would reply with.
 
 >>> ListenerClassifier.load("house-listener").predict([[Turn("speaker", "I lost my job today")]])[0].emotion
 'devastated'
@@ -27,10 +27,10 @@ DEFAULT = "house-listener"
 
 @dataclass(frozen=True, slots=True)
 class ListenerPrediction:
-    """What a listener predicts about a dialogue, as probabilities, likeliest first."""
+    """A listener's predictions for a dialogue, as probabilities, likeliest first."""
 
     emotions: dict[str, float]
-    """Of the speaker: each that the listener knows."""
+    """The speaker's emotion: each that the listener knows."""
     labels: dict[str, float]
     """What people would reply with: each label that the listener knows."""
 
@@ -41,22 +41,22 @@ class ListenerPrediction:
 
 
 AMBIGUOUS: frozenset[str] = frozenset({"anticipating", "caring", "nostalgic", "sentimental", "surprised"})
-"""Emotions of good news and of bad, whichever side MIME has them on: they say nothing about the mood of a turn."""
+"""Emotions that go with good and bad news, whatever their side in MIME: they do not tell the mood of a turn."""
 
 CLEAR = 0.2
-"""From here on the mood of a turn, −1 to 1, is taken to be good or bad; below, it is unclear."""
+"""The absolute mood (−1 to 1) from which a turn counts as good or bad; below, it is unclear."""
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What is felt in the last turn by itself: the dialogue's emotion lags behind, since it is mostly in the first."""
+    """The feeling in the last turn by itself. The dialogue's emotion lags behind, as it is mostly in the first turn."""
 
     emotion: str
-    """One of the 32, by the listener."""
+    """One of the 32, from the listener."""
     label: str
-    """One of the 41, by the labeller of turns."""
+    """One of the 41, from the labeller of turns."""
     mood: float
-    """From −1, bad, to 1, good: what the listener, the labeller and the polarity classifier say, on average."""
+    """From −1 (bad) to 1 (good): a weighted average of the listener, the labeller and the polarity classifier."""
 
     @property
     def is_bad(self) -> bool:
@@ -72,13 +72,13 @@ class Now:
 
 
 def mood_of(chances: Mapping[str, float]) -> float:
-    """p(positive) − p(negative) of emotions, or of all labels; what is ambiguous, or no emotion, counts as neither."""
+    """p(positive) − p(negative) over emotions or all labels; ambiguous emotions and other labels count as neither."""
     clear = [(name, chance) for name, chance in chances.items() if name in EMOTION_ID and name not in AMBIGUOUS]
     return sum(chance if name in POSITIVE else -chance for name, chance in clear)
 
 
 def felt_now(prediction: ListenerPrediction, labels: Mapping[str, float], polarity: float) -> Now:
-    """From what each classifier makes of the last turn alone. The listener, which is surest, counts twice."""
+    """Combines the predictions for the last turn alone. The listener, the most reliable classifier, counts twice."""
     mood = (2 * mood_of(prediction.emotions) + mood_of(labels) + polarity) / 4
     return Now(prediction.emotion, max(labels, key=lambda name: labels[name]), mood)
 
@@ -100,16 +100,16 @@ class ListenerClassifier(HasCheckpoint):
 
     @classmethod
     def load(cls, name_or_path: str | Path = DEFAULT) -> ListenerClassifier:
-        """A trained listener by name, or by the folder of a run or checkpoint."""
+        """Loads a trained listener by name, or from the folder of a run or checkpoint."""
         return cls(checkpoint.load(find(name_or_path)))
 
     def log_probs(
         self, contexts: Sequence[Sequence[Turn]], done: Callable[[int], None] | None = None
     ) -> dict[str, np.ndarray]:
-        """Of each head, (contexts, classes), calibrated where the listener is.
+        """Returns log-probabilities (contexts, classes) for each head, calibrated if the listener is.
 
-        Only the texts are read, and who says them: whatever labels the turns have are left out. `done` is
-        called with how many more are ready.
+        Only the texts and speakers of the turns are read, not their labels. `done` is called with the number of
+        contexts just finished.
         """
         items = [Example(str(row), _bare(turns, row)) for row, turns in enumerate(contexts)]
         data = encode(items, self.checkpoint.tokenizer, self.checkpoint.encoding)
@@ -127,11 +127,11 @@ class ListenerClassifier(HasCheckpoint):
     def predict(
         self, contexts: Sequence[Sequence[Turn]], done: Callable[[int], None] | None = None
     ) -> list[ListenerPrediction]:
-        """The predictions for each dialogue so far."""
+        """Returns the prediction for each context."""
         return self.predictions(self.log_probs(contexts, done))
 
     def predictions(self, log_probs: Mapping[str, np.ndarray]) -> list[ListenerPrediction]:
-        """Log-probabilities of each head (contexts, classes) as one prediction per context."""
+        """Converts the log-probabilities of each head (contexts, classes) to one prediction per context."""
         return [
             ListenerPrediction(_ranked(emotions, self.model.emotions), _ranked(labels, self.model.label_set))
             for emotions, labels in zip(np.exp(log_probs["emotion"]), np.exp(log_probs["label"]), strict=True)

@@ -1,4 +1,4 @@
-"""Sentences as vectors, by a pretrained encoder as it is: what is near in meaning is near in angle.
+"""Sentence embeddings from a pretrained encoder, without fine-tuning: similar meanings have a high cosine similarity.
 
 >>> SentenceEncoder().embed(["I lost my job", "They fired me"])
 """
@@ -21,11 +21,11 @@ from listenwell.layers.transformer import mean_over
 from listenwell.text import backbone_tokenizer
 
 LONGEST = 256
-"""Tokens of a sentence that are read, as sentence-transformers cuts them for this encoder."""
+"""Maximum tokens of a sentence, where sentence-transformers truncates for this encoder."""
 
 
 class SentenceEncoder:
-    """The mean of a pretrained encoder's positions, of length 1."""
+    """Mean-pools the hidden states of a pretrained encoder and normalizes to length 1."""
 
     def __init__(self, backbone: str = "minilm") -> None:
         self.name = SHORT.get(backbone, backbone)
@@ -39,7 +39,7 @@ class SentenceEncoder:
         return self.encoder.width
 
     def embed(self, texts: Sequence[str], done: Callable[[int], None] | None = None) -> np.ndarray:
-        """(texts, width); equal texts are read once, and `done` is called with how many more are ready."""
+        """(texts, width); duplicate texts are read once. `done` is called with the number of texts just finished."""
         if isinstance(texts, str):
             raise ValueError(f"a list of texts is embedded, found one text: {texts!r}")
         times = Counter(texts)
@@ -62,5 +62,5 @@ class SentenceEncoder:
 
 @cache
 def sentence_encoder(backbone: str = "minilm") -> SentenceEncoder:
-    """The encoder by name, made once."""
+    """Returns the encoder by name, created once."""
     return SentenceEncoder(backbone)

@@ -1,7 +1,7 @@
-"""Emotional texts without a partner, from open-domain talk: what Dual-Emp learns from beside pairs (§ 4.2).
+"""Unpaired emotional texts from open-domain talk, which Dual-Emp is trained on besides pairs (§ 4.2).
 
-Every utterance is classified; one whose likeliest emotion has at least the threshold among the 32 is kept, if it has a
-few words. No dialogue gives both a context and a response, so that no pair can be put together again.
+Every utterance of a few words is classified, and kept if the probability of its likeliest emotion among the 32 reaches
+the threshold. No dialogue gives both a context and a response, so that no pair can be reassembled.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from listenwell.labels.taxonomy import EMOTIONS, LABEL_ID
 from listenwell.text.words import words
 
 SOURCES = "goemotions+edos+dailydialog+emotionlines+xdailydialog"
-"""Open-domain talk, where the paper has Reddit and Twitter; DailyDialog's train split is in the last of them."""
+"""Open-domain talk, in place of the paper's Reddit and Twitter; the last one has DailyDialog's train split."""
 THRESHOLDS = (0.50, 0.55, 0.60, 0.65, 0.70)
-"""Those of Table 4."""
+"""The thresholds of Table 4."""
 LEAST_WORDS = 3
 BLOCK = 2048
-"""Utterances that are classified together."""
+"""Number of utterances that are classified together."""
 SIDES: dict[Role, str] = {"speaker": "context", "listener": "response"}
 
 
 @dataclass(slots=True)
 class UnpairedCounts:
-    """How many contexts and responses there are: all that were read, and those that each threshold keeps."""
+    """Counts of contexts and responses: all that were read, and those that each threshold keeps."""
 
     read: Counter[Role] = field(default_factory=Counter)
     too_short: Counter[Role] = field(default_factory=Counter)
@@ -40,10 +40,10 @@ class UnpairedCounts:
     kept_by_side: dict[float, dict[Role, Counter[str]]] = field(
         default_factory=lambda: {s: _by_side() for s in THRESHOLDS}
     )
-    """Of each threshold, by emotion."""
+    """For each threshold, by emotion."""
 
     def include(self, *thresholds: float) -> None:
-        """Counts also what these keep, beside the thresholds of the paper."""
+        """Adds thresholds to count, besides those of the paper."""
         for threshold in thresholds:
             check_threshold(threshold)
             self.kept_by_side.setdefault(threshold, _by_side())
@@ -77,14 +77,14 @@ def unpaired(
     counts: UnpairedCounts | None = None,
     done: Callable[[int], None] | None = None,
 ) -> Iterator[Dialogue]:
-    """Dialogues of a single turn: a speaker's is a context, a listener's a response, each with its emotion."""
+    """Yields single-turn dialogues, each with its emotion: a speaker turn is a context, a listener turn a response."""
     counts = counts or UnpairedCounts()
     counts.include(threshold)
     rest = utterances(dialogues, counts)
     while block := list(islice(rest, BLOCK)):
         names, chances = likeliest_emotions(labeller, [dialogue.turns[0].text for dialogue in block])
         for dialogue, name, chance in zip(block, names, chances, strict=True):
-            # What is compared is what is written: of the file for 0.5, those with 0.6 are the file for 0.6.
+            # Compares the rounded value that is written: filtering the file for 0.5 at 0.6 gives the file for 0.6.
             emotion = Label(name, "machine", round(min(float(chance), 1.0), 4))
             counts.add(dialogue.turns[0].speaker, emotion)
             if is_sure(emotion, threshold):
@@ -103,20 +103,20 @@ def is_sure(emotion: Label | None, threshold: float) -> bool:
 
 
 def likeliest_emotions(labeller: Labeller, texts: list[str]) -> tuple[list[str], np.ndarray]:
-    """The likeliest of the 32 emotions for each text, and its probability among them."""
+    """Returns the likeliest of the 32 emotions for each text, and its probability among them."""
     chances = labeller.distribution(texts)[:, [LABEL_ID[name] for name in EMOTIONS]]
     chances = chances / chances.sum(axis=1, keepdims=True)
     return [EMOTIONS[index] for index in chances.argmax(axis=1)], chances.max(axis=1)
 
 
 def side_of(dialogue: Dialogue) -> Role:
-    """Whether a dialogue gives contexts or responses: by its id alone, so that no order and no threshold changes it."""
+    """Whether a dialogue gives contexts or responses. Depends on its source and id only, not on order or threshold."""
     digest = hashlib.sha256(f"{dialogue.source}/{dialogue.id}".encode()).digest()
     return "speaker" if digest[0] % 2 else "listener"
 
 
 def utterances(dialogues: Iterable[Dialogue], counts: UnpairedCounts) -> Iterator[Dialogue]:
-    """Every utterance of some length as a dialogue of its own, each text once."""
+    """Yields every utterance of at least LEAST_WORDS as a dialogue of its own, each text once."""
     seen: set[str] = set()
     for dialogue in dialogues:
         role = side_of(dialogue)

@@ -1,6 +1,6 @@
-"""EPITOME's scales (Sharma et al., 2020): three ways in which a reply can show empathy, each on three levels.
+"""EPITOME's scales (Sharma et al., 2020): three ways in which a reply can show empathy, each with three levels.
 
-One pair of a post and a reply has a level of each, written as one label: "weak-none-strong".
+A pair of a post and a reply has a level on each scale, written as one label: "weak-none-strong".
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import product
 
 MECHANISMS: tuple[str, ...] = ("emotional-reactions", "interpretations", "explorations")
-"""The reply voices warmth or concern; it tells what it understood of feelings and experiences; it asks about them."""
+"""The reply expresses warmth or concern; says what it understood of feelings and experiences; asks about them."""
 
 LEVELS: tuple[str, ...] = ("none", "weak", "strong")
 """From lowest to highest: 0, 1 and 2."""

@@ -1,7 +1,7 @@
-"""Which polarity the labels of corpora have; `labels.sets` says it of each set.
+"""The polarity of corpus labels, as defined for each set in `labels.sets`.
 
-Label names are the corpus's own, in small letters. A classifier of polarity has three labels, negative, neutral and
-positive; `data.relabel` gives them to a corpus.
+Label names are the corpus's own, in lower case. A polarity classifier has three labels, negative, neutral and positive;
+`data.relabel` gives a corpus these labels.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from listenwell.labels.sets import EMOTION_INTENT, POLARITY, SET_OF_SOURCE, Pola
 from listenwell.labels.taxonomy import unknown_name
 
 POLARITIES: tuple[str, ...] = POLARITY.labels
-"""The labels of a classifier of polarity, in the order of their ids."""
+"""The labels of a polarity classifier, in the order of their ids."""
 
 UNMOVED = frozenset({"questioning", "suggesting"})
-"""The intents that express no feeling, so that a text with one of them is neutral. The other six answer a feeling, one
-way or the other."""
+"""The intents that express no feeling, so that a text with one of them is neutral. The other six respond to a feeling,
+of either polarity."""
 
 
 def polarity_in(source: str, label: str) -> Polarity | None:
-    """The polarity of a source's label; None where it has none."""
+    """Returns the polarity of a source's label; None if it has none."""
     if source not in SET_OF_SOURCE:
         raise ValueError(unknown_name("source of labels", source, SET_OF_SOURCE))
     return SET_OF_SOURCE[source].polarity.get(label.lower())
 
 
 def one_polarity(source: str, labels: Iterable[str]) -> str | None:
-    """Negative, neutral or positive, where all labels of a text agree in it.
+    """Returns negative, neutral or positive if all labels of a text agree.
 
-    None where they do not, and where one of them is ambiguous or has no polarity. A source whose labels are not known
-    has those of `taxonomy`; what is a polarity already stays.
+    Returns None if they do not, or if one of them is ambiguous or has no polarity. Sources with unknown label sets are
+    assumed to use those of `taxonomy`; labels that are already a polarity are kept.
     """
     known = source if source in SET_OF_SOURCE else "edos"
     polarities = {label if label in POLARITIES else _polarity(known, label) for label in labels}

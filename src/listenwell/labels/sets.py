@@ -1,14 +1,14 @@
-"""Label sets by name: what a label's id counts from, and which polarity each label has.
+"""Label sets by name: the labels in the order of their ids, and the polarity of each label.
 
-A set is registered once under its name. The sets of the corpora are here; a program adds its own with `register`, and a
-recipe with its key `label_sets`, in which case a checkpoint's config.json carries the set wherever the model goes:
+A set is registered once under its name. The sets of the corpora are defined here; a program adds its own with
+`register`, a recipe with its key `label_sets`. The set of a recipe is stored in the config.json of its checkpoints:
 
     label_sets: {mine: [calm, tense]}                                       # in a recipe
     label_sets: {mine: {labels: [calm, tense], polarity: {tense: negative}}}
 
-Four polarities: "ambiguous" is a feeling that may be either (surprise), "neutral" is none at all. That is finer than
-MIME's two groups of the 32 emotions (`taxonomy.polarity`), which count "surprised" as positive. A label whose polarity
-is not well defined has none: the eight intents are what a reply does, not what is felt.
+There are four polarities: "ambiguous" is a feeling that may be either (surprise), "neutral" is no feeling at all. That
+is finer than MIME's two groups of the 32 emotions (`taxonomy.polarity`), which count "surprised" as positive. A label
+without a well-defined polarity has none: the eight intents are what a reply does, not what is felt.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class LabelSet:
     name: str
     labels: tuple[str, ...]
     polarity: Mapping[str, Polarity] = field(default_factory=dict)
-    """Of the labels that have one."""
+    """The polarity of the labels that have one."""
 
     def __post_init__(self) -> None:
         if len(self.labels) < 2:
@@ -55,14 +55,14 @@ class LabelSet:
         return {label: index for index, label in enumerate(self.labels)}
 
     def id_of(self, label: str) -> int:
-        """The id of a label; an unknown one is refused, with the near ones."""
+        """Returns the id of a label. An unknown label raises ValueError, which suggests a similar one."""
         if label not in self.ids:
             raise ValueError(unknown_name("label", label, self.labels))
         return self.ids[label]
 
     @cached_property
     def neutral(self) -> str | None:
-        """The label of a text that expresses nothing, if there is one: called so, or the only one of that polarity."""
+        """The label for no feeling, if there is one: the label named "neutral", or the only one of that polarity."""
         if NEUTRAL in self.ids:
             return NEUTRAL
         neutral = [label for label, polarity in self.polarity.items() if polarity == "neutral"]
@@ -81,7 +81,7 @@ class LabelSet:
         return hash((self.name, self.labels))
 
     def to_json(self) -> Any:
-        """As a recipe writes it: a list, or with the polarities."""
+        """Returns the set as in a recipe: a list, or a mapping with the polarities."""
         return {"labels": list(self.labels), "polarity": dict(self.polarity)} if self.polarity else list(self.labels)
 
     @classmethod
@@ -106,7 +106,7 @@ _OWN: ContextVar[Mapping[str, LabelSet]] = ContextVar(
 
 
 def register(labels: LabelSet) -> LabelSet:
-    """Makes a set known by its name; another set under a name that is taken is refused."""
+    """Registers a set under its name. A different set under a name that is taken raises ValueError."""
     known = _REGISTERED.setdefault(labels.name, labels)
     if known.labels != labels.labels:
         raise ValueError(
@@ -116,7 +116,7 @@ def register(labels: LabelSet) -> LabelSet:
 
 
 def label_set(name: str | LabelSet) -> LabelSet:
-    """The set of this name: of the recipe or checkpoint that is being read, else a registered one."""
+    """Returns the set with this name, from the recipe or checkpoint being read, else from the registered ones."""
     if isinstance(name, LabelSet):
         return name
     known = {**_REGISTERED, **_OWN.get()}
@@ -128,14 +128,14 @@ def label_set(name: str | LabelSet) -> LabelSet:
 
 
 def set_with(labels: Collection[str]) -> LabelSet | None:
-    """The first known set that has all of these labels, if there is one."""
+    """Returns the first known set that has all of these labels, if any."""
     known = (*_OWN.get().values(), *_REGISTERED.values())
     return next((one for one in known if all(label in one for label in labels)), None)
 
 
 @contextmanager
 def own_label_sets(sets: Mapping[str, LabelSet]) -> Iterator[None]:
-    """Inside, these sets are known by their names too. Two checkpoints may each have a set of one name."""
+    """Within this context, these sets are also known by name. Two checkpoints may have different sets of one name."""
     token = _OWN.set({**_OWN.get(), **sets})
     try:
         yield
@@ -144,12 +144,12 @@ def own_label_sets(sets: Mapping[str, LabelSet]) -> Iterator[None]:
 
 
 def read_label_sets(records: Mapping[str, Any]) -> dict[str, LabelSet]:
-    """The sets that a recipe or a checkpoint defines."""
+    """Returns the sets that a recipe or checkpoint defines."""
     return {name: LabelSet.from_json(name, record) for name, record in records.items()}
 
 
 def check_new(sets: Mapping[str, LabelSet]) -> None:
-    """A recipe may not give a registered set's name to other labels: what is written by that name would be misread."""
+    """Raises ValueError if a set reuses a registered name for other labels: files that refer to it would be misread."""
     for labels in sets.values():
         known = _REGISTERED.get(labels.name, labels)
         if known.labels != labels.labels:
@@ -157,12 +157,12 @@ def check_new(sets: Mapping[str, LabelSet]) -> None:
 
 
 def is_built_in(labels: LabelSet) -> bool:
-    """Whether every listenwell knows the set, so that a checkpoint need not carry it."""
+    """Whether the set is part of listenwell, so that checkpoints need not store it."""
     return labels.name in BUILT_IN and _REGISTERED[labels.name].labels == labels.labels
 
 
 def _set(name: str, labels: str | tuple[str, ...], **groups: str) -> LabelSet:
-    """Labels and groups are written with ", " between."""
+    """Registers a set. Labels and groups are separated by ", "."""
     names = tuple(labels.split(", ")) if isinstance(labels, str) else labels
     polarities: tuple[Polarity, ...] = get_args(Polarity)
     grouped = {label: group for group in polarities for label in groups.get(group, "").split(", ") if label}
@@ -186,7 +186,7 @@ DAILYDIALOG = _set(
     ambiguous="surprise",
     neutral="no emotion",
 )
-"""DailyDialog and XDailyDialog: Ekman's six, and none, as the files number them."""
+"""DailyDialog and XDailyDialog: Ekman's six emotions, and none, as numbered in the files."""
 
 EMOTIONLINES = _set(
     "emotionlines",
@@ -196,7 +196,7 @@ EMOTIONLINES = _set(
     ambiguous="surprise, non-neutral",
     neutral="neutral",
 )
-"""EmotionLines. "non-neutral": the five annotators felt something, but not the same."""
+"""EmotionLines. "non-neutral": the five annotators found an emotion, but did not agree on one."""
 
 GOEMOTIONS = _set(
     "goemotions",
@@ -223,7 +223,7 @@ SMP = _set(
     ambiguous="surprise",
     neutral="neutral",
 )
-"""The SMP2020-EWECT evaluation's six."""
+"""The six labels of the SMP2020-EWECT evaluation."""
 
 NLPCC = _set(
     "nlpcc",
@@ -233,10 +233,10 @@ NLPCC = _set(
     ambiguous="surprise",
     neutral="none",
 )
-"""NLPCC 2014's seven, and none."""
+"""The seven emotions of NLPCC 2014, and none."""
 
 EMPATHY = register(LabelSet("empathy", PAIR_LABELS))
-"""EPITOME's levels of a reply's three kinds of empathy, together."""
+"""EPITOME's levels of a reply's three kinds of empathy, combined."""
 
 ORIGINS = register(LabelSet("origin", ("here", "elsewhere", "written")))
 """Where a reply comes from: a person said it in this dialogue, a person said it in another one, a system wrote it."""
@@ -257,7 +257,7 @@ CRISIS = register(
         ),
     )
 )
-"""What a message is a sign of, and whether it says so. "danger" is danger from others."""
+"""What a message is a sign of, and whether it is stated. "danger" is danger from others."""
 
 BUILT_IN = frozenset(_REGISTERED)
 
@@ -274,4 +274,4 @@ SET_OF_SOURCE: dict[str, LabelSet] = {
     "nlpcc-sentences": NLPCC,
     "weibo-senti": POLARITY,
 }
-"""The set that the labels of a source's turns are of, by the name of the source."""
+"""The label set of a source's turns, by the name of the source."""

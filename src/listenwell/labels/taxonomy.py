@@ -1,4 +1,4 @@
-"""The emotions and intents that everything here speaks of, and how other label sets map onto them.
+"""The emotions and intents used throughout, MIME's polarity of the emotions, and messages for unknown names.
 
 The ids are MEED2's: the 32 emotions of EmpatheticDialogues in alphabetical order (0-31), the eight
 intents of a response (32-39), and neutral (40).
@@ -33,7 +33,7 @@ INTENT_MEANINGS: dict[str, str] = {
     "questioning": "asks about what happened",
     "wishing": "wishes you well, or congratulates you",
 }
-"""What a reply with each intent does, for the person who reads it."""
+"""What a reply with each intent does, addressed to the person who reads it."""
 
 NEUTRAL = "neutral"
 
@@ -41,7 +41,7 @@ LABELS: tuple[str, ...] = (*EMOTIONS, *INTENTS, NEUTRAL)
 LABEL_ID: dict[str, int] = {name: index for index, name in enumerate(LABELS)}
 EMOTION_ID: dict[str, int] = {name: index for index, name in enumerate(EMOTIONS)}
 
-# MIME's Table 1. The split is the paper's, by intuition: "anticipating" counts as negative there.
+# MIME's Table 1. The paper split them by intuition: "anticipating" counts as negative there.
 POSITIVE: frozenset[str] = frozenset(
     {
         "confident", "joyful", "grateful", "impressed", "proud", "excited", "trusting", "hopeful",
@@ -54,25 +54,25 @@ Polarity = Literal["positive", "negative"]
 
 
 def polarity(emotion: str) -> Polarity:
-    """MIME's group of one of the 32 emotions."""
+    """Returns MIME's group for one of the 32 emotions."""
     if emotion not in EMOTION_ID:
         raise ValueError(unknown_name("emotion", emotion, EMOTIONS))
     return "positive" if emotion in POSITIVE else "negative"
 
 
 def label_id(name: str) -> int:
-    """MEED2's id of an emotion, an intent or neutral."""
+    """Returns MEED2's id of an emotion, an intent or neutral."""
     if name not in LABEL_ID:
         raise ValueError(unknown_name("label", name, LABELS))
     return LABEL_ID[name]
 
 
 FEW = 16
-"""So many names are read at a glance."""
+"""Lists of up to this many names are always shown in full."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """The sentence for a name that is not known: the near one, and all where they are few or none is near."""
+    """Returns the message for an unknown name: a similar one, and all if there are few or none is similar."""
     known = list(known)
     near = near_name(name, known)
     if near is None:
@@ -82,13 +82,13 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def near_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant; capitals, and _ for -, do not count."""
+    """Returns the known name that was probably meant, ignoring case and treating _ as -."""
     spelled = {one.lower().replace("_", "-"): one for one in known}
     near = get_close_matches(name.strip().lower().replace("_", "-"), spelled, n=1, cutoff=0.6)
     return spelled[near[0]] if near else None
 
 
 def with_near_name(name: str, known: Iterable[str]) -> str:
-    """An unknown name with what it may stand for, in a few words."""
+    """Returns an unknown name, with the name that was probably meant in brackets."""
     near = near_name(name, known)
     return f"{name} ({near}?)" if near else name

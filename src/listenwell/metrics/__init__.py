@@ -1,7 +1,7 @@
-"""Numbers that can be trusted: each is a Score with its interval, its items and the way it was computed.
+"""Metrics: each result is a Score with its interval, its items and a signature of how it was computed.
 
-Nothing here knows a model or a file; what comes in are words, texts and arrays. sacrebleu, scipy and VADER are
-imported by the functions that need them.
+The functions here take words, texts and arrays, not models or files. sacrebleu, scipy and VADER are imported by the
+functions that need them.
 """
 
 from listenwell.metrics.bootstrap import bootstrap_interval

@@ -1,7 +1,7 @@
-"""Intervals by the percentile bootstrap over items, from per-item sufficient statistics.
+"""Confidence intervals by the percentile bootstrap over items, from per-item sufficient statistics.
 
-An item is one reply. Replies of one dialogue are not quite independent of each other, so the intervals are
-a little narrow; that holds for every row of a table alike.
+An item is one reply. Replies of one dialogue are not quite independent, so the intervals are a little too narrow; this
+affects all rows of a table alike.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ RESAMPLES = 1000
 SEED = 12345
 
 BLOCK_CELLS = 4_000_000
-"""How many drawn indices are held at once: 32 MB, whatever the corpus."""
+"""Number of drawn indices held at once: 32 MB, whatever the corpus."""
 
 
 def resampled_sums(rows: Array, resamples: int = RESAMPLES, seed: int = SEED) -> Array:
-    """(resamples, k): the column sums of as many samples, each of all items drawn with replacement.
+    """(resamples, k): the column sums of bootstrap samples, each as large as the corpus, drawn with replacement.
 
-    The draw depends on the seed and the number of items alone, so two systems scored on the same items are
-    resampled alike.
+    The draw depends only on the seed and the number of items, so two systems scored on the same items are resampled
+    alike.
     """
     items = len(rows)
     if not items:
@@ -34,7 +34,7 @@ def resampled_sums(rows: Array, resamples: int = RESAMPLES, seed: int = SEED) ->
     blocks = []
     for size in _blocks(resamples, max(1, BLOCK_CELLS // items)):
         drawn = generator.integers(0, items, size=(size, items))
-        # How often each item was drawn, times its row, is one matrix product instead of a gather of every row.
+        # The count of each item times its row is one matrix product instead of a gather of every row.
         times = np.stack([np.bincount(row, minlength=items) for row in drawn]).astype(np.float64)
         blocks.append(times @ rows)
     return np.concatenate(blocks) if blocks else np.empty((0, rows.shape[1]))
@@ -48,12 +48,12 @@ def _blocks(total: int, size: int) -> Iterator[int]:
 def bootstrap_interval(
     rows: Array, value: Combine, *, resamples: int = RESAMPLES, seed: int = SEED, level: float = 0.95
 ) -> tuple[float, float]:
-    """The ends of the interval of `value`, a function of summed statistics (..., k) -> (...), over items (items, k)."""
+    """Returns the interval of `value`, a function of summed statistics (..., k) -> (...), over rows (items, k)."""
     return percentiles(value(resampled_sums(np.asarray(rows, dtype=np.float64), resamples, seed)), level)
 
 
 def percentiles(values: Array, level: float = 0.95) -> tuple[float, float]:
-    """The ends of the middle `level` part of `values`."""
+    """Returns the bounds of the central `level` part of `values`."""
     if not 0 < level < 1:
         raise ValueError(f"a level is between 0 and 1, found {level}")
     if not values.size:
@@ -72,7 +72,7 @@ def score_with_interval(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Score:
-    """The score of `statistics`, with its interval. Without resamples, or with one item, there is none."""
+    """Returns the score of `statistics` with its interval. Without resamples, or with one item, there is none."""
     if not len(statistics):
         raise ValueError(f"{name}: no items to score")
     low: float | None = None
@@ -95,7 +95,7 @@ def score_with_interval(
 
 
 def same_length(**parts: Any) -> int:
-    """The one length of all the parts; where they differ, an error that names each."""
+    """Returns the common length of all parts; raises ValueError if they differ."""
     lengths = {name: len(part) for name, part in parts.items() if part is not None}
     if len(set(lengths.values())) > 1:
         raise ValueError("as many of each are needed, found " + ", ".join(f"{n} {name}" for name, n in lengths.items()))

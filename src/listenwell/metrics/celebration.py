@@ -1,8 +1,8 @@
-"""Whether replies begin with cheer, which hurts where somebody grieves (`--data grief`).
+"""Whether replies begin with cheer, which hurts somebody who grieves (`--data grief`).
 
-A reply may end on hope. What is asked is that its first clause meets the feeling: it counts as celebratory where a
-classifier of polarity finds it positive, rather than neutral or negative. That is strict: "I am here for you" is often
-found positive too, so all replies are read beside the number.
+A reply may end on hope, but its first clause should meet the feeling: it counts as celebratory if a polarity classifier
+finds it positive, rather than neutral or negative. That is strict: "I am here for you" is often found positive too, so
+read the replies along with the number.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Statistics
 
 _END = re.compile(r"(?<=\w)(?:[,;:!?…~](?!\d)|\.(?!\w)|[，。！？；：、～]|\s[-–—]+\s|——|\n)")
-"""What ends a clause, once it has a word: a mark, but not the comma of 1,000 or the point of a.m."""
+"""What ends a clause, once it has a word: punctuation, but not the comma of 1,000 or the period of a.m."""
 SHORTEST = 2
-"""Words or characters of a clause, at least: "oh" and "啊" belong to what follows."""
+"""Minimum number of words or characters in a clause: "oh" and "啊" belong to what follows."""
 
 
 def first_clause(text: str) -> str:
-    """How a reply begins, without the mark that ends it; an exclamation mark stays, which changes the tone."""
+    """Returns the first clause of a reply without its final punctuation, except an exclamation mark, for its tone."""
     for end in _END.finditer(text):
         begun = text[: end.start()].strip()
         if len(re.findall(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+", begun)) >= SHORTEST:
@@ -35,7 +35,7 @@ def first_clause(text: str) -> str:
 
 
 def celebratory(chances: ArrayLike, *, by: str, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
-    """The share of first clauses (items, 3) whose likeliest polarity is positive."""
+    """Percentage of first clauses, given polarity probabilities (items, 3), whose likeliest polarity is positive."""
     table = np.asarray(chances, dtype=np.float64)
     hits = 100.0 * (table.argmax(axis=1) == POLARITIES.index("positive"))
     statistics = Statistics(np.stack([hits, np.ones(len(hits))], axis=1), "ratio")

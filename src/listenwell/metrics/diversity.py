@@ -1,8 +1,8 @@
-"""How varied replies are, how long, and how bland: what BLEU does not see.
+"""How varied, long and bland replies are, which BLEU does not measure.
 
-Distinct-n and the share of unique replies carry no interval. Both fall as the corpus grows, and a sample drawn
-with replacement holds every drawn item about 1.6 times, so its values lie far below the corpus's own and an
-interval of them would not even contain it. Compare them only at the same number of replies, which the signature gives.
+Distinct-n and the share of unique replies have no interval. Both fall as the corpus grows, and a sample drawn with
+replacement contains every drawn item about 1.6 times, so its values lie far below that of the corpus, and an interval
+of them would not even contain it. Compare them only for the same number of replies, which is in the signature.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from listenwell.metrics.sums import Statistics
 
 
 class Unique(NamedTuple):
-    """How many of the replies differ from all before them: in percent, and counted."""
+    """How many of the replies differ from all before them, in percent and as a count."""
 
     share: Score
     number: Score
 
 
 class Bland(NamedTuple):
-    """The share of replies with "sorry to hear" in them, and the share of bland ones of any kind."""
+    """The share of replies that contain "sorry to hear", and the share of bland replies of any kind."""
 
     sorry: Score
     any: Score
 
 
 def distinct(replies: Sequence[Words], n: int, *, tok: str = "word") -> Score:
-    """Distinct-n: different n-grams in percent of all n-grams of the corpus; none crosses the border of a reply.
+    """Distinct-n: distinct n-grams in percent of all n-grams of the corpus; n-grams do not cross reply boundaries.
 
-    0.0 where no reply has n words.
+    0.0 if no reply has n words.
     """
     if n < 1:
         raise ValueError(f"Distinct-n has n of at least 1, found {n}")
@@ -57,9 +57,9 @@ def distinct(replies: Sequence[Words], n: int, *, tok: str = "word") -> Score:
 
 
 def entropy(replies: Sequence[Words], *, tok: str = "word") -> Score:
-    """Ent: the entropy, in nats, of the distribution of words over all replies. 0.0 where there are no words.
+    """Ent: the entropy, in nats, of the distribution of words over all replies. 0.0 if there are no words.
 
-    No interval: like Distinct-n it is biased by drawing with replacement, and depends on the number of replies.
+    No interval: like Distinct-n, it is biased by drawing with replacement and depends on the number of replies.
     """
     _some("entropy", replies)
     check_words(replies)
@@ -70,7 +70,7 @@ def entropy(replies: Sequence[Words], *, tok: str = "word") -> Score:
 
 
 def unique_replies(replies: Sequence[str | Words]) -> Unique:
-    """The share and the number of different replies; capitals and spacing do not make a difference."""
+    """Share and number of distinct replies, ignoring case and spacing."""
     _some("unique replies", replies)
     count = len({" ".join(_text(reply).lower().split()) for reply in replies})
     signature = Signature.of("unique", replies=len(replies), case="lc", ci="none")
@@ -81,7 +81,7 @@ def unique_replies(replies: Sequence[str | Words]) -> Unique:
 
 
 def mean_length(replies: Sequence[Words], *, tok: str = "word", resamples: int = RESAMPLES, seed: int = SEED) -> Score:
-    """Words per reply. Marked "higher" because dull replies are short ones, not because longer is better as such."""
+    """Words per reply. Marked "higher" because dull replies are short, not because longer is better as such."""
     check_words(replies)
     rows = np.asarray([[len(reply), 1] for reply in replies], dtype=np.float64).reshape(-1, 2)
     signature = Signature.of("length", replies=len(replies), tok=tok)
@@ -89,7 +89,7 @@ def mean_length(replies: Sequence[Words], *, tok: str = "word", resamples: int =
 
 
 def bland_chinese(replies: Sequence[str], *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
-    """The share of Chinese replies that are nothing but stock phrases; `stock_zh.py` has the closed list."""
+    """Share of Chinese replies that are nothing but stock phrases; `stock_zh.py` has the closed list."""
     rows = np.asarray([[100 * stock_zh.is_bland(text), 1] for text in replies], dtype=np.float64).reshape(-1, 2)
     signature = Signature.of("bland", kind="any", list=stock_zh.LIST, replies=len(replies))
     return score_with_interval(
@@ -98,7 +98,7 @@ def bland_chinese(replies: Sequence[str], *, resamples: int = RESAMPLES, seed: i
 
 
 def bland(replies: Sequence[str | Words], *, resamples: int = RESAMPLES, seed: int = SEED) -> Bland:
-    """How many replies are bland, of all, empty ones too; texts or words. `stock.py` has the closed list."""
+    """Shares of bland replies among all, including empty ones; texts or words. `stock.py` has the closed list."""
     texts = [_text(reply) for reply in replies]
 
     def share(name: str, test: Callable[[str], bool], kind: Literal["phrase", "any"]) -> Score:

@@ -1,4 +1,4 @@
-"""How near replies are in meaning to their references: the cosine of sentence embeddings (SES, MEED2's Table 3)."""
+"""Semantic similarity of replies to their references: the cosine of sentence embeddings (SES, MEED2's Table 3)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from listenwell.metrics.sums import Statistics
 def sentence_similarity(
     replies: ArrayLike, references: ArrayLike, *, encoder: str, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Score:
-    """The mean over items of the cosine between the embeddings of reply and reference, each (items, width).
+    """Mean over items of the cosine between the embeddings of reply and reference, each (items, width).
 
-    `encoder` says whose embeddings they are; another encoder gives another scale.
+    `encoder` names the encoder of the embeddings; another encoder gives another scale.
     """
     ours, theirs = (np.asarray(side, dtype=np.float64) for side in (replies, references))
     same_length(replies=ours, references=theirs)

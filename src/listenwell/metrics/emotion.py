@@ -1,7 +1,7 @@
-"""Is the predicted emotion the right one? Accuracy at k, F1 and the confusion, from the scores of all classes.
+"""Is the predicted emotion the right one? Accuracy at k, F1 and the confusion matrix, from the scores of all classes.
 
-`scores` are probabilities or log-probabilities (items, classes): only their order matters. Ties go to the lower
-id. Items whose gold id is ABSENT are left out and counted in the signature.
+`scores` are probabilities or log-probabilities (items, classes): only their order matters. Ties go to the lower id.
+Items whose gold id is ABSENT are left out and counted in the signature.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Array, Statistics
 
 ABSENT = -100
-"""The gold id of an item that has none. The same as contract.ABSENT, which would pull torch in here."""
+"""The gold id of items without a label. The same as contract.ABSENT, which would import torch."""
 
 
 def accuracy_at(
     scores: ArrayLike, gold: ArrayLike, k: int = 1, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Score:
-    """In percent, how often the gold class is among the k highest."""
+    """Percentage of items whose gold class is among the k highest."""
     table, target, fields = _checked(scores, gold)
     if not 1 <= k <= table.shape[1]:
         raise ValueError(f"accuracy@{k} of {table.shape[1]} classes: k is between 1 and the number of classes")
@@ -40,42 +40,42 @@ def accuracy_at(
 
 
 def macro_f1(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
-    """In percent, the mean F1 of the classes that are predicted or gold at least once (as scikit-learn's default)."""
+    """Mean F1, in percent, of the classes that are predicted or gold at least once (as scikit-learn's default)."""
     return _by_class("macro-f1", scores, gold, resamples, seed)
 
 
 def macro_precision(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
-    """In percent, the mean precision of the classes that `macro_f1` averages over; 0 for one never predicted."""
+    """Mean precision, in percent, of the classes that `macro_f1` averages over; 0 for a class never predicted."""
     return _by_class("macro-precision", scores, gold, resamples, seed)
 
 
 def macro_recall(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
-    """In percent, the mean recall of the classes that `macro_f1` averages over; 0 for one never gold."""
+    """Mean recall, in percent, of the classes that `macro_f1` averages over; 0 for a class never gold."""
     return _by_class("macro-recall", scores, gold, resamples, seed)
 
 
 def weighted_f1(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
-    """In percent, the mean F1 of the classes, weighted by how often each is gold."""
+    """Mean F1 of the classes, in percent, weighted by how often each is gold."""
     return _by_class("weighted-f1", scores, gold, resamples, seed)
 
 
 def weighted_precision(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
-    """In percent, the mean precision of the classes, weighted by how often each is gold; 0 for one never predicted."""
+    """Mean precision of the classes, in percent, weighted by how often each is gold; 0 for a class never predicted."""
     return _by_class("weighted-precision", scores, gold, resamples, seed)
 
 
 def weighted_recall(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
-    """In percent, the mean recall of the classes, weighted by how often each is gold."""
+    """Mean recall of the classes, in percent, weighted by how often each is gold."""
     return _by_class("weighted-recall", scores, gold, resamples, seed)
 
 
 def calibration_error(
     chances: ArrayLike, gold: ArrayLike, bins: int = 15, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Score:
-    """In percent, the expected calibration error: how far confidence and accuracy are apart (Guo et al. 2017).
+    """Expected calibration error, in percent: the gap between confidence and accuracy (Guo et al. 2017).
 
-    Items are put in bins of equal width by the probability of the predicted class; a bin's gap between the mean of
-    those and the share of hits counts by its items. `chances` are probabilities (items, classes).
+    Items are put in bins of equal width by the probability of the predicted class; each bin's gap between the mean
+    probability and the share of hits is weighted by its items. `chances` are probabilities (items, classes).
     """
     table, target, fields = _checked(chances, gold)
     if (table < 0).any() or not np.allclose(table.sum(axis=1), 1, atol=1e-3):
@@ -89,7 +89,7 @@ def calibration_error(
 
 
 def confusion(scores: ArrayLike, gold: ArrayLike) -> NDArray[np.int64]:
-    """(classes, classes) how often gold class i (row) was predicted as class j (column)."""
+    """(classes, classes) counts of gold class i (row) predicted as class j (column)."""
     table, target, _ = _checked(scores, gold)
     classes = table.shape[1]
     cells = np.bincount(target * classes + table.argmax(axis=1), minlength=classes * classes)
@@ -100,8 +100,8 @@ def _by_class(name: str, scores: ArrayLike, gold: ArrayLike, resamples: int, see
     table, target, fields = _checked(scores, gold)
     classes = np.arange(table.shape[1])
     is_gold = target[:, None] == classes
-    is_predicted = table.argmax(axis=1)[:, None] == classes  # argmax takes the first of equals: the lower id
-    # An item of its own scores 100 if right and 0 if wrong, so `items` are hits.
+    is_predicted = table.argmax(axis=1)[:, None] == classes  # argmax resolves ties to the first, the lower id
+    # A single item scores 100 if right and 0 if wrong, so `items` are hits.
     rows = np.concatenate([is_gold & is_predicted, is_predicted, is_gold], axis=1).astype(np.float64)
     average, metric = name.split("-")
     signature = Signature.of(metric, average=average, **fields)
@@ -109,7 +109,7 @@ def _by_class(name: str, scores: ArrayLike, gold: ArrayLike, resamples: int, see
 
 
 def _checked(scores: ArrayLike, gold: ArrayLike) -> tuple[Array, NDArray[np.int64], dict[str, Any]]:
-    """The scores and gold ids of the items that have gold, and what the signature says of them."""
+    """Returns the scores and gold ids of the items that have gold, and their fields for the signature."""
     table = np.asarray(scores, dtype=np.float64)
     ids = np.asarray(gold)
     if table.ndim != 2:

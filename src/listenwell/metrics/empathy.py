@@ -1,10 +1,10 @@
 """How much empathy replies show, by EPITOME's classifier: emotional reactions, interpretations and explorations.
 
-Each is the mean of the replies' expected levels, from 0 (none) to 2 (strong); beside it stands the same of the
-references, what people wrote. More is not better without end: whoever asks in every reply has the most explorations.
-The classifier reads the turn that is answered and the reply, and learned from Reddit: short chat has lower levels.
+Each is the mean of the replies' expected levels, from 0 (none) to 2 (strong), with the same for the references, which
+people wrote. More is not always better: a system that asks in every reply has the most explorations. The classifier
+reads the turn being answered and the reply, and was trained on Reddit: short chat has lower levels.
 
-They are computed by name (`--metrics explorations,reference-explorations`), since reading pairs takes its time. A
+They are computed on request (`--metrics explorations,reference-explorations`), since reading pairs is slow. A
 classifier gives every text a level; a reply that is not language (`listenwell.metrics.language`) counts as none, 0.
 """
 
@@ -38,7 +38,7 @@ def mean_level(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Score:
-    """The mean of levels from 0 to 2, one per item. With `language`, which texts are: the others count 0."""
+    """Mean of levels from 0 to 2, one per item. `language` tells which texts are language; the others count as 0."""
     values = np.asarray(levels, dtype=np.float64)
     if values.ndim != 1 or (values.size and not 0 <= values.min() <= values.max() <= len(LEVELS) - 1):
         raise ValueError(f"{mechanism}: levels are numbers from 0 to {len(LEVELS) - 1}, one per item")

@@ -1,4 +1,4 @@
-"""Libraries that only some numbers need, imported when such a number is computed."""
+"""Libraries that only some metrics need, imported when such a metric is computed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def need(module: str, purpose: str) -> Any:
-    """The module `module`; where it is not installed, an error that says what wants it and how to get it."""
+    """Imports a module; if it is not installed, the ImportError says what needs it and how to install it."""
     try:
         return import_module(module)
     except ImportError as error:

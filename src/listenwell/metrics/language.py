@@ -1,10 +1,10 @@
-"""Is a text language at all? What a classifier says of a text that is not means nothing, and may be high.
+"""Is a text language at all? If it is not, a classifier's score for it means nothing, and may be high.
 
-Three signs, none of which needs a model: it has words; they are not the same few again and again ("it it it, and the");
-and their letters follow each other as in English words. The last is asked of texts of at least three words that are
-written in Latin letters, by the letters' trigrams in the corpus that ships with the package.
+There are three criteria, none of which needs a model: the text has words; they are not the same few again and again
+("it it it, and the"); and their letter sequences resemble English words. The last one applies to texts of at least
+three words in Latin letters, and uses letter trigrams from the corpus that ships with the package.
 
-Real words in any order pass: whoever reads a text as a classifier does, mostly word by word, does not see the order.
+Real words in any order pass: like most classifiers, which read mostly word by word, this does not see the order.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from listenwell.data.sources import shipped
 from listenwell.text.words import words
 
 MOST_REPEATED = 0.34
-"""Of the places between two words, the share where the same word stands on both sides; in all but 3 of 40,254 replies
-of EmpatheticDialogues' training split it is less."""
+"""Limit for the share of adjacent word pairs in which a word is repeated; all but 3 of 40,254 replies of
+EmpatheticDialogues' training split are below it."""
 FEWEST_DIFFERENT = 0.5
-"""Different words per word among the first `WINDOW`; people's turns joined to 50 words have at least 0.56. The longer a
-text, the fewer: at 200 words some of theirs would have too few."""
+"""Limit for the share of distinct words among the first `WINDOW`; human turns joined to 50 words have at least 0.56.
+Longer texts have a lower share: at 200 words, some human ones would have too few."""
 WINDOW = 50
 LEAST_LIKELY = -3.85
-"""Mean log-likelihood per letter. Of real replies the median is -1.9, of random letters -4.6."""
+"""Limit for the mean log-likelihood per letter. The median is -1.9 for real replies and -4.6 for random letters."""
 LETTERS = 30
 SMOOTHING = 0.1
 
 
 def is_language(text: str) -> bool:
-    """Whether a text reads as words that somebody put together, judged by letters and repetition."""
+    """Whether a text looks like words that somebody wrote, judged by letters and repetition."""
     spoken = [word for word in words(text) if word[0].isalpha()]
     if not spoken:
         return False
@@ -60,7 +60,7 @@ def _log_chance(trigram: str) -> float:
 
 @cache
 def _counts() -> tuple[Counter[str], Counter[str]]:
-    """Of the trigrams in every word of the shipped corpus, and of their first two letters."""
+    """Returns the counts of trigrams in the words of the shipped corpus, and of their first two letters."""
     texts = (turn.text for dialogue in shipped.read() for turn in dialogue.turns)
     spoken = (word for text in texts for word in words(text) if word[0].isalpha())
     trigrams = Counter(trigram for word in spoken for trigram in _trigrams(word))
@@ -71,6 +71,6 @@ def _counts() -> tuple[Counter[str], Counter[str]]:
 
 
 def _trigrams(word: str) -> list[str]:
-    """With marks for the beginning and the end of the word."""
+    """Returns the letter trigrams of a word, with marks for its beginning and end."""
     marked = f"^^{word}$"
     return [marked[start : start + 3] for start in range(len(marked) - 2)]

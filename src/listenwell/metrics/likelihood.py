@@ -1,7 +1,7 @@
-"""Perplexity, weighted by tokens over the whole split, so that rows of a table compare whatever their tokenizer.
+"""Perplexity, weighted by tokens over the whole split, so that models can be compared whatever their tokenizer.
 
-A model with a smaller vocabulary must not win by calling words unknown. An unknown target word costs what the
-model gives to UNK *and* log(number of unseen types in the split): the price of naming which of them it was.
+A model with a smaller vocabulary must not win by calling words unknown. An unknown target word costs the model's
+negative log-likelihood of UNK *plus* log(number of unseen types in the split), the cost of naming which one it was.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def perplexity(
 ) -> Score:
     """Perplexity per token of the model's own tokenizer.
 
-    Per item: `nll`, the total negative log-likelihood (nats, smoothing off) of the reply and its end token;
-    `tokens`, how many these are, the end token counted; `unknown`, how many of them are UNK.
+    Per item: `nll`, the total negative log-likelihood (nats, smoothing off) of the reply and its end token; `tokens`,
+    the number of tokens including the end token; `unknown`, how many of them are UNK.
     """
     counted = _numbers("tokens", tokens)
     if len(low := np.flatnonzero(counted < 1)):
@@ -48,10 +48,10 @@ def perplexity_per_word(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Score:
-    """Perplexity per word, for models of any tokenizer: total NLL over (words + end).
+    """Perplexity per word, for models with any tokenizer: total NLL over (words + end).
 
-    Per item: `nll` and `unknown` as for `perplexity`; `words`, counted by the word-level tokenizer *without* the
-    end, which is added here. For a word-level model this is `perplexity` again.
+    Per item: `nll` and `unknown` as for `perplexity`; `words`, counted by the word-level tokenizer *without* the end,
+    which is added here. For a word-level model, this equals `perplexity`.
     """
     counted = _numbers("words", words)
     if len(low := np.flatnonzero(counted < 0)):
@@ -75,7 +75,7 @@ def _perplexity(
         )
     if total:
         cost = cost + unknowns * np.log(unseen_types)
-    # The rate is over words: an end token, of which each item has one, cannot be unknown.
+    # The rate is over words: the end token, one per item, cannot be unknown.
     rate = total / max(1.0, counted.sum() - len(counted))
     fields: dict[str, Any] = {"per": per, "end": "counted", "smoothing": "off"}
     fields |= {"unk": f"{100 * rate:.2f}%", "unseen": unseen_types, "items": len(cost)}
@@ -94,7 +94,7 @@ def _numbers(name: str, values: ArrayLike) -> Array:
 
 
 def of_likelihoods(per: str, likelihoods: Any, **resampling: int) -> Score:
-    """Perplexity per word or per token of what a system's `likelihoods` returns."""
+    """Perplexity per word or per token from the result of a system's `likelihoods`."""
     options: dict[str, Any] = {"unknown": likelihoods.unknown, "unseen_types": likelihoods.unseen_types, **resampling}
     if per == "word":
         return perplexity_per_word(likelihoods.nll, likelihoods.words, **options)

@@ -1,7 +1,7 @@
-"""What metrics are computed from: replies, references, contexts, and what else an evaluation can provide on request.
+"""The inputs of metrics: replies, references, contexts, and anything else an evaluation can provide on request.
 
-A metric names what it needs (`NEEDS`). Costly things come from providers, which are called once, when the first metric
-needs them. What is unavailable raises `UnavailableError` with the reason, and the metrics that need it are left out.
+A metric names what it needs (`NEEDS`). Costly inputs come from providers, which are called once, when the first metric
+needs them. An unavailable input raises `UnavailableError` with the reason, and the metrics that need it are left out.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ NEEDS: dict[str, str] = {
     "sentence vectors": "a sentence encoder",
     "word vectors": "word vectors as a text file, such as GloVe's: --vectors FILE, or one in LISTENWELL_DATA/glove",
 }
-"""What a metric may need, and what that is. `classifier NAME` stands for a classifier of any label set."""
+"""The inputs that a metric may need, with descriptions. `classifier NAME` is a classifier of any label set."""
 
 CLASSIFIER = "classifier "
 
 Progress = Callable[[str, int], Callable[[int], None]]
-"""Given what begins and how many items it has; returns a function to call as they are done."""
+"""Called with the name of a task and its number of items; returns a function to call with the number just done."""
 
 
 class UnavailableError(Exception):
-    """Something that a metric needs is unavailable; the message says why."""
+    """An input that a metric needs is unavailable; the message says why."""
 
 
 def unavailable(reason: str) -> NoReturn:
@@ -60,13 +60,13 @@ def quiet(name: str, total: int) -> Callable[[int], None]:
 
 @dataclass(frozen=True)
 class ClassifierOutput:
-    """What a classifier says of the texts on some sides ("replies", "references", "contexts"): (texts, labels) each.
+    """A classifier's predictions for some sides ("replies", "references", "contexts"), (texts, labels) each.
 
-    One of empathy gives the expected level of each mechanism.
+    An empathy classifier gives the expected level of each mechanism.
     """
 
     by: Mapping[str, str]
-    """Which classifier it is, for signatures."""
+    """The classifier, for signatures."""
     names: Sequence[str]
     sides: Mapping[str, np.ndarray]
 
@@ -76,7 +76,7 @@ class ClassifierOutput:
 
 @dataclass
 class Material:
-    """Replies and their items, in the same order, with providers for everything else."""
+    """Replies and their items, in the same order, and providers for everything else."""
 
     replies: Sequence[str]
     items: Sequence[Example]
@@ -95,7 +95,7 @@ class Material:
         return {"resamples": self.resamples, "seed": self.seed}
 
     def get(self, need: str) -> Any:
-        """What a metric needs, by name; raises `UnavailableError` where it is unavailable, which is cached too."""
+        """Returns an input by name; raises `UnavailableError` if it is unavailable. Either result is cached."""
         if need not in NEEDS and need not in self.providers and not need.startswith(CLASSIFIER):
             raise ValueError(unknown_name("need of a metric", need, NEEDS))
         value = self.shared(f"need {need}", lambda: self._provide(need))
@@ -118,19 +118,19 @@ class Material:
             return reason
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
-        """What several metrics compute alike, computed once."""
+        """Returns a value that several metrics share, computed once."""
         if name not in self._shared:
             self._shared[name] = make()
         return self._shared[name]
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
-        """The languages of the items, by their code of two letters."""
+        """The two-letter language codes of the items."""
         return tuple(sorted({str(getattr(item, "language", "en")).lower()[:2] for item in self.items}))
 
     @property
     def tok(self) -> str:
-        """What `words` splits into, for signatures: Chinese is counted by characters."""
+        """The unit of `words`, for signatures: Chinese is split into characters."""
         return "char" if self.languages == ("zh",) else "word"
 
     @cached_property
@@ -159,6 +159,6 @@ class Material:
 
 
 def _words(texts: Sequence[str]) -> list[list[str]]:
-    from listenwell.text.words import words  # brings up the tokenizers
+    from listenwell.text.words import words  # imports the tokenizers
 
     return [words(text) for text in texts]

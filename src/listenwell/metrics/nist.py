@@ -1,4 +1,4 @@
-"""NIST (Doddington 2002): BLEU's relative that weighs an n-gram by its information, as nltk's `corpus_nist` does."""
+"""NIST (Doddington 2002): like BLEU, but weights n-grams by their information, as nltk's `corpus_nist` does."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def nist(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Score:
-    """NIST-n against one reference per reply. 0.0 where no reply has a word.
+    """NIST-n against one reference per reply. 0.0 if no reply has a word.
 
-    The weights of n-grams come from all references and stay as they are when items are resampled.
+    The weights of n-grams come from all references and stay fixed when items are resampled.
     """
     if n < 1:
         raise ValueError(f"NIST-n has n of at least 1, found {n}")
@@ -47,7 +47,7 @@ def nist(
 
 
 def information(references: Sequence[Words], n: int) -> dict[tuple[str, ...], float]:
-    """Eq. 2: log2 of how often an n-gram without its last word occurs, for each time that the n-gram does."""
+    """Eq. 2: log2 of the count of an n-gram without its last word, divided by the count of the n-gram."""
     counts: Counter[tuple[str, ...]] = Counter()
     for reference in references:
         for order in range(1, n + 1):

@@ -1,4 +1,4 @@
-"""How many n-grams replies share with their references: BLEU as the papers report it, and as sacrebleu does."""
+"""The n-gram overlap of replies and references: BLEU as reported in the papers, and as computed by sacrebleu."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from listenwell.metrics.sums import Array, Statistics
 
 Words = Sequence[str]
 References = Sequence[Words] | Sequence[Sequence[Words]]
-"""For each item one reference, as words, or several."""
+"""For each item, one reference as words, or several."""
 
 
 def bleu(
@@ -29,14 +29,14 @@ def bleu(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Score:
-    """Corpus BLEU-n (orders 1…n, unsmoothed) on given words: the number multi-bleu.perl prints where n = 4.
+    """Corpus BLEU-n (orders 1…n, unsmoothed) on given words: the number that multi-bleu.perl prints for n = 4.
 
-    0.0 where some order has no match at all, or no reply has a word. (nltk's corpus_bleu gives a little less where
-    replies are shorter than n words: it counts an n-gram for each of them, multi-bleu.perl none.)
+    0.0 if some order has no match at all, or no reply has a word. (nltk's corpus_bleu gives a little less if some
+    replies are shorter than n words: it counts one n-gram for each of them, multi-bleu.perl none.)
 
-    Words are taken as they are: the signature says `case:lc` only where none holds a capital. `tok` names the
-    tokenizer that made them. The items are unsmoothed sentence BLEU, mostly 0 at n = 4; tests between systems
-    resample the statistics instead.
+    Words are used as they are: the signature says `case:lc` only if none has a capital. `tok` names the tokenizer that
+    made them. The items are unsmoothed sentence BLEU, mostly 0 for n = 4; tests between systems resample the statistics
+    instead.
     """
     if n < 1:
         raise ValueError(f"BLEU-n has n of at least 1, found {n}")
@@ -55,7 +55,7 @@ def average_bleu(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Score:
-    """AVG BLEU: the mean of corpus BLEU-1, -2, -3 and -4, each of them cumulative.
+    """AVG BLEU: the mean of corpus BLEU-1, -2, -3 and -4, each cumulative.
 
     `tok` names the tokenizer that made the words: "word" is `listenwell.text.words`.
     """
@@ -74,9 +74,9 @@ def sacre_bleu(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Score:
-    """BLEU by sacrebleu itself on raw texts, lower-cased and tokenized by it; its own signature is part of ours.
+    """BLEU by sacrebleu on raw texts, which it lower-cases and tokenizes; its own signature is part of ours.
 
-    13a is made for European languages, "zh" for Chinese.
+    The tokenizer "13a" is for European languages, "zh" for Chinese.
     """
     same_length(replies=replies, references=references)
     if not replies:
@@ -86,11 +86,11 @@ def sacre_bleu(
         if not isinstance(reply, str) or not texts or not all(isinstance(text, str) for text in texts):
             raise TypeError(f"item {index}: sacrebleu expects a text and one or more reference texts, not words")
     metric_class = need("sacrebleu", "BLEU").BLEU
-    # `force` and `effective_order` only keep it from warning: both leave the counts we take as they are.
+    # `force` and `effective_order` only suppress warnings: neither changes the counts used here.
     corpus = metric_class(lowercase=True, tokenize=tokenize, force=True)
     sentence = metric_class(lowercase=True, tokenize=tokenize, force=True, effective_order=True)
     streams = [[texts[i] if i < len(texts) else None for texts in refs] for i in range(max(map(len, refs)))]
-    corpus.corpus_score(list(replies), streams)  # only after a score does it know its signature
+    corpus.corpus_score(list(replies), streams)  # it knows its signature only after a score
     theirs = dict(part.split(":", 1) for part in str(corpus.get_signature()).split("|"))
     scores = [sentence.sentence_score(reply, texts) for reply, texts in zip(replies, refs, strict=True)]
     rows = np.asarray([[*s.counts, *s.totals, s.sys_len, s.ref_len] for s in scores], dtype=np.float64)
@@ -104,14 +104,14 @@ def ngrams(words: Words, n: int) -> Counter[tuple[str, ...]]:
 
 
 def check_words(replies: Iterable[Words]) -> None:
-    """Refuse texts where lists of words are wanted: a text's n-grams would silently be those of its letters."""
+    """Raises TypeError for texts instead of lists of words: a text's n-grams would silently be those of its letters."""
     for index, reply in enumerate(replies):
         if isinstance(reply, str):
             raise TypeError(f"item {index}: a list of words is wanted, found the text {reply[:40]!r}")
 
 
 def _match(replies: Sequence[Words], references: References, order: int) -> tuple[Array, dict[str, Any]]:
-    """The rows of `sums.bleu`, and what the signature says of the words."""
+    """Returns the rows of `sums.bleu`, and the signature's fields for the words."""
     same_length(replies=replies, references=references)
     check_words(replies)
     check_words(references)  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ def _match(replies: Sequence[Words], references: References, order: int) -> tupl
                 best |= ngrams(reference, n)
             row[n - 1] = (ngrams(reply, n) & best).total()
             row[order + n - 1] = max(0, len(reply) - n + 1)
-        # The reference nearest in length counts for brevity; of two equally near, the shorter.
+        # The reference closest in length counts for brevity; of two equally close, the shorter.
         row[-2:] = len(reply), min((abs(len(ref) - len(reply)), len(ref)) for ref in candidates)[1]
     words = (word for item, several in zip(replies, refs, strict=True) for text in (item, *several) for word in text)
     numbers = {len(several) for several in refs}
@@ -139,13 +139,13 @@ def _match(replies: Sequence[Words], references: References, order: int) -> tupl
 
 
 def chinese_words(texts: Sequence[str]) -> list[list[str]]:
-    """Lower-cased and split by sacrebleu's tokenizer for Chinese: each character on its own."""
+    """Returns the texts lower-cased and split by sacrebleu's Chinese tokenizer: each character is a word."""
     tokenizer = need("sacrebleu.tokenizers.tokenizer_zh", "BLEU on Chinese").TokenizerZh()
     return [tokenizer(text.lower()).split() for text in texts]
 
 
 def both_sides(material: Material) -> tuple[list[list[str]], list[list[str]], str]:
-    """The words of replies and references, and the tokenizer's name. Chinese is split as sacrebleu does."""
+    """Returns the words of replies and references, and the tokenizer's name. Chinese is split as by sacrebleu."""
     if material.languages == ("zh",):
         texts = (material.replies, material.get("references"))
         replies, references = material.shared("sacrebleu's zh words", lambda: tuple(map(chinese_words, texts)))

@@ -1,11 +1,11 @@
-"""How positive replies are, from -1 to 1, and how much more so than what they answer.
+"""How positive replies are, from -1 to 1, and how much more so than the turns they answer.
 
-By a classifier of polarity it is p(positive) − p(negative); by VADER (Hutto and Gilbert, 2014), rules and a lexicon,
-its compound score. Whoever judges must not be what the system chose its replies by.
+With a polarity classifier, this is p(positive) − p(negative); with VADER (Hutto and Gilbert, 2014), which is rules and
+a lexicon, its compound score. The judge must not be what the system chose its replies by.
 
-A classifier gives every text a polarity, also one that is not language, and gibberish often a high one. Such a reply
-counts as neutral, 0 (`listenwell.metrics.language` says what that recognises). What the judge does not see: whether
-the words stand in a sensible order, fit the context, or are true.
+A classifier gives every text a polarity, even one that is not language, and gibberish often gets a high one. Such a
+reply counts as neutral, 0 (see `listenwell.metrics.language` for what is recognised). The judge does not see whether
+the words are in a sensible order, fit the context, or are true.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from listenwell.metrics.sums import Array, Statistics
 
 
 def leaning(chances: ArrayLike) -> Array:
-    """p(positive) − p(negative) of each text, from what a classifier of polarity makes of them (items, 3)."""
+    """Returns p(positive) − p(negative) for each text, from the probabilities of a polarity classifier (items, 3)."""
     table = np.asarray(chances, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != len(POLARITIES):
         raise ValueError(f"chances are an array (items, {len(POLARITIES)}), found shape {table.shape}")
@@ -36,15 +36,15 @@ def leaning(chances: ArrayLike) -> Array:
 
 
 def readable(texts: Sequence[str]) -> np.ndarray:
-    """Which texts are language, so that what a judge says of them means something: (texts,) booleans."""
-    from listenwell.metrics.language import is_language  # which reads words, and so brings up the tokenizers
+    """(texts,) booleans: which texts are language, so that a judge's score for them means something."""
+    from listenwell.metrics.language import is_language  # imports the tokenizers
 
     known = {text: is_language(text) for text in set(texts)}
     return np.array([known[text] for text in texts], dtype=bool)
 
 
 def vader(texts: Sequence[str], done: Callable[[int], None] | None = None) -> Array:
-    """VADER's compound score of each text. English only."""
+    """Returns VADER's compound score of each text. English only."""
     analyse = need("vaderSentiment.vaderSentiment", "VADER").SentimentIntensityAnalyzer().polarity_scores
     known: dict[str, float] = {}
     for text, times in Counter(texts).items():
@@ -59,7 +59,7 @@ def vader_version() -> str:
 
 
 def sentiment(chances: ArrayLike, *, by: str, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
-    """Sent: the mean of P(positive) / (P(positive) + P(negative)), from 0 to 1, of texts (items, 3)."""
+    """Sent: the mean of P(positive) / (P(positive) + P(negative)), from 0 to 1, given probabilities (items, 3)."""
     table = np.asarray(chances, dtype=np.float64)
     leaning(table)  # checks the shape
     high, low = (table[:, POLARITIES.index(name)] for name in ("positive", "negative"))
@@ -72,7 +72,7 @@ def sentiment(chances: ArrayLike, *, by: str, resamples: int = RESAMPLES, seed: 
 
 
 def positive_share(chances: ArrayLike, *, by: str, resamples: int = RESAMPLES, seed: int = SEED) -> Score:
-    """Posi%: how many of the texts (items, 3) have positive as their likeliest polarity, of the three."""
+    """Posi%: the percentage of texts whose likeliest polarity is positive, given probabilities (items, 3)."""
     table = np.asarray(chances, dtype=np.float64)
     leaning(table)  # checks the shape
     hits = 100.0 * (table.argmax(axis=1) == POLARITIES.index("positive"))
@@ -91,10 +91,10 @@ def positivity(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Score:
-    """The mean of `values`, how positive each reply is.
+    """Mean of `values`, which tell how positive each reply is.
 
-    With `before`, how positive the turns are that they answer, the mean gain over those, called `name`-gain. `by` names
-    the judge. With `language`, which replies are: those that are not count as neutral, 0, in the gain too.
+    With `before`, how positive the turns are that they answer, it is the mean gain over those, called `name`-gain. `by`
+    names the judge. `language` tells which replies are language; the others count as neutral, 0, in the gain too.
     """
     scores = np.asarray(values, dtype=np.float64)
     of, how = "reply", {"by": by}
@@ -109,9 +109,9 @@ def positivity(
 
 
 def _judged(material: Material) -> dict[str, Any]:
-    """How positive a classifier finds replies and contexts, and which replies are language."""
+    """Returns how positive a classifier finds replies and contexts, and which replies are language."""
     read: ClassifierOutput = material.get("classifier polarity")
-    # Only English words can be recognised as language; nothing is known of others.
+    # Only English can be recognised as language.
     language = readable(material.replies) if material.languages == ("en",) else None
     values = {side: leaning(read[side]) for side in ("replies", "contexts")}
     return {**values, "by": _by(read), "language": language}
@@ -122,7 +122,7 @@ def _by(read: ClassifierOutput) -> str:
 
 
 def _ruled(material: Material) -> dict[str, Any]:
-    """How positive VADER finds replies and contexts."""
+    """Returns how positive VADER finds replies and contexts."""
     texts = [*material.replies, *material.get("contexts")]
     replies, before = np.split(vader(texts, material.progress("VADER", len(texts))), 2)
     return {"replies": replies, "contexts": before, "by": vader_version(), "language": None}

@@ -1,10 +1,10 @@
-"""Metrics by name. A metric is registered in its own module; nothing else needs to know of it.
+"""Metrics by name. A metric is registered in its own module; no other code needs to know about it.
 
-    @metric("questions", unit="%", better="higher")
+    @metric("questions", better="higher")
     def _questions(material: Material) -> Score:
         '''The share of replies that ask something.'''
 
-Modules of this package are imported when the first metric is looked up, then those that other packages name in the
+The modules of this package are imported when the first metric is looked up, then those that other packages name in the
 entry point group `listenwell.metrics`.
 """
 
@@ -24,7 +24,7 @@ from listenwell.notices import PluginWarning, warn_once
 from listenwell.plugins import describe, plugins
 
 GROUP = "listenwell.metrics"
-"""The entry points of packages with metrics of their own: each names a module that registers them."""
+"""The entry point group for packages with their own metrics: each entry names a module that registers them."""
 
 DEFAULT: tuple[str, ...] = (
     *("perplexity-word", "perplexity", "perplexity-word-labelled", "perplexity-labelled"),
@@ -36,31 +36,31 @@ DEFAULT: tuple[str, ...] = (
     *("sorry-to-hear", "bland", "length", "ses"),
     *("positivity", "positivity-gain", "vader", "vader-gain", "reply-emotion@1", "reference-emotion@1"),
 )
-"""What an evaluation computes where nothing else is named, in the order of its tables. The others come after these."""
+"""The metrics that an evaluation computes by default, in the order of its tables. Others come after these."""
 
 DEFAULT_IN: dict[str, tuple[str, ...]] = {"zh": ("sacrebleu-zh", "bland-zh")}
-"""By language, what is computed besides, in place of what is made for English."""
+"""By language, the further default metrics, in place of those made for English."""
 
 LANGUAGE_NAMES = {"en": "English", "zh": "Chinese"}
 
 
 @dataclass(frozen=True)
 class Metric:
-    """How one score is computed, and what that takes."""
+    """How a score is computed, and what it needs."""
 
     name: str
     compute: Callable[[Material], Score]
     about: str
     needs: tuple[str, ...] = ()
-    """Of `material.NEEDS`, what is cheap to have first."""
+    """Keys of `material.NEEDS`, cheap ones first."""
     packages: tuple[str, ...] = ()
     """Optional packages that must be installed."""
     languages: tuple[str, ...] = ()
-    """The languages it is made for; none for any."""
+    """The languages it is made for; empty for any."""
     better: Better = "higher"
 
     def missing(self, material: Material) -> str | None:
-        """Why it cannot be computed from the material; None if it can."""
+        """Returns why it cannot be computed from the material; None if it can."""
         if self.languages and (others := [name for name in material.languages if name not in self.languages]):
             return f"made for {languages(self.languages)}, and the items are in {languages(others)}"
         for package in self.packages:
@@ -94,7 +94,7 @@ def metric(
     better: Better = "higher",
     about: str = "",
 ) -> Callable[[Callable[[Material], Score]], Callable[[Material], Score]]:
-    """Registers a function from material to a score. `about` says what it is; else the docstring's first line does."""
+    """Registers a function from material to a score. `about` describes it, by default the docstring's first line."""
 
     def registered(compute: Callable[[Material], Score]) -> Callable[[Material], Score]:
         text = about or (compute.__doc__ or "").strip().partition("\n")[0]
@@ -128,22 +128,22 @@ def _discover() -> None:
     for entry in plugins(GROUP).values():
         try:
             import_module(entry.module)
-        except Exception as problem:  # whatever it raises, other metrics are computed all the same
+        except Exception as problem:  # whatever it raises, other metrics are still computed
             reason = f"{type(problem).__name__}: {problem}"
             warn_once(f"{describe(entry)} in {GROUP} is ignored: {reason}", PluginWarning)
 
 
 def known() -> dict[str, Metric]:
-    """All metrics by name: the default ones in the order of tables, then the others by module and registration."""
+    """Returns all metrics by name: the default ones in table order, then the others by module and registration."""
     _discover()
     first = [name for name in DEFAULT if name in _METRICS]
-    # Not by registration alone: that depends on which module was imported first, by whom.
+    # Not by registration alone, which depends on the order of imports.
     others = sorted((name for name in _METRICS if name not in DEFAULT), key=lambda name: _origin(_METRICS[name]))
     return {name: _METRICS[name] for name in (*first, *others)}
 
 
 def chosen(names: str | Iterable[str] | None, languages: Sequence[str] = ("en",)) -> list[Metric]:
-    """The metrics that are named, in the order of tables; None for the default set, "all" for every one."""
+    """Returns the named metrics in table order; None for the default set, "all" for every one."""
     every = known()
     if names == "all":
         return list(every.values())
@@ -156,7 +156,7 @@ def chosen(names: str | Iterable[str] | None, languages: Sequence[str] = ("en",)
 
 
 def run(metrics: Iterable[Metric], material: Material) -> Scored:
-    """Each score that can be computed from the material."""
+    """Computes each metric that can be computed from the material."""
     result = Scored()
     for one in metrics:
         try:

@@ -1,4 +1,4 @@
-"""Is the emotion of a reply that of the dialogue? By a classifier, where papers ask people."""
+"""Does a reply have the emotion of the dialogue? Judged by a classifier, where papers ask people."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from listenwell.metrics.score import Score
 def reply_emotion_accuracy(
     distributions: ArrayLike, gold: ArrayLike, k: int = 1, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Score:
-    """In percent, how often the dialogue's emotion is among the k likeliest emotions of the reply.
+    """Percentage of items for which the dialogue's emotion is among the k likeliest emotions of the reply.
 
-    `distributions` (items, 41) are what a classifier of all labels makes of each reply's text. Only the emotions count:
-    a listener's reply most often asks, agrees or consoles, and then no emotion would be its likeliest label. `gold` are
-    the ids of the dialogues' emotions. Whose distributions they are is for the caller to say in the signature.
+    `distributions` (items, 41) are the predictions of a classifier of all labels for each reply's text. Only the
+    emotions count: a listener's reply mostly asks, agrees or consoles, so its likeliest label would be no emotion.
+    `gold` are the ids of the dialogues' emotions. The caller names the classifier in the signature.
     """
     table = np.asarray(distributions, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != len(LABELS):

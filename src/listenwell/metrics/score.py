@@ -17,12 +17,12 @@ Unit = Literal["%", ""]
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How a number was computed: ordered keys and values, written as sacrebleu does.
+    """How a number was computed: ordered keys and values, in the format of sacrebleu.
 
         >>> str(Signature.of("bleu", n=4, case="lc", tok="word"))
         'bleu|n:4|case:lc|tok:word|v:0.1.0'
 
-    Two numbers may stand in one column of a table only where what matters of their signatures agrees.
+    Two numbers are comparable in one column of a table only if the relevant parts of their signatures agree.
     """
 
     metric: str
@@ -35,11 +35,11 @@ class Signature:
 
     @classmethod
     def of(cls, metric: str, **fields: object) -> Signature:
-        """A signature with this version of listenwell at its end."""
+        """Returns a signature that ends with this version of listenwell."""
         return cls(metric, (*((key, str(value)) for key, value in fields.items()), ("v", __version__)))
 
     def plus(self, **fields: object) -> Signature:
-        """The same with more said, in front of the version; a key that is there already gets the new value."""
+        """Returns a signature with more fields before the version; an existing key gets the new value."""
         known = dict(self.fields)
         version = known.pop("v", None)
         known |= {key: str(value) for key, value in fields.items()}
@@ -64,7 +64,7 @@ class Signature:
 
     @classmethod
     def parse(cls, text: str) -> Signature:
-        """The signature that `str` wrote."""
+        """Parses a signature that `str` wrote."""
         metric, *rest = text.split("|")
         pairs = [part.partition(":") for part in rest]
         if not metric or not all(colon for _, colon, _ in pairs):
@@ -74,20 +74,20 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One number of one system. Scores are equal where value, interval and signature are."""
+    """One number of one system. Items and statistics are ignored when scores are compared."""
 
     name: str
     value: float
     low: float | None = None
-    """Where the 95 % interval starts; None where resampling items has no meaning (see `ci:none` in the signature)."""
+    """Lower end of the 95 % interval; None if resampling items is meaningless (see `ci:none` in the signature)."""
     high: float | None = None
     items: Array | None = field(default=None, compare=False, repr=False)
-    """(items,) what each item would score as a corpus of its own; its mean is the value only for plain means."""
+    """(items,) the score of each item as a corpus of its own; their mean is the value only for plain means."""
     signature: Signature = field(kw_only=True)
     better: Better = "higher"
     unit: Unit = ""
     statistics: Statistics | None = field(default=None, compare=False, repr=False)
-    """What the value is the combination of: paired tests resample these, so that they test the corpus number."""
+    """The statistics that the value combines. Paired tests resample these, so that they test the corpus value."""
 
     def __post_init__(self) -> None:
         if self.better not in get_args(Better):
@@ -98,9 +98,9 @@ class Score:
             raise ValueError(f"score {self.name}: an interval has two ends, found {self.low} and {self.high}")
 
     def __format__(self, spec: str) -> str:
-        """The value and its interval, each by `spec`; without one, as many digits as the size of the value bears.
+        """Formats the value and its interval with `spec`; by default, the number of digits depends on the value.
 
-        The unit is left to the head of the table.
+        The unit is not included; it belongs in the head of the table.
         """
         if not spec:
             count = self.unit == "" and self.low is None and float(self.value).is_integer()
@@ -113,7 +113,7 @@ class Score:
         return format(self)
 
     def to_json(self, *, items: bool = False) -> dict[str, Any]:
-        """Everything but the items; with them, and the statistics behind them, where `items` is true."""
+        """Returns everything but the items; with `items`, also those and the statistics behind them."""
         record: dict[str, Any] = {"name": self.name, "value": self.value}
         if self.low is not None:
             record |= {"low": self.low, "high": self.high}
@@ -126,7 +126,7 @@ class Score:
 
     @classmethod
     def from_json(cls, record: Any) -> Score:
-        """The score that `to_json` wrote."""
+        """Reads a score that `to_json` wrote."""
         if missing := [key for key in ("name", "value", "signature") if key not in record]:
             raise ValueError(f"a score has name, value and signature, missing: {', '.join(missing)}")
         items, statistics = record.get("items"), record.get("statistics")

@@ -14,13 +14,13 @@ from listenwell.metrics.sums import COMBINE, Array, Statistics
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a test says of two systems."""
+    """The result of a test between two systems."""
 
     name: str
     difference: float
     """The first minus the second."""
     low: float
-    """Where the 95 % interval of the difference starts."""
+    """Lower end of the 95 % interval of the difference."""
     high: float
     p: float
     """Two-sided."""
@@ -29,7 +29,7 @@ class Comparison:
     signature: Signature
 
     def winner(self, alpha: float = 0.05) -> int | None:
-        """0 or 1, the place of the better system; None where p is not below `alpha`."""
+        """Returns the index of the better system, 0 or 1; None if p is not below `alpha`."""
         if self.p >= alpha or self.difference == 0:
             return None
         return int((self.difference > 0) != (self.better == "higher"))
@@ -39,10 +39,10 @@ class Comparison:
 
 
 def paired_bootstrap(first: Score, second: Score, *, resamples: int = RESAMPLES, seed: int = SEED) -> Comparison:
-    """Both systems resampled on the same items; the difference is that of the corpus values.
+    """Resamples both systems on the same items; the difference is that of the corpus values.
 
-    p is how often the resampled difference, shifted to mean 0 as if the systems were equal, is as large as the one
-    seen, with one added to both counts (Riezler and Maxwell 2005, as in sacrebleu).
+    p is how often the resampled difference, shifted to mean 0 as if the systems were equal, is at least as large as the
+    observed one, with one added to both counts (Riezler and Maxwell 2005, as in sacrebleu).
     """
     if resamples < 1:
         raise ValueError(f"a bootstrap needs at least one resample, found {resamples}")
@@ -57,7 +57,7 @@ def paired_bootstrap(first: Score, second: Score, *, resamples: int = RESAMPLES,
     combine, columns = COMBINE[one.combine], one.rows.shape[1]
     differences = combine(sums[:, :columns]) - combine(sums[:, columns:])
     seen = one.value() - other.value()
-    # A hair's breadth of slack, so that rounding does not make equal systems look different.
+    # A small tolerance, so that rounding does not make equal systems look different.
     extreme = np.abs(differences - differences.mean()) >= abs(seen) - 1e-12
     low, high = percentiles(differences)
     p = float((extreme.sum() + 1) / (resamples + 1))
@@ -68,9 +68,9 @@ def paired_bootstrap(first: Score, second: Score, *, resamples: int = RESAMPLES,
 def paired_t_test(first: Score, second: Score) -> Comparison:
     """Student's paired t-test on the items; the difference is that of their means.
 
-    For a mean that is the difference of the values. For BLEU or F1 it is not: there the bootstrap is the test of the
-    corpus number. Perplexities are compared in the log, where they are differences of mean log-likelihood: a single
-    improbable reply would otherwise decide.
+    For a mean, that is the difference of the values. For BLEU or F1 it is not: use the bootstrap to test the corpus
+    value. Perplexities are compared as logarithms, that is, as differences of mean log-likelihood: otherwise a single
+    improbable reply would decide.
     """
     items = _pairable(first, second)
     one, other, on = _samples(first, second)
@@ -81,9 +81,9 @@ def paired_t_test(first: Score, second: Score) -> Comparison:
 
 
 def welch_t_test(first: Score, second: Score) -> Comparison:
-    """Welch's t-test on the items, which need not be the same ones or as many: the difference of the two means.
+    """Welch's t-test on the items, which need not be the same or equally many; the difference is that of the means.
 
-    On the same items a paired test sees more. Perplexities are compared in the log, as by `paired_t_test`.
+    On the same items, a paired test is more powerful. Perplexities are compared as logarithms, as in `paired_t_test`.
     """
     _one_name(first, second)
     one, other, on = _samples(first, second)
@@ -94,7 +94,7 @@ def welch_t_test(first: Score, second: Score) -> Comparison:
 
 
 def _samples(first: Score, second: Score) -> tuple[Array, Array, str]:
-    """The items of both scores as a t-test compares them, and what they are."""
+    """Returns the items of both scores as a t-test compares them, and their name for the signature."""
     if first.items is None or second.items is None:
         raise ValueError(_no_items(first if first.items is None else second))
     if (fewest := min(len(first.items), len(second.items))) < 2:
@@ -105,7 +105,7 @@ def _samples(first: Score, second: Score) -> tuple[Array, Array, str]:
 
 
 def _welch(one: Array, other: Array) -> tuple[float, float, float]:
-    """The interval of the difference of the means, and p that it is 0."""
+    """Returns the interval of the difference of the means, and p under the hypothesis that it is 0."""
     difference = float(one.mean() - other.mean())
     if np.ptp(one) == 0 and np.ptp(other) == 0:  # no variance: scipy would divide by it
         return difference, difference, 1.0 if difference == 0 else 0.0
@@ -115,7 +115,7 @@ def _welch(one: Array, other: Array) -> tuple[float, float, float]:
 
 
 def _t(differences: Array) -> tuple[float, float, float]:
-    """The interval of the mean, and p that it is 0."""
+    """Returns the interval of the mean, and p under the hypothesis that it is 0."""
     mean = float(differences.mean())
     if np.ptp(differences) == 0:  # no variance: scipy would divide by it
         return mean, mean, 1.0 if mean == 0 else 0.0
@@ -125,7 +125,7 @@ def _t(differences: Array) -> tuple[float, float, float]:
 
 
 def _pairable(first: Score, second: Score) -> int:
-    """The number of items that both scores have."""
+    """Returns the common number of items; raises ValueError if the scores cannot be paired."""
     _one_name(first, second)
     one, other = len(_statistics(first)), len(_statistics(second))
     if one != other:
@@ -139,7 +139,7 @@ def _one_name(first: Score, second: Score) -> None:
 
 
 def _statistics(score: Score) -> Statistics:
-    """What to resample: the score's own statistics, else its items as a plain mean."""
+    """Returns what to resample: the score's own statistics, else its items as a plain mean."""
     if score.statistics is not None:
         return score.statistics
     if score.items is None:

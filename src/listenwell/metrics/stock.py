@@ -1,10 +1,10 @@
-"""The closed list of stock phrases by which a bland reply is known. English only.
+"""The closed list of stock phrases that define a bland reply. English only.
 
 A reply is bland if it says "sorry to hear" anywhere, or if it is nothing but stock phrases: "oh no ! that is
-terrible ." is, "that is great ! what did you cook ?" is not, since no stock phrase asks about a thing of the
-speaker's. People say "sorry to hear" in 1.9 % of EmpatheticDialogues' test replies.
+terrible ." is, "that is great ! what did you cook ?" is not, since no stock phrase asks about something specific to the
+speaker. People say "sorry to hear" in 1.9 % of EmpatheticDialogues' test replies.
 
-A change of the list changes the numbers: raise LIST, which is part of the signature, with it.
+Changing the list changes the numbers: also increment LIST, which is part of the signature.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _WELL = (
     rf"for {_SOMEONE}|a (?:good|great|nice|wonderful) (?:time|day|one))"
 )
 
-# No word may match in two ways inside a repeated group: a model that stutters would then take for ever.
+# No word may match in two ways inside a repeated group: a repetitive reply would then cause exponential backtracking.
 _CLAUSES = (
     # Sounds and single words.
     r"(?:ha|he|haha+|hehe+|lol|hm+|uh|oh|ah|aw|ooh|ugh|ew|wow|whoa|yay|yikes|ouch|yuck|dang|damn|darn|geez|hey|hi|"
@@ -91,7 +91,7 @@ _STOCK = re.compile("|".join(f"(?:{clause})" for clause in _CLAUSES))
 
 _SORRY_TO_HEAR = re.compile(r"\bsorry to hear\b")
 
-# Words that lead into a clause or trail off it without making it any less stock.
+# Words that lead into a clause or trail off without making it any less stock.
 _LEAD = re.compile(r"^(?:(?:and|but|so|well|oh|ah|aw|wow|yes|yeah|no|man|ok|hey|dang|haha+|lol|omg|then|also|again) )+")
 _TRAIL = re.compile(
     r"(?: (?:then|too|though|man|indeed|for you|as well|at all|lol|haha+|sometimes|my friend|dear|really))+$"
@@ -101,7 +101,7 @@ _SPELLINGS = tuple(
     (re.compile(pattern), spelling)
     for pattern, spelling in (
         (r"[’‘`´]", "'"),
-        # Tokenizers space clitics in many ways ("i ' m", "i 'm", "do n't", "don 't"): close them up.
+        # Tokenizers put spaces around clitics in many ways ("i ' m", "i 'm", "do n't", "don 't"): remove them.
         (r"\s*'\s*(?=(?:m|s|re|ve|ll|d|t)\b)", "'"),
         (r"\s+n't\b", "n't"),
         (r"\b(?:i'm|im)\b", "i am"),
@@ -125,7 +125,7 @@ _SPELLINGS = tuple(
 
 
 def normal(text: str) -> str:
-    """Lower-cased, clitics closed up and spelt out, one space between words."""
+    """Returns the text in lower case, with clitics joined and spelled out, and single spaces between words."""
     text = text.lower()
     for pattern, spelling in _SPELLINGS:
         text = pattern.sub(spelling, text)
@@ -133,7 +133,7 @@ def normal(text: str) -> str:
 
 
 def says_sorry_to_hear(text: str) -> bool:
-    """Does the reply say "sorry to hear", in these words?"""
+    """Does the reply say exactly "sorry to hear"?"""
     return bool(_SORRY_TO_HEAR.search(normal(text)))
 
 
@@ -147,7 +147,7 @@ def is_bland(text: str) -> bool:
 
 
 def _is_stock(clause: str) -> bool:
-    """A stock phrase, as it is or without what leads in and trails off."""
+    """Whether a clause is a stock phrase, as it is or without leading and trailing words."""
     if _STOCK.fullmatch(clause):
         return True
     core = _TRAIL.sub("", _LEAD.sub("", clause + " ").strip())

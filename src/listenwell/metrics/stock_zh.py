@@ -1,7 +1,7 @@
-"""The closed list of stock phrases by which a bland Chinese reply is known.
+"""The closed list of stock phrases that define a bland Chinese reply.
 
-A reply is bland if it is nothing but stock phrases: "哈哈，好的。" is, "好的，你在哪里买的？" is not. A change of the
-list changes the numbers: raise LIST, which is part of the signature, with it.
+A reply is bland if it is nothing but stock phrases: "哈哈，好的。" is, "好的，你在哪里买的？" is not. Changing the list
+changes the numbers: also increment LIST, which is part of the signature.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _STOCK = re.compile("|".join(f"(?:{clause}){_PARTICLE}" for clause in _CLAUSES))
 
 def is_bland(text: str) -> bool:
     """Is the reply nothing but stock phrases? A reply without words is not bland."""
-    # What separates clauses in Chinese is punctuation; a space within one means nothing.
+    # In Chinese, punctuation separates clauses; a space within one means nothing.
     spaced = unicodedata.normalize("NFKC", text).lower()
     clauses = [clause for part in re.split(r"[^\w\s+]+", spaced) if (clause := re.sub(r"\s+", "", part))]
     return bool(clauses) and all(_STOCK.fullmatch(clause) for clause in clauses)

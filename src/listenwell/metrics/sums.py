@@ -1,10 +1,10 @@
-"""From summed per-item statistics to the number of a corpus.
+"""From summed per-item statistics to the value of a corpus.
 
-Every score here but the diversity ones is a function of a sum over items: n-gram matches, log-likelihoods,
-hits. Keeping the row of each item lets one bootstrap serve them all, and lets two systems be compared on
-the corpus number itself rather than on a mean of per-sentence ones.
+Every score except the diversity ones is a function of a sum over items: n-gram matches, log-likelihoods, hits. Keeping
+a row for each item allows a single bootstrap implementation for all of them, and lets two systems be compared on the
+corpus value itself rather than on a mean of per-sentence values.
 
-Each function takes sums (..., k) and gives values (...): many resamples at once, or every item on its own.
+Each function takes sums (..., k) and returns values (...): for many resamples at once, or for every item by itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Combine = Callable[[Array], Array]
 
 
 def ratio(sums: Array) -> Array:
-    """Columns (amount, weight): a mean, a share."""
+    """Columns (amount, weight): a mean or a share."""
     return sums[..., 0] / sums[..., 1]
 
 
@@ -35,19 +35,19 @@ def exp_ratio(sums: Array) -> Array:
 def bleu(sums: Array) -> Array:
     """Columns (matches of order 1…n, n-grams of order 1…n, reply length, reference length): unsmoothed BLEU-n.
 
-    As multi-bleu.perl has it, an order without a match makes the whole 0, and so does a side without words.
+    As in multi-bleu.perl, the value is 0 if an order has no match, or a side has no words.
     """
     order = sums.shape[-1] // 2 - 1
     matches, ngrams, (reply, reference) = sums[..., :order], sums[..., order:-2], np.moveaxis(sums[..., -2:], -1, 0)
     counts = np.asarray((matches > 0).all(axis=-1))
-    # Where nothing counts, ones stand in, so that no logarithm or division complains about a value we drop.
+    # Where the result is 0 anyway, ones are used to avoid warnings from the logarithm and the division.
     precision = np.where(counts[..., None], matches, 1) / np.where(counts[..., None], ngrams, 1)
     brevity = np.minimum(0, 1 - reference / np.where(counts, reply, 1))
     return np.where(counts, 100 * np.exp(np.log(precision).mean(axis=-1) + brevity), 0)
 
 
 def average_bleu(sums: Array) -> Array:
-    """The columns of `bleu`: the mean of BLEU-1…n."""
+    """The columns of `bleu`: mean of BLEU-1…n."""
     order = sums.shape[-1] // 2 - 1
     cut = [[*range(n), *range(order, order + n), -2, -1] for n in range(1, order + 1)]
     return np.mean([bleu(sums[..., columns]) for columns in cut], axis=0)
@@ -56,7 +56,7 @@ def average_bleu(sums: Array) -> Array:
 def sacre_bleu(sums: Array) -> Array:
     """The columns of `bleu`, n = 4, combined by sacrebleu with its default (exponential) smoothing."""
     compute = need("sacrebleu", "BLEU").BLEU.compute_bleu
-    # Whole numbers, since sacrebleu formats the lengths as such.
+    # Integers, since sacrebleu formats the lengths as such.
     flat = np.rint(sums).astype(np.int64).reshape(-1, sums.shape[-1]).tolist()
     scores = [compute(row[:4], row[4:8], row[8], row[9], smooth_method="exp").score for row in flat]
     return np.asarray(scores).reshape(sums.shape[:-1])
@@ -65,18 +65,18 @@ def sacre_bleu(sums: Array) -> Array:
 def nist(sums: Array) -> Array:
     """Columns (information matched, n-grams, each of order 1…n, reply length, reference length): NIST-n.
 
-    The brevity factor is a half where replies have two thirds of the references' words.
+    The brevity factor is one half if replies have two thirds of the references' words.
     """
     order = sums.shape[-1] // 2 - 1
     matched, ngrams, (reply, reference) = sums[..., :order], sums[..., order:-2], np.moveaxis(sums[..., -2:], -1, 0)
     precision = (matched / np.where(ngrams > 0, ngrams, 1)).sum(axis=-1)
-    # An empty reply has matched nothing, so any factor will do.
+    # An empty reply matches nothing, so the factor does not matter.
     share = np.clip(np.where(reply > 0, reply, 1) / np.where(reference > 0, reference, 1), None, 1)
     return precision * np.exp(np.log(0.5) / np.log(1.5) ** 2 * np.log(share) ** 2)
 
 
 def _by_class(sums: Array) -> Array:
-    """Three kinds of columns, each (..., classes): hits, predictions, golds."""
+    """Splits into three groups of columns, each (..., classes): hits, predictions, golds."""
     return np.moveaxis(sums.reshape(*sums.shape[:-1], 3, -1), -2, 0)
 
 
@@ -87,43 +87,43 @@ def _class_f1(sums: Array) -> tuple[Array, Array, Array]:
 
 
 def macro_f1(sums: Array) -> Array:
-    """Columns (hits, predictions, golds, each by class): the mean F1 of the classes met on either side."""
+    """Columns (hits, predictions, golds, each by class): mean F1 of the classes that are predicted or gold."""
     f1, present, _ = _class_f1(sums)
     return 100 * f1.sum(axis=-1) / (present > 0).sum(axis=-1)
 
 
 def macro_precision(sums: Array) -> Array:
-    """The columns of `macro_f1`: the mean precision of those classes; 0 for one that is never predicted."""
+    """The columns of `macro_f1`: mean precision of those classes; 0 for a class that is never predicted."""
     hits, predicted, gold = _by_class(sums)
     return 100 * (hits / np.where(predicted > 0, predicted, 1)).sum(axis=-1) / (predicted + gold > 0).sum(axis=-1)
 
 
 def macro_recall(sums: Array) -> Array:
-    """The columns of `macro_f1`: the mean recall of those classes; 0 for one that is never gold."""
+    """The columns of `macro_f1`: mean recall of those classes; 0 for a class that is never gold."""
     hits, predicted, gold = _by_class(sums)
     return 100 * (hits / np.where(gold > 0, gold, 1)).sum(axis=-1) / (predicted + gold > 0).sum(axis=-1)
 
 
 def weighted_f1(sums: Array) -> Array:
-    """The columns of `macro_f1`: the mean F1 of the classes, weighted by how often each is the gold one."""
+    """The columns of `macro_f1`: mean F1 of the classes, weighted by how often each is gold."""
     f1, _, gold = _class_f1(sums)
     return 100 * (f1 * gold).sum(axis=-1) / gold.sum(axis=-1)
 
 
 def weighted_precision(sums: Array) -> Array:
-    """The columns of `macro_f1`: the mean precision, weighted likewise; 0 for a class that is never predicted."""
+    """The columns of `macro_f1`: mean precision, weighted in the same way; 0 for a class that is never predicted."""
     hits, predicted, gold = _by_class(sums)
     return 100 * (hits / np.where(predicted > 0, predicted, 1) * gold).sum(axis=-1) / gold.sum(axis=-1)
 
 
 def weighted_recall(sums: Array) -> Array:
-    """The columns of `macro_f1`: the mean recall, weighted likewise, which is the share of hits."""
+    """The columns of `macro_f1`: mean recall, weighted in the same way, which is the share of hits."""
     hits, _, gold = _by_class(sums)
     return 100 * hits.sum(axis=-1) / gold.sum(axis=-1)
 
 
 def calibration_error(sums: Array) -> Array:
-    """Columns (confidences, hits, items, each by bin): the bins' gaps between confidence and hits, by their items."""
+    """Columns (confidences, hits, items, each by bin): mean gap between confidence and hits, weighted by the items."""
     confidence, hits, items = _by_class(sums)
     return 100 * np.abs(confidence - hits).sum(axis=-1) / items.sum(axis=-1)
 
@@ -143,12 +143,12 @@ COMBINE: dict[str, Combine] = {
     "weighted-precision": weighted_precision,
     "weighted-recall": weighted_recall,
 }
-"""By name, so that statistics read back from a file still know what they add up to."""
+"""By name, so that statistics read from a file know how to combine."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statistics:
-    """A row of sufficient statistics for every item, and the name of the function that makes a value of their sum."""
+    """A row of sufficient statistics for each item, and the name of the function from their sum to a value."""
 
     rows: Array
     combine: str
@@ -165,11 +165,11 @@ class Statistics:
         return len(self.rows)
 
     def value(self) -> float:
-        """The number of the whole corpus."""
+        """Returns the value of the whole corpus."""
         return float(COMBINE[self.combine](self.rows.sum(axis=0)))
 
     def each(self) -> Array:
-        """(items,) the number that each item would have as a corpus of its own."""
+        """(items,) the value of each item as a corpus of its own."""
         return COMBINE[self.combine](self.rows)
 
     def to_json(self) -> dict[str, Any]:
@@ -181,6 +181,6 @@ class Statistics:
 
 
 def plain(array: Array) -> list[Any]:
-    """The array as lists, whole numbers as such: most statistics are counts, and files of "0.0" are half air."""
+    """Returns the array as lists, with integers if possible: most statistics are counts, and "0.0" wastes space."""
     whole = np.isfinite(array).all() and bool((array == np.rint(array)).all())
     return (array.astype(np.int64) if whole else array).tolist()

@@ -1,6 +1,6 @@
-"""How near the words of replies are to those of their references, by word vectors: three ways, as nlg-eval has them.
+"""Similarity of the words of replies and references by word vectors: three metrics, as in nlg-eval.
 
-A word without a vector has the mean of all vectors. Words are those of `listenwell.text.words`, not nltk's.
+A word without a vector gets the mean of all vectors. Words are those of `listenwell.text.words`, not nltk's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FOLDER = "glove"
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Vectors of some words, and the one that stands for all others."""
+    """Vectors of some words, and one for all others."""
 
     name: str
     vectors: dict[str, Array]
@@ -38,7 +38,7 @@ class WordVectors:
 
 
 def read_word_vectors(path: Path, words: Collection[str]) -> WordVectors:
-    """The vectors of `words` in a text file with a word and its numbers on each line; a header may come first."""
+    """Reads the vectors of `words` from a text file with a word and its numbers on each line; a header is allowed."""
     vectors: dict[str, Array] = {}
     total, count = np.zeros(0), 0
     for word, row in _rows(path):
@@ -51,8 +51,8 @@ def read_word_vectors(path: Path, words: Collection[str]) -> WordVectors:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Array]]:
-    """Each word with its vector."""
-    from listenwell.text.vectors import vector_lines  # brings up the tokenizers
+    """Yields each word with its vector."""
+    from listenwell.text.vectors import vector_lines  # imports the tokenizers
 
     expected = "expected a text file with a word and its numbers on each line, as GloVe's"
     try:
@@ -69,7 +69,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Array]]:
 
 
 def check_word_vectors(path: Path) -> None:
-    """Refuses a file whose first lines are not word vectors, before the work that needs it."""
+    """Raises an error early if the first lines of a file are not word vectors."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file of word vectors")
     if not list(islice(_rows(path), 2)):
@@ -77,7 +77,7 @@ def check_word_vectors(path: Path) -> None:
 
 
 def load_word_vectors(material: Material, path: Path | None = None) -> WordVectors:
-    """From the file that was named, else from the first text file in LISTENWELL_DATA/glove, by name."""
+    """Reads the given file, else the first text file by name in LISTENWELL_DATA/glove."""
     words = {word for side in (material.reply_words, material.reference_words) for text in side for word in text}
     if path is not None:
         return read_word_vectors(path, words)
@@ -92,23 +92,23 @@ def load_word_vectors(material: Material, path: Path | None = None) -> WordVecto
 
 
 def average(reply: Array, reference: Array) -> float:
-    """The cosine of the sums of the words' vectors, (words, width) each."""
+    """Cosine of the sums of the words' vectors, (words, width) each."""
     return _cosine(reply.sum(axis=0), reference.sum(axis=0))
 
 
 def extrema(reply: Array, reference: Array) -> float:
-    """The cosine of the vectors that have, in each dimension, the word's value that is farthest from 0."""
+    """Cosine of the vectors that have, in each dimension, the value farthest from 0 among the words."""
     return _cosine(_extreme(reply), _extreme(reference))
 
 
 def _extreme(vectors: Array) -> Array:
     high, low = vectors.max(axis=0), vectors.min(axis=0)
-    # Where the lowest value is exactly 0, nlg-eval takes it.
+    # If the lowest value is exactly 0, nlg-eval uses it.
     return np.where((low > 0) | ((low < 0) & (high > -low)), high, low)
 
 
 def greedy(reply: Array, reference: Array) -> float:
-    """Each word's cosine with the nearest word of the other side: the mean over the words, then over both sides."""
+    """Each word's cosine with the closest word of the other side: mean over the words, then over both sides."""
     lengths = [np.linalg.norm(side, axis=1, keepdims=True) for side in (reply, reference)]
     ours, theirs = (side / np.where(n > 0, n, 1) for side, n in zip((reply, reference), lengths, strict=True))
     cosines = theirs @ ours.T
@@ -136,7 +136,7 @@ def word_similarity(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Score:
-    """The mean over items of one of `MATCHES`; 0 for an item where a side has no words."""
+    """Mean over items of one of `MATCHES`; 0 for an item if one side has no words."""
     same_length(replies=replies, references=references)
     check_words([*replies, *references])
     compare = MATCHES[name][0]

@@ -1,4 +1,4 @@
-"""The contract of a System, which is anything that replies to a dialogue, and how it reads what it is given."""
+"""The System protocol (anything that replies to a dialogue) and the functions that read its input."""
 
 from __future__ import annotations
 
@@ -32,38 +32,39 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True)
 class Likelihoods:
-    """What perplexity is made of, one entry per item."""
+    """The quantities that perplexity is computed from, one entry per item."""
 
     nll: np.ndarray
-    """−log p(reply), the end token counted."""
+    """−log p(reply), including the end token."""
     tokens: np.ndarray
-    """Of the system's own tokenizer, the end token counted."""
+    """Reply length in the system's own tokens, including the end token."""
     words: np.ndarray
-    """By the word-level tokenizer, the end not counted."""
+    """Reply length in words of the word-level tokenizer, without the end token."""
     unknown: np.ndarray
-    """Target words that the system's vocabulary lacks."""
+    """Number of target words missing from the system's vocabulary."""
     unseen_types: int
-    """How many different such words the items have."""
+    """Number of distinct unknown words over all items."""
 
 
 @dataclass(slots=True)
 class LatentScores:
-    """What a system with a discrete latent z makes of each item."""
+    """The scores of each item under a system with a discrete latent z."""
 
     log_q: np.ndarray
     """(items, values) log q(z | context)."""
     nll: np.ndarray
-    """(items, values) −log p(reply | context, z), the end token counted."""
+    """(items, values) −log p(reply | context, z), including the end token."""
     tokens: np.ndarray
-    """(items,) of the reply, the end token counted."""
+    """(items,) reply length in tokens, including the end token."""
 
 
 Precision = Literal["", "bf16"]
-"""bf16: the layers are computed in half the bits, on machines that do that faster. The choice of words never is."""
+"""With "bf16", the layers are computed in bfloat16, which is faster on some machines; tokens are still chosen in full
+precision."""
 
 
 class System(Protocol):
-    """What everything above models talks to."""
+    """The interface that all code above the models uses."""
 
     name: str
 
@@ -76,22 +77,22 @@ class System(Protocol):
         done: Callable[[int], None] | None = None,
         first: int = 0,
     ) -> list[Reply]:
-        """One reply per dialogue; `done` is called with how many more are ready.
+        """Returns one reply per dialogue; `done` is called with the number of newly finished replies.
 
-        What is drawn for a dialogue goes by its place in a corpus; `first` is that of the first one.
+        Sampling for a dialogue depends on its position in the corpus; `first` is the position of the first dialogue.
         """
         ...
 
     def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
-        """None where it cannot be had, as from an endpoint."""
+        """Returns None if likelihoods are unavailable, as from an endpoint."""
         ...
 
 
 def as_context(talk: Talk, controls: Controls | None = None) -> tuple[Turn, ...]:
-    """The turns to reply to. A dialogue that ends with the listener has nothing to reply to.
+    """Returns the turns to reply to. A dialogue that ends with a listener turn is an error.
 
-    A situation that the user gives beforehand is the speaker's first words. That of a dialogue is not read: a corpus
-    has it, and no listener heard it.
+    A situation given in the controls is prepended to the speaker's first turn. A dialogue's own situation is not read:
+    it is an annotation of the corpus that the listener never saw.
     """
     dialogue = Dialogue.from_talk(talk)
     if dialogue.turns[-1].speaker != "speaker":
@@ -104,7 +105,7 @@ def as_context(talk: Talk, controls: Controls | None = None) -> tuple[Turn, ...]
 
 
 def as_answer(talk: Talk) -> Turn:
-    """The one listener text that a backward model reads."""
+    """Returns the single listener turn that a backward model reads."""
     turns = Dialogue.from_talk(talk).turns
     if len(turns) != 1:
         raise ValueError(
@@ -116,7 +117,7 @@ def as_answer(talk: Talk) -> Turn:
 
 
 def as_contexts(talks: Iterable[Talk], controls: Controls | None = None) -> list[tuple[Turn, ...]]:
-    """The turns to reply to, of each conversation."""
+    """Returns the turns to reply to for each conversation."""
     return read_each(talks, lambda talk: as_context(talk, controls))
 
 
@@ -125,7 +126,7 @@ def as_dialogues(talks: Iterable[Talk]) -> list[Dialogue]:
 
 
 def read_each(talks: Iterable[Talk], read: Callable[[Talk], Result]) -> list[Result]:
-    """Each conversation, read; what is wrong with one names its place, and one alone is not taken for many."""
+    """Applies `read` to each conversation. Errors name its position; a single conversation instead of a list is one."""
     if isinstance(talks, str | bytes | Dialogue | Mapping) or not isinstance(talks, Iterable):
         raise TypeError(f"replies() takes a list of conversations, found {type(talks).__name__}; reply() takes one")
     results = []
@@ -140,16 +141,16 @@ def read_each(talks: Iterable[Talk], read: Callable[[Talk], Result]) -> list[Res
 
 
 def _with_situation(situation: str, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """In the speaker's first turn, and no turn of its own: in all that a model has read the two take turns."""
+    """Puts the situation into the speaker's first turn, not a turn of its own: in training data, the two alternate."""
     first = next(index for index, turn in enumerate(turns) if turn.speaker == "speaker")
     opening = replace(turns[first], text=f"{situation}\n{turns[first].text}")
     return (*turns[:first], opening, *turns[first + 1 :])
 
 
 def draw_number(context: Sequence[Turn]) -> int:
-    """What is drawn in answering goes by this number and the seed: the same where the same was said, new at every turn.
+    """Returns the number that, with the seed, determines sampling: equal for equal contexts, different at every turn.
 
-    In a corpus the place of an item is its number instead.
+    In a corpus, the position of an item is used instead.
     """
     said = "\n".join(f"{turn.speaker}: {turn.text}" for turn in context)
     return int.from_bytes(blake2b(said.encode("utf-8", "replace"), digest_size=8).digest())

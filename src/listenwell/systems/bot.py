@@ -27,7 +27,7 @@ from listenwell.text import Tokenizer, words
 
 
 def _item(talk: Talk, controls: Controls | None, direction: Direction) -> Example:
-    """What is read to write in a direction: a context, or the reply that answers one."""
+    """Returns the input for a direction: a context (forward), or a reply to one (backward)."""
     if direction == "backward":
         return Example("", reply=as_answer(talk))
     return Example("", as_context(talk, controls))
@@ -38,7 +38,7 @@ def _number(item: Example) -> int:
 
 
 class Bot(HasCheckpoint):
-    """A trained model that talks.
+    """A trained model as a system that replies to dialogues.
 
     >>> listenwell.load("multi-trs").reply(["I lost my job today"]).text
     """
@@ -51,11 +51,11 @@ class Bot(HasCheckpoint):
         self.encoding: EncodingConfig = checkpoint.encoding
         self.decoding: Decoding = checkpoint.decoding
         part = checkpoint.parts.get(LABELLER)
-        # Asked again and again for the same turns: by the next turn of a talk, by replies, by likelihoods.
+        # The same turns are labelled repeatedly: at the next turn of a conversation, by replies, by likelihoods.
         self.labeller: Labels | None = (
             None if part is None else CachedLabeller(load_labeller(part, self.model.label_set))
         )
-        """The labels of turns, where the model reads them."""
+        """Labels turns, if the model reads turn labels."""
         self.precision: Precision = ""
 
     @contextmanager
@@ -65,42 +65,42 @@ class Bot(HasCheckpoint):
 
     @property
     def takes_label(self) -> bool:
-        """Whether `Controls.label` says how it replies."""
+        """Whether `Controls.label` controls how it replies."""
         return self.model.takes_label
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """What it can write: the reply to a context and, with "backward", what a reply answers."""
+        """What it can write: the reply to a context and, with "backward", the context that a reply answers."""
         return self.model.directions
 
     @property
     def emotions(self) -> LabelSet:
-        """The emotions that it distinguishes."""
+        """The emotions it distinguishes."""
         return self.model.emotions
 
     @property
     def emotion_of(self) -> LabelPlace:
-        """Where the data that it learned from has the emotion: with the dialogue, or with a turn."""
+        """Where the training data annotates the emotion: on the dialogue or on a turn."""
         return self.checkpoint.meta.get("recipe", {}).get("data", {}).get("emotion_of", "dialogue")
 
     @property
     def label_set(self) -> LabelSet:
-        """The labels that a reply may have."""
+        """The labels a reply may have."""
         return self.model.label_set
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages that it learned from."""
+        """The languages it was trained on."""
         return self.checkpoint.languages
 
     def with_decoding(self, **changes: object) -> Self:
-        """The same model, speaking another way."""
+        """Returns a copy with other decoding options. The model is shared."""
         other = copy(self)
         other.decoding = changed(self.decoding, changes)
         return other
 
     def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]) -> Reply:
-        """The reply to a conversation. With `direction="backward"`, what one listener text may answer."""
+        """Returns the reply to a conversation. With `direction="backward"`, returns what a listener text may answer."""
         bot, controls = for_this_call(self, controls, named)
         direction = named.get("direction", "forward")
         item = _item(talk, controls, direction)
@@ -127,7 +127,7 @@ class Bot(HasCheckpoint):
         done: Callable[[int], None] | None = None,
         direction: Direction = "forward",
     ) -> list[Reply]:
-        """`numbers` say what is drawn for each."""
+        """`numbers` determine, with the seed, what is sampled for each item."""
         replies: dict[int, Reply] = {}
         items = self._with_turn_labels(items)
         for batch in self._batches(items, tokens=6_000, examples=64):
@@ -144,9 +144,9 @@ class Bot(HasCheckpoint):
     def stream(
         self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]
     ) -> Generator[str, None, Reply]:
-        """The reply as it grows: each item is the whole text so far, since words join as more come.
+        """Streams the reply: each item is the whole text so far, since later tokens can join earlier words.
 
-        What the generator returns at its end is the reply, explained; without candidates, as no other was considered.
+        The generator's return value is the complete Reply, without candidates because no alternatives were considered.
         """
         bot, controls = for_this_call(self, controls, named)
         direction = named.get("direction", "forward")
@@ -169,7 +169,7 @@ class Bot(HasCheckpoint):
         return replace(self._explain([written], state, 0, item.context), candidates=())
 
     def recognise(self, talk: Talk) -> Reply:
-        """What it recognises in a conversation, the emotion above all: a reply without a text."""
+        """Returns what it recognises in a conversation, above all the emotion, as a Reply without text."""
         (item,) = self._with_turn_labels([_item(talk, None, "forward")])
         (batch,) = self._batches([item])
         with self._computing():
@@ -178,10 +178,10 @@ class Bot(HasCheckpoint):
         return replace(explained, candidates=())
 
     hear = recognise
-    """Its name in earlier versions."""
+    """The former name of `recognise`."""
 
     def write_together(self, jobs: Sequence[Job]) -> Iterator[None]:
-        """Writes replies for several people at once, a decoding step at a time: see listenwell.systems.together."""
+        """Writes replies for several people at once, one decoding step at a time; see listenwell.systems.together."""
         return write_bot(self, jobs)
 
     def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
@@ -191,11 +191,11 @@ class Bot(HasCheckpoint):
     def oracle_likelihoods(
         self, items: Sequence[Example], done: Callable[[int], None] | None = None
     ) -> Likelihoods | None:
-        """The likelihoods of the replies given their true labels; None for a model that knows no labels."""
+        """Returns the likelihoods of the replies given their gold labels; None if the model has no labels."""
         return self._likelihoods(items, self.model.oracle_score, done) if self.model.has_oracle_score else None
 
     def latent_scores(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> LatentScores | None:
-        """How likely each reply is under each value of the latent; None without a discrete latent."""
+        """Returns the scores of each reply under each value of the latent; None without a discrete latent."""
         if not self.model.latent_values:
             return None
         shape = (len(items), self.model.latent_values)
@@ -233,7 +233,7 @@ class Bot(HasCheckpoint):
         )
 
     def _with_turn_labels(self, items: Sequence[Example]) -> Sequence[Example]:
-        """The items with the labels of the turns of their contexts, where the model reads them."""
+        """Labels the turns of the contexts, if the model reads turn labels."""
         return items if self.labeller is None else label_contexts(items, self.labeller)
 
     def _batches(self, items: Sequence[Example], tokens: int = 6_000, examples: int = 0) -> Iterator[Batch]:
@@ -245,7 +245,7 @@ class Bot(HasCheckpoint):
     def _writing(
         self, batch: Batch, controls: Controls | None, direction: Direction = "forward"
     ) -> tuple[State, Steps, State]:
-        """What the model makes of a batch; what writes the replies, and from which state."""
+        """Returns the model's state for a batch, the model that writes the replies, and the state it starts from."""
         state = self._understand(batch, controls, direction)
         if not self.decoding.guidance or not self.takes_label or controls is None or controls.label is None:
             return state, self.model, state
@@ -271,7 +271,7 @@ class Bot(HasCheckpoint):
         if self.labeller is not None and context:
             names = [turn.label.name if turn.label else None for turn in context]
             reasons = {"heard": names, **reasons}
-            last_label = names[-1] if names[-1] in self.emotions else None  # an intent is no emotion
+            last_label = names[-1] if names[-1] in self.emotions else None  # an intent is not an emotion
         return Reply(
             text=candidates[0].text,
             emotion=next(iter(emotions), last_label),

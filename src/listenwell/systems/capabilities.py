@@ -1,4 +1,4 @@
-"""Capabilities: what a system can do besides replying, read in one place."""
+"""Capabilities: what a system can do besides replying, collected in one place."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ METHODS: dict[str, str] = {
     "can_recognise": "recognise",
     "can_write_together": "write_together",
 }
-"""The method by which a system declares each capability. It is looked up as it would be called: a wrapper hands
-calls on to its system, which a runtime check of protocols does not see."""
+"""The method by which a system declares each capability. It is looked up with getattr, because a runtime protocol check
+does not see the methods that a wrapper forwards to its system."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """A system declares these as attributes of the same names; one that declares nothing has the defaults.
+    """A system declares these as attributes of the same names; the defaults apply to those it does not declare.
 
-    What it can do is declared by a method: `METHODS` says by which.
+    The `can_…` fields are declared by having a method; see `METHODS`.
     """
 
     takes_label: bool = False
-    """Replies with a requested label."""
+    """Can reply with a requested label."""
     takes_positivity: bool = False
-    """Leans as far towards lifting the mood as requested."""
+    """Can lean towards lifting the mood as far as requested."""
     directions: tuple[Direction, ...] = ("forward",)
     decoding: Decoding | None = None
-    """How it writes replies; None where it has no such options."""
+    """Its decoding options; None if it has none."""
     can_stream: bool = False
-    """Shows a reply while it is written."""
+    """Can show a reply while it is written."""
     can_change_decoding: bool = False
     """Can be copied with other decoding options."""
     can_plan: bool = False
-    """Says what it would reply with, and why, before it writes."""
+    """Can tell what it would reply with, and why, before it writes."""
     can_recognise: bool = False
-    """Says what it recognises in a conversation, without a reply."""
+    """Can tell what it recognises in a conversation, without replying."""
     can_write_together: bool = False
-    """Writes for several people at once, a decoding step at a time."""
+    """Can write for several people at once, one decoding step at a time."""
     precision: str = ""
     emotions: LabelSet = EMOTION
     """The emotions it predicts."""
     emotion_of: LabelPlace = "dialogue"
-    """Whose emotion that is."""
+    """Whether it is the emotion of the dialogue or of a turn."""
     label_set: LabelSet = EMOTION_INTENT
-    """The labels of replies: what it chooses from, and what it can be asked for."""
+    """The labels of replies that it chooses from and that can be requested."""
 
     @classmethod
     def of(cls, system: Any) -> Capabilities:
-        """Those of any system, also of one that knows nothing of this class."""
+        """Returns the capabilities of any system, including one that knows nothing of this class."""
         decoding = getattr(system, "decoding", None)
         can = {name: callable(getattr(system, method, None)) for name, method in METHODS.items()}
         can["can_change_decoding"] &= decoding is not None

@@ -1,4 +1,4 @@
-"""What a person may ask of a reply, by name."""
+"""Options that can be requested for a reply by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class DecodingOptions(TypedDict, total=False):
-    """How one reply is to be written: the options of `Decoding`, of which those not named stay the system's own."""
+    """Decoding options for one reply: those of `Decoding`. The system's own values apply for options not given."""
 
     method: Literal["greedy", "sample", "beam"]
     max_length: int
@@ -37,7 +37,7 @@ class DecodingOptions(TypedDict, total=False):
 
 
 class ReplyOptions(DecodingOptions, total=False):
-    """All that may be asked of a reply by name."""
+    """All options that can be requested for a reply by name."""
 
     intent: str | None
     positivity: float | None
@@ -47,11 +47,11 @@ class ReplyOptions(DecodingOptions, total=False):
 
 OF_CONTROLS = ("intent", "positivity", "situation")
 METHOD_OF = {"temperature": "sample", "top_k": "sample", "top_p": "sample", "beams": "beam"}
-"""The methods that options are for: who names such an option and no method means this one."""
+"""The method that an option implies if no method is given."""
 
 
 class Named(Protocol):
-    """Any system; what else it can do, it says by attributes."""
+    """Any system. What else it can do is declared by attributes."""
 
     name: str
 
@@ -60,7 +60,7 @@ S = TypeVar("S", bound=Named)
 
 
 def for_this_call(system: S, controls: Controls | None, named: Mapping[str, Any]) -> tuple[S, Controls | None]:
-    """The system as it speaks in one call, and what is asked of the reply. The system itself stays as it is."""
+    """Returns the system and the controls for one call. The given system is not changed."""
     from listenwell.contract import Controls
 
     if controls is not None and not isinstance(controls, Controls):
@@ -79,7 +79,7 @@ def for_this_call(system: S, controls: Controls | None, named: Mapping[str, Any]
 
 
 def check_direction(system: Named, direction: str) -> None:
-    """Refuses a direction that the system cannot write in, naming those that can."""
+    """Raises ValueError if the system cannot write in a direction, naming models that can."""
     from typing import get_args
 
     from listenwell.contract import Direction
@@ -93,7 +93,7 @@ def check_direction(system: Named, direction: str) -> None:
 
 
 def _with_decoding(system: S, changes: dict[str, Any]) -> S:
-    """A copy of the system that writes so."""
+    """Returns a copy of the system with these decoding options."""
     if not Capabilities.of(system).can_change_decoding:
         raise ValueError(f"{system.name} writes in one way alone and cannot be given {', '.join(changes)}")
     implied = next((METHOD_OF[name] for name in changes if name in METHOD_OF), None)
@@ -106,9 +106,9 @@ def _with_decoding(system: S, changes: dict[str, Any]) -> S:
 def controls_from_request(
     bot: Any, intent: str | None = None, positivity: float | None = None, situation: str | None = None
 ) -> Any:
-    """The controls that an intent, a positivity from 0 to 1 and a situation stand for; None if none is given.
+    """Returns the controls for an intent, a positivity from 0 to 1 and a situation; None if none of them is given.
 
-    An unknown name, a number outside that range, or a system that would ignore them is an error.
+    An unknown name, a number out of range, or a system that would ignore the control is an error.
     """
     from listenwell.contract import Controls
 
@@ -122,11 +122,11 @@ def controls_from_request(
 
 
 def lean(bot: Any, positivity: float | None) -> None:
-    """Sets how far a system leans in all its replies, which its decoding then records; None leaves it as it is."""
+    """Sets how far a system leans in all its replies, as part of its decoding; None leaves it unchanged."""
     from dataclasses import replace
 
     if positivity is not None:
-        wanted = _positivity(bot, positivity)  # refuses a system whose decoding has no lean
+        wanted = _positivity(bot, positivity)  # raises if the system's decoding has no lean
         bot.decoding = replace(bot.decoding, lean=replace(bot.decoding.lean, positivity=wanted))
 
 

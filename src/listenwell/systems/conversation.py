@@ -1,6 +1,6 @@
-"""Conversation: what was said so far, the system that replies, and what is asked of its replies.
+"""Conversation: the exchanges so far, the system that replies, and the controls for its replies.
 
-No terminal and no HTTP here: the chat command and a server are both thin layers over it.
+There is no terminal or HTTP code here: the chat command and the server are both thin layers over it.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Exchange:
     message: str
     reply: Reply
     label: Label | None = None
-    """What a separate classifier recognises in the message, where the system itself does not say."""
+    """The label that a separate classifier gives the message, if the system itself recognises nothing."""
     rejected: tuple[str, ...] = ()
-    """Earlier replies to the same message, which a retry replaced."""
+    """Earlier replies to the same message that were replaced by a retry."""
 
     @property
     def is_care(self) -> bool:
@@ -46,14 +46,14 @@ class Exchange:
 
     @property
     def repeats(self) -> bool:
-        """Whether a retry found nothing new."""
+        """Whether a retry found no new reply."""
         return self.reply.text in self.rejected
 
 
 class Conversation:
-    """The exchanges so far with one system.
+    """The exchanges so far with a system.
 
-    A message counts as said only once its reply is complete: whatever fails or is interrupted changes nothing.
+    A message is recorded only once its reply is complete; a failed or interrupted reply changes nothing.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Conversation:
         situation: str | None = None,
         labeller: Callable[[], Labels | None] = lambda: None,
     ) -> None:
-        """`labeller` is called when it is first needed: for messages to a system that recognises nothing itself."""
+        """`labeller` is called only when needed: for messages to a system that recognises nothing itself."""
         self.system = system
         self.positivity = positivity
         self.situation = situation
@@ -75,7 +75,7 @@ class Conversation:
 
     @property
     def texts(self) -> list[str]:
-        """Messages and replies in turn, as a system reads them."""
+        """Messages and replies in order, as a system reads them."""
         return [text for exchange in self.exchanges for text in (exchange.message, exchange.reply.text)]
 
     @property
@@ -87,14 +87,14 @@ class Conversation:
         return None if self.controls is None else self.controls.label
 
     def set_intent(self, intent: str | None) -> None:
-        """What replies should do or express from now on, one of the system's labels; None leaves the choice to it."""
+        """Sets what replies should do or express from now on: one of the system's labels, or None to let it choose."""
         self.controls = controls_from_request(self.system, intent, self.positivity, self.situation)
 
     # Say
 
     @property
     def streams(self) -> bool:
-        """Whether a reply can be shown while it is written: the best of several is known only at the end."""
+        """Whether a reply can be shown while it is written. The best of several candidates is known only at the end."""
         capabilities = Capabilities.of(self.system)
         decoding = capabilities.decoding
         one_candidate = decoding is None or (decoding.method != "beam" and decoding.candidates == 1)
@@ -104,19 +104,19 @@ class Conversation:
         return self._add(Exchange(text, self.system.reply([*self.texts, text], self.controls)))
 
     def stream(self, text: str) -> Iterator[str]:
-        """The reply as it grows: each item is the whole text so far."""
+        """Streams the reply: each item is the whole text so far."""
         reply = yield from self._growing(self.system, [*self.texts, text])
         self._add(Exchange(text, reply))
 
     # Undo and retry
 
     def undo(self) -> Exchange:
-        """Takes back the last exchange, and returns it."""
+        """Removes the last exchange and returns it."""
         self._last_exchange("undo")
         return self.exchanges.pop()
 
     def retry(self) -> Reply:
-        """Another reply in the place of the last one. A fixed text of care stays as it is."""
+        """Replaces the last reply with a different one. The fixed text of a care reply is kept."""
         last = self._last_exchange("retry")
         if last.is_care:
             return last.reply
@@ -129,7 +129,7 @@ class Conversation:
         return self._replace(replace(last, reply=reply, rejected=rejected))
 
     def stream_retry(self) -> Iterator[str]:
-        """As `retry`, while it is written."""
+        """Like `retry`, but streams the reply and tries a single seed."""
         last = self._last_exchange("retry")
         rejected = (*last.rejected, last.reply.text)
         reply = yield from self._growing(self._with_seed(len(rejected)), [*self.texts[:-2], last.message])
@@ -141,7 +141,7 @@ class Conversation:
         self.exchanges = []
 
     def switch(self, system: System) -> list[str]:
-        """Continues with another system. What it cannot be asked for is dropped, and named."""
+        """Continues with another system. Drops the controls it does not support and returns their names."""
         intent, dropped, capabilities = self.intent, [], Capabilities.of(system)
         if intent is not None and not capabilities.takes_label:
             intent = None
@@ -156,17 +156,17 @@ class Conversation:
     # Export
 
     def to_dialogue(self, id: str) -> Dialogue:
-        """The record that corpora are made of."""
+        """Returns the conversation as a Dialogue, the record that corpora are made of."""
         turns = []
         for exchange in self.exchanges:
             reply = exchange.reply
             label = None if reply.label is None else Label(reply.label, by="machine")
-            # A turn of a file needs a text, though a model may say nothing.
+            # A turn in a file needs text, but a model may write an empty reply.
             turns += [Turn("speaker", exchange.message), Turn("listener", reply.text.strip() or "…", label)]
         return Dialogue(id, tuple(turns), situation=self.situation, source=f"chat with {' and '.join(self._names())}")
 
     def to_markdown(self, date: datetime | None = None) -> str:
-        """A transcript for people to read."""
+        """Returns a human-readable transcript."""
         parts = [f"# Conversation with {_escaped(' and '.join(self._names()))}"]
         if date is not None:
             parts.append(f"{date:%Y-%m-%d %H:%M}")
@@ -217,27 +217,27 @@ class Conversation:
         return exchange if labeller is None else replace(exchange, label=labeller.label([exchange.message])[0])
 
     def _with_seed(self, offset: int) -> Any:
-        """The same system with another seed; itself, if it cannot be given one."""
+        """Returns the system with another seed, or the system itself if its decoding cannot be changed."""
         capabilities, system = Capabilities.of(self.system), cast("Any", self.system)
         decoding = capabilities.decoding
         if decoding is None or not capabilities.can_change_decoding:
             return system
-        # A server draws again by itself, and some servers refuse requests with a seed.
+        # A server samples anew by itself, and some servers refuse requests with a seed.
         changes: dict[str, Any] = {} if is_remote(self.system.name) else {"seed": decoding.seed + offset}
         if decoding.method != "sample":
-            # Greedy and beam search find the same reply with every seed.
+            # Greedy decoding and beam search give the same reply with every seed.
             changes |= {"method": "sample", "temperature": 0.7, "top_p": 0.9}
         return system.with_decoding(**changes) if changes else system
 
 
 @cache
 def default_labeller() -> Labels | None:
-    """The emotion-intent classifier that the package carries; None where it, or what it needs, is not installed."""
+    """Returns the bundled emotion-intent classifier; None if it, or something it needs, is not installed."""
     from listenwell.backbones.locate import at_hand
     from listenwell.classifiers.label_cache import CachedLabeller
     from listenwell.classifiers.labeller import Labeller
 
-    if not at_hand("minilm"):  # what it reads texts with: a conversation downloads nothing
+    if not at_hand("minilm"):  # its text encoder: a conversation downloads nothing
         return None
     try:
         return CachedLabeller(Labeller.load())
@@ -246,7 +246,7 @@ def default_labeller() -> Labels | None:
 
 
 def summary(exchange: Exchange) -> str:
-    """One line on a reply: the emotion of the dialogue, or else of the last message, and what the reply does."""
+    """Describes a reply in one line: the emotion of the dialogue, or of the last message, and what the reply does."""
     reply = exchange.reply
     if exchange.is_care:
         return ""
@@ -266,17 +266,17 @@ def summary(exchange: Exchange) -> str:
 
 
 def _escaped(text: str) -> str:
-    """The text with what Markdown would read as its own marks escaped."""
+    """Escapes the characters that Markdown would interpret."""
     text = re.sub(r"([\\`*_<\[\]])", r"\\\1", text)
     return re.sub(r"^(\s*)([#>+-]|\d+(?=[.)]))", lambda mark: f"{mark[1]}{_escaped_start(mark[2])}", text, flags=re.M)
 
 
 def _escaped_start(mark: str) -> str:
-    # Of a list's number it is the full stop that is escaped, and that comes after it.
+    # In a numbered list, the period after the number is escaped, not the number.
     return f"{mark}\\" if mark.isdigit() else f"\\{mark}"
 
 
 def _quoted(text: str) -> str:
-    """As a quotation in which every line break stays."""
+    """Formats a text as a Markdown quote that keeps every line break."""
     lines = _escaped(text.strip() or "…").splitlines()
     return "\n".join(f"> {line}  " if line.strip() else ">" for line in lines).rstrip(" ")

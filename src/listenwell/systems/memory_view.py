@@ -1,4 +1,5 @@
-"""What a strategy memory holds, as plain values: its slots by emotion, what they stand for, how often they are read."""
+"""The contents of a strategy memory as plain values: its slots by emotion, what they stand for, how often they are
+read."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ class SlotView:
 
     slot: int
     reads: float
-    """Training queries that read it, counted by their weights."""
+    """Number of training queries that read it, counted by their read weights."""
     words: str
-    """The words by which its queries differ from the emotion's others."""
+    """The words that distinguish its queries from the emotion's other queries."""
     queries: tuple[int, ...]
-    """The numbers of its nearest training queries."""
+    """Indices of its nearest training queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +29,18 @@ class MemoryView:
 
     emotion: str
     filled: int
-    """Slots that hold something."""
+    """Number of slots that hold something."""
     read: int
-    """Slots that at least one training query reads."""
+    """Number of slots that at least one training query reads."""
     slots: tuple[SlotView, ...]
-    """The most read ones first."""
+    """The most-read slots, in descending order of reads."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def view_memory(trained: Checkpoint, count: int = 10) -> list[MemoryView]:
-    """Each emotion's memory with its `count` most read slots; an error where there is no memory, or an empty one."""
+    """Returns each emotion's memory with its `count` most-read slots. A missing or empty memory is an error."""
     from listenwell.models.strategy_memory import StrategyMemoryModel
 
     model = trained.model

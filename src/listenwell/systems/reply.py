@@ -1,4 +1,4 @@
-"""Reply: what a system says, and why. The terminal, the API, the page and the metrics all read it."""
+"""Reply: what a system says, and why. It is used by the terminal, the API, the web page and the metrics."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A reply that was considered. The score is the decoder's, or the sum of the terms: higher is better."""
+    """A reply that was considered. The score is the decoder's or the weighted sum of the terms; higher is better."""
 
     text: str
     score: float
     terms: Mapping[str, float] = field(default_factory=dict)
-    """What the score was made of, where several things were weighed."""
+    """The terms that make up the score, if there are several."""
     vetoed: tuple[str, ...] = ()
-    """Why it should not be said, whatever its score; see listenwell.systems.house.vetoes."""
+    """Why it should not be used, whatever its score; see listenwell.systems.house.vetoes."""
     moves: tuple[str, ...] = ()
-    """The labels it was written for, one for each of its parts; none where nothing was planned."""
+    """The labels it was written for, one for each of its parts; empty if nothing was planned."""
 
     def to_json(self) -> dict[str, Any]:
         terms = {"terms": {name: round(value, 4) for name, value in self.terms.items()}} if self.terms else {}
@@ -34,22 +34,22 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a system says to the last turn of a dialogue."""
+    """A system's reply to the last turn of a dialogue."""
 
     text: str
     emotion: str | None = None
-    """The emotion it recognised, one of those that the system knows: the 32, unless it learned others. None if it
+    """The emotion recognised, one of those the system knows (the 32, unless it was trained on others); None if it
     recognises none."""
     emotions: Mapping[str, float] = field(default_factory=dict)
-    """How probable it finds each emotion, likeliest first."""
+    """The probability of each emotion, likeliest first."""
     label: str | None = None
-    """What it chose to do, one of its labels (the 41, unless it learned others); None if it does not choose."""
+    """The label it chose for the reply (one of the 41, unless it was trained on others); None if it does not choose."""
     reasons: Mapping[str, Any] = field(default_factory=dict)
-    """Whatever else explains the reply, by name."""
+    """Anything else that explains the reply, by name."""
     candidates: tuple[Candidate, ...] = ()
-    """All replies it considered, best first and those vetoed last; the first is the text."""
+    """All replies considered, best first and vetoed ones last; the first is `text`."""
     system: str = ""
-    """Who says it."""
+    """The name of the system that replied."""
 
     def __str__(self) -> str:
         return self.text

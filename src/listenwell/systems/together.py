@@ -1,7 +1,7 @@
-"""Replies written together for people who do not know of each other: as a server needs it.
+"""Batched replies for independent users, as a server needs them.
 
-`write_together(jobs)` of a system is an iterator; each of its items is one decoding step for all of them. Between two
-steps texts may be read as they grow, and jobs given up. A reply does not depend on what else is written with it.
+A system's `write_together(jobs)` is an iterator; each item is one decoding step for all jobs. Between two steps, the
+texts so far may be read and jobs may be dropped. A reply does not depend on what else is in the batch.
 """
 
 from __future__ import annotations
@@ -28,47 +28,47 @@ if TYPE_CHECKING:
     from listenwell.systems.bot import Bot
 
 ANOTHER = 1 << 44
-"""Added to the number that says what is drawn, for each further reply to the same conversation."""
+"""Added to the sampling number for each further reply to the same conversation."""
 
 MANY = 16
-"""For each so many jobs of a batch, a growing text is looked at one step less often: nobody reads that fast."""
+"""With many jobs in a batch, a growing text is decoded only every 1 + jobs // MANY steps: nobody reads that fast."""
 
 Done = Callable[[int, list[Hypothesis]], None]
-"""Told the place of a job whose hypotheses, best first, are known."""
+"""Called with the index of a finished job and its hypotheses, best first."""
 
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """One reply that is asked for, and what has become of it."""
+    """One requested reply and its state."""
 
     context: tuple[Turn, ...]
-    """What is replied to, by `as_context`."""
+    """The turns to reply to, from `as_context`."""
     controls: Controls | None
     decoding: Decoding
-    """The system's own, with what was asked for."""
+    """The system's own, with the requested changes."""
     number: int
-    """What is drawn goes by it and the seed: `draw_number` of the context."""
+    """Determines sampling together with the seed: `draw_number` of the context."""
     grows: bool = True
-    """Whether somebody reads the text before its end."""
+    """Whether the text is read while it is being written."""
     stops: tuple[str, ...] = ()
-    """The reply need go no further than where one of these begins."""
+    """Stop strings: the reply need not continue once it contains one of these."""
     text: str = ""
-    """So far. Its last word may still change."""
+    """The text so far. Its last word may still change."""
     reply: Reply | None = None
-    """Set at the end."""
+    """Set when the reply is complete."""
     finished: bool = True
-    """False where the reply was cut at its greatest length."""
+    """False if the reply was cut at the maximum length."""
     dropped: bool = False
-    """Set by whoever asked and does not want it any more."""
+    """Set by the caller to cancel the job."""
     steps: int = 0
-    """Decoding steps that were computed for it."""
+    """Number of decoding steps computed for it."""
 
     def stops_at(self, text: str) -> bool:
         return any(stop in text for stop in self.stops)
 
 
 def together(writers: Iterable[Iterator[None]]) -> Iterator[None]:
-    """Several writers in turn, one step of each at a time."""
+    """Runs several writers in turn, one step of each at a time."""
     going = list(writers)
     while going:
         for writer in list(going):
@@ -81,7 +81,7 @@ def together(writers: Iterable[Iterator[None]]) -> Iterator[None]:
 
 
 def write_bot(bot: Bot, jobs: Sequence[Job]) -> Iterator[None]:
-    """The jobs of a trained model. Those that are asked alike go through it as one batch."""
+    """Runs jobs on a trained model. Jobs with compatible options share a batch."""
     alike: dict[object, list[Job]] = {}
     by_seed = draws_latents(bot)
     for job in jobs:
@@ -90,14 +90,14 @@ def write_bot(bot: Bot, jobs: Sequence[Job]) -> Iterator[None]:
 
 
 def _kind(job: Job, by_seed: bool) -> object:
-    """What jobs of one batch have in common: the controls, the search and, if latents go by it, the seed."""
+    """Returns what all jobs of a batch share: controls, search options and, if latents depend on it, the seed."""
     options = job.decoding
     searched = replace(options, seed=0) if is_search(options) else None
     return job.controls, searched, options.seed if by_seed else None
 
 
 class _Watched(torch.Generator):
-    """A generator that notes whether it was asked for anything."""
+    """A generator that records whether it was used."""
 
     was_used = False
 
@@ -110,7 +110,7 @@ _DRAWS: WeakKeyDictionary[Model, bool] = WeakKeyDictionary()
 
 
 def draws_latents(bot: Bot) -> bool:
-    """Whether the model draws by the seed before it writes: then each seed needs a batch of its own. Tried once."""
+    """Whether the model samples before it writes, so that each seed needs its own batch. Tested once per model."""
     if bot.model not in _DRAWS:
         items = bot._with_turn_labels([Example("", (Turn("speaker", "I am here."),))])
         (batch,) = bot._batches(items)
@@ -123,7 +123,7 @@ def draws_latents(bot: Bot) -> bool:
 
 
 def is_search(options: Decoding) -> bool:
-    """Whether no token is known until the end. One beam is greedy."""
+    """Whether tokens are known only at the end, as in beam search. A single beam is greedy."""
     return options.method == "beam" and options.beams > 1
 
 
@@ -138,7 +138,7 @@ def _writers(bot: Bot, jobs: Sequence[Job]) -> Iterator[Iterator[None]]:
 def _write_batch(
     bot: Bot, batch: Batch, jobs: Sequence[Job], contexts: Sequence[tuple[Turn, ...]]
 ) -> Generator[None, None, None]:
-    speaks = bot.with_decoding(seed=jobs[0].decoding.seed)  # the seed of a model's latents
+    speaks = bot.with_decoding(seed=jobs[0].decoding.seed)  # the seed for the model's latents
     with speaks._computing():
         numbers = tuple(job.number for job in jobs)
         state, model, start = speaks._writing(replace(batch, rows=numbers), jobs[0].controls)
@@ -149,7 +149,7 @@ def _write_batch(
         job.reply = speaks._explain(hypotheses, state, place, contexts[place])
         job.text = job.reply.text
 
-    # The precision is entered at each step, and left at each yield.
+    # The precision context is entered at each step and left at each yield.
     write = _search if is_search(jobs[0].decoding) else _walk
     steps = write(speaks, model, start, jobs, done)
     while True:
@@ -218,7 +218,7 @@ def best_first(rows: Iterable[Row]) -> list[Hypothesis]:
 
 
 def write_plainly(system: Any, jobs: Sequence[Job]) -> Iterator[None]:
-    """The jobs of a system that can write only one reply at a time, one after the other."""
+    """Runs the jobs of a system that can write only one reply at a time, one after another."""
     for job in jobs:
         if job.dropped:
             continue

@@ -1,4 +1,4 @@
-"""How sure the house system's writer is of the emotion that it reads, fitted on dialogues whose emotion is known."""
+"""Calibrates the emotion predictions of the house system's writer on dialogues with gold emotions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from listenwell.data.dialogue import Example
 from listenwell.systems.house.writer import HouseWriter
 
 CHUNK = 256
-"""Dialogues that a writer reads at a time."""
+"""Number of dialogues that a writer reads at a time."""
 
 
 def calibrate_writer(
     ckpt: Checkpoint, items: Sequence[Example], done: Callable[[int], None] | None = None
 ) -> dict[str, Calibration]:
-    """Sets the temperature of the emotion that a writer hears, by dialogues whose emotion is known."""
+    """Fits the temperature of a writer's emotion head on dialogues with gold emotions."""
     voice = HouseWriter(ckpt)
     targets = Targets(emotions=voice.model.emotions)
     gold = np.array([targets.emotion(item) for item in items])

@@ -1,4 +1,4 @@
-"""A remote endpoint that writes the house system's candidates; it returns text, and no probabilities."""
+"""A remote endpoint that writes the house system's candidates; it returns text but no probabilities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from listenwell.systems.reply import Candidate
 
 
 class EndpointWriter:
-    """An endpoint under the CandidateWriter protocol."""
+    """An endpoint that implements the CandidateWriter protocol."""
 
     has_likelihoods = False
 

@@ -1,8 +1,8 @@
-"""A program has no life to tell of: which sentences claim one.
+"""Finds sentences in which the listener claims a life of its own, which a program does not have.
 
-The writer learned from people, who answer a story with one of their own ("my dog died, too"). From a program that is a
-lie, and to somebody who is grieving it is a bad one. What is meant is a fact about the listener's life; to be sorry, to
-hope, to understand, to agree or to love an idea is not.
+The writer learned from people, who often answer a story with one of their own ("my dog died, too"). From a program,
+that is a lie, and a bad one to somebody who is grieving. A claim is a fact about the listener's life; being sorry,
+hoping, understanding, agreeing or loving an idea is not.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ CLAIMS = re.compile("|".join((_OWNED, _LIVED, _LIKEWISE, _TASTE)), re.IGNORECASE
 IMAGINED = re.compile(
     r"\bif (?:i|it) (?:was|were|had)\b|\bi (?:would|could|can|might)(?:n't| not)?\b[^.]*$", re.IGNORECASE
 )
-"""What is only imagined claims nothing ("I would miss my dog, too")."""
+"""Hypothetical statements claim nothing ("I would miss my dog, too")."""
 
 
 def claims_a_life(sentence: str) -> bool:
-    """Whether a sentence tells of a life that a program does not have; a question does not."""
+    """Whether a sentence claims a life that a program does not have. Questions do not."""
     if sentence.rstrip().endswith("?"):
         return False
     claim = CLAIMS.search(sentence)

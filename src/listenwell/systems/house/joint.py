@@ -1,7 +1,7 @@
-"""Replies that begin at different steps, for people who do not know of each other, in one batch of the writer's engine.
+"""Continuous batching: independent replies that begin at different steps share one batch of the writer's engine.
 
-Whoever writes asks for each step as `requests` does, and all that is asked for at the same time is one step of the
-engine: a reply that comes later, or is begun again, costs no steps of its own.
+Each writing requests its steps through `requests`, and all requests made at the same time become one step of the
+engine: a reply that begins later, or is restarted, costs no steps of its own.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from listenwell.decoding.rows import Request
 
 @dataclass(eq=False, slots=True)
 class Writing:
-    """Rows that were begun together."""
+    """Rows that began together."""
 
     asking: Generator[Request | None, Request, None]
     rows: list[Row]
     numbers: list[int]
-    """By which the engine's memory knows the rows; none where another model writes."""
+    """The numbers of the rows in the engine's cache; empty if another model writes."""
     kept: set[int]
-    """Those that are still there."""
+    """The numbers that are still in the cache."""
     is_ahead: bool = False
-    """Whether a step was made since somebody last looked."""
+    """Whether a step was made whose result has not been read yet."""
 
 
 class Joint:
-    """All that is being written by one engine or, one writing after the other, by another model."""
+    """All replies being written by one engine or, one writing after another, by another model."""
 
     def __init__(
         self, model: Steps, engine: LlamaEngine | None, computing: Callable[[], AbstractContextManager[None]]
@@ -46,12 +46,12 @@ class Joint:
         self._first: dict[int, int] = {}
 
     def begin(self, state: State, rows: list[Row], rules: Rules, start: int) -> Writing:
-        """By any model."""
+        """Begins rows on any model."""
         self.going.append(Writing(requests(state, rows, rules, start), rows, [], set()))
         return self.going[-1]
 
     def begin_in_slots(self, cache: Cache, first: Tensor, rows: list[Row], rules: Rules, start: int) -> Writing:
-        """By the engine: after what is in the cache comes the first token, which stands where others have the start."""
+        """Begins rows on the engine. `first`, the token after the cached prefix, takes the place of the start token."""
         assert self.slots is not None
         numbers = self.slots.add(cache)
         self._first.update(zip(numbers, first.tolist(), strict=True))
@@ -60,14 +60,14 @@ class Joint:
         return writing
 
     def reading(self, writing: Writing, row: Row, length: int) -> CacheRow | None:
-        """What the engine remembers of the first tokens before a row, for whoever begins there again."""
+        """Returns the cached prefix of a row, `length` tokens, to restart from; None if it is not in the cache."""
         place = next(place for place, one in enumerate(writing.rows) if one is row)
         if self.slots is None or writing.numbers[place] not in writing.kept:
             return None
         return self.slots.reading(writing.numbers[place], length)
 
     def advance(self) -> None:
-        """One step for all that nobody has to look at first."""
+        """Makes one step for every writing whose last result has been read."""
         asked: list[tuple[Writing, Request]] = []
         with self.computing():
             for one in [one for one in self.going if not one.is_ahead]:
@@ -84,7 +84,7 @@ class Joint:
                 one.is_ahead = True
 
     def end(self, writing: Writing) -> None:
-        """Nobody wants it any more."""
+        """Ends a writing and frees its cache."""
         if writing in self.going:
             self.going.remove(writing)
             writing.asking.close()

@@ -1,4 +1,4 @@
-"""How the house system writes: options of its decoding, how far its plans lean, how it chooses a candidate."""
+"""Decoding options of the house system: how it writes, how far its plans lean, how it chooses a candidate."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from listenwell.decoding.options import Decoding, is_number, short
 
 MOST_PLANS = 16
-"""Candidates of more plans, or more pairs of them, would be the same ones again."""
+"""Upper limit of the integer options. More plans or pairs would only give the same candidates again."""
 
 
 @dataclass(frozen=True)
 class Rerank:
-    """How much each term counts in choosing among candidates; with all at 0 the decoder's own order stays.
+    """Weights of the terms in choosing among candidates; if all are 0, the decoder's order is kept.
 
-    What the terms are: listenwell.systems.house.reranking.
+    See listenwell.systems.house.reranking for the terms.
     """
 
     likelihood: float = 0.0
-    """Of the reply, by the model that wrote it."""
+    """How likely is the reply under the model that wrote it?"""
     plan: float = 0.0
     """Does the reply do what was planned?"""
     consensus: float = 0.0
-    """Would the reply call forth what was said?"""
+    """How likely is the last turn, given the reply?"""
     positivity: float = 0.0
     """Does it lift the mood?"""
     fresh: float = 0.0
-    """Against stock phrases."""
+    """Penalizes stock phrases."""
     new: float = 0.0
-    """Against repeating what was said."""
+    """Penalizes repeating what was said."""
     fits: float = 0.0
-    """Is it what a person would have said here? Where there is no chooser, nothing counts for it."""
+    """Is it what a person would have said here? Ignored without a chooser."""
 
     def __post_init__(self) -> None:
         for name, weight in asdict(self).items():
@@ -42,7 +42,7 @@ class Rerank:
         return any(asdict(self).values())
 
     def total(self, terms: Mapping[str, float]) -> float:
-        """The score of a candidate; a term that its writer cannot compute, such as the likelihood, is left out."""
+        """Returns a candidate's score. Terms that its writer cannot compute, such as the likelihood, are left out."""
         return sum(weight * terms[name] for name, weight in asdict(self).items() if weight and name in terms)
 
     def signature(self) -> str:
@@ -51,15 +51,16 @@ class Rerank:
 
 @dataclass(frozen=True)
 class Lean:
-    """How far plans lean towards what lifts the mood; without it, the system does as people do.
+    """How far plans lean towards lifting the mood; without a lean, the system does as people do.
 
-    What is leaned to, and when: listenwell.systems.house.planner.
+    See listenwell.systems.house.planner for what it leans towards, and when.
     """
 
     positivity: float = 0.0
-    """From 0, what people do, to 1, where nothing else is asked for."""
+    """From 0 (what people do) to 1, unless a request asks for another value."""
     strength: float = 2.0
-    """How far a positivity of 1 goes: what lifts fully gains a factor of exp(strength) on what does nothing."""
+    """The effect of a positivity of 1: a label that lifts fully gains a factor of exp(strength) over one that does not
+    lift."""
 
     def __post_init__(self) -> None:
         check_positivity(self.positivity)
@@ -74,7 +75,7 @@ class Lean:
 
 
 def check_positivity(value: float) -> float:
-    """The value itself, if it is between 0 and 1."""
+    """Returns the value if it is between 0 and 1, else raises ValueError."""
     if not is_number(value) or not 0 <= value <= 1:
         raise ValueError(f"positivity is a number from 0 to 1, found {value!r}")
     return value
@@ -89,13 +90,13 @@ class HouseDecoding(Decoding):
     lean: Lean = field(default_factory=Lean)
     """How far the house system's plans lean."""
     plans: int = 1
-    """For how many plans candidates are written, as many for each: the planner's choice, and the likeliest others."""
+    """Number of plans to write candidates for, equally many for each: the planner's choice and the likeliest others."""
     pairs: int = 0
-    """How many candidates are made of two others, a statement and then a question."""
+    """Number of candidates made by joining two others, a statement and then a question."""
 
     turns: int = 0
-    """How many of the last turns the writer reads, all if 0: it learned from short dialogues, and drifts in long ones.
-    Listening, planning and the vetoes see them all."""
+    """How many of the last turns the writer reads (0 for all): it was trained on short dialogues and drifts in long
+    ones. Listening, planning and the vetoes see all turns."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,7 +107,7 @@ class HouseDecoding(Decoding):
 
     @classmethod
     def extend(cls, decoding: Decoding, rerank: Rerank | None = None, lean: Lean | None = None) -> HouseDecoding:
-        """Any decoding as the house system's; options of its own stay unless given."""
+        """Converts any decoding to the house system's. Existing house options are kept unless given here."""
         own = {"rerank": rerank, "lean": lean}
         given = {name: value for name, value in own.items() if value is not None}
         if isinstance(decoding, cls):
@@ -123,5 +124,5 @@ class HouseDecoding(Decoding):
         return "+".join(parts)
 
     def streamed(self) -> HouseDecoding:
-        """One reply that is shown as it grows: there is nothing to choose from."""
+        """Returns the options for a streamed reply: a single candidate, with nothing to choose from."""
         return replace(self.extend(super().streamed(), rerank=Rerank()), plans=1, pairs=0)

@@ -1,7 +1,7 @@
-"""Replies of two moves, made of two candidates: first a statement, then a question.
+"""Replies with two moves, made from two candidates: first a statement, then a question.
 
-People who listen well often do both: they show that they have understood, and ask on. The writer learned from replies
-most of which do one thing, and writes one thing for one plan.
+People who listen well often do both: they show that they have understood and ask a follow-up question. Most replies in
+the writer's training data do only one thing, so the writer does one thing per plan.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from listenwell.systems.reply import Candidate
 from listenwell.text.words import words
 
 LONGEST_STATEMENT, LONGEST_PAIR = 22, 32
-"""Words: a longer reply tends to drift."""
+"""Maximum lengths in words: longer replies tend to drift."""
 
 
 def make_pairs(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
-    """At most `count` pairs, of the likeliest first: each statement once before a question is used again."""
+    """Returns at most `count` pairs, likeliest first. Every statement is paired once before any is used again."""
     statements = [one for one in candidates if _is_statement(one)]
     questions = [one for one in candidates if _is_question(one)]
     offered = (
@@ -43,7 +43,7 @@ def _fit(statement: Candidate, question: Candidate) -> bool:
 
 
 def _joined(statement: Candidate, question: Candidate) -> Candidate:
-    """Its score is the mean over the words of both, as if each were written alone."""
+    """Joins a statement and a question. The score is the mean over the words of both, as if each were written alone."""
     first = statement.text.strip()
     text = f"{first if first[-1] in '.!…' else first + '.'} {question.text.strip()}"
     sizes = len(words(statement.text)), len(words(question.text))

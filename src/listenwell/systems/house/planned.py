@@ -1,4 +1,4 @@
-"""A dialogue with its plan, what else to try, and the order of its candidates."""
+"""A dialogue with its plan, the other plans to try, and the order of its candidates."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "bad": ("sympathizing", "questioning", "consoling"),
     "good": ("questioning", "acknowledging", "wishing"),
 }
-"""The plans tried where all candidates were vetoed, by what is felt: the first two that were not the plan."""
+"""Plans to try when all candidates were vetoed, by feeling: the first two that differ from the original plan."""
 
 MOVES: frozenset[str] = frozenset(
     {"acknowledging", "agreeing", "consoling", "encouraging", "questioning", "sympathizing", "suggesting", "wishing"}
 )
-"""What a listener does besides feeling the same: what candidates are written for beside the plan."""
+"""What a listener does besides sharing the feeling: the labels that candidates are written for besides the plan."""
 
 AGAIN = 1 << 40
-"""Added to the number that says what is drawn, where more is written: no item of a corpus is so far away."""
+"""Added to the sampling number when more candidates are written; larger than any position in a corpus."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A dialogue, what was recognised in it, and what is to be done."""
+    """A dialogue, what was recognised in it, and the plan for the reply."""
 
     context: tuple[Turn, ...]
     prediction: ListenerPrediction
     labels: tuple[str, ...]
     """The label of each turn."""
     now: Now
-    """What is felt in the last turn, beside the dialogue's emotion."""
+    """The feeling in the last turn, besides the dialogue's emotion."""
     plan: Plan
 
     @property
@@ -47,15 +47,15 @@ class Planned:
 
     @property
     def is_bad_news(self) -> bool:
-        """Whether cheer is out of place, by words or mood. An emotion that good news have too, such as a sentimental
-        one, does not tell."""
+        """Whether cheer is out of place, judging by words or mood. Emotions that good news can evoke too, such as
+        "sentimental", do not count."""
         if self.now.is_bad or tells_of_a_loss(self.last):
             return True
         return not self.now.is_good and mood_of(self.prediction.emotions) <= -CLEAR
 
     @property
     def small_talk(self) -> tuple[str, str] | None:
-        """What kind of small talk the last message is, and the answer; an intent that was requested goes before it."""
+        """The kind of small talk of the last message, and the answer; a requested intent takes precedence over it."""
         return None if self.plan.requested else small_talk(self.context)
 
     @property
@@ -70,7 +70,7 @@ class Planned:
 
 
 def other_plans(one: Planned) -> list[Planned]:
-    """What else to try where all that was written is vetoed; what was requested is only drawn again."""
+    """Returns the plans to try when all candidates were vetoed; a requested plan is kept and only sampled again."""
     if one.plan.requested:
         return [one]
     labels = [label for label in OTHERS["bad" if one.feels_bad else "good"] if label != one.plan.label]
@@ -82,12 +82,12 @@ def other_plans(one: Planned) -> list[Planned]:
 
 
 def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """By score, and what is vetoed behind all that is not."""
+    """Sorts candidates by score, with vetoed ones last."""
     return sorted(candidates, key=lambda candidate: (bool(candidate.vetoed), -candidate.score))
 
 
 def plain_candidates(one: Planned, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """A plain sentence where all candidates are vetoed, as long as there is one that was not said."""
+    """Returns a plain sentence if all candidates are vetoed and there is one that was not said yet, else nothing."""
     if not all(candidate.vetoed for candidate in candidates):
         return []
     text = plain_reply(one.feels_bad, one.earlier_replies())
@@ -95,9 +95,9 @@ def plain_candidates(one: Planned, candidates: Sequence[Candidate]) -> list[Cand
 
 
 def moves(one: Planned, count: int) -> list[str]:
-    """The labels that candidates are written for: the plan's own, then the moves that are likeliest after the lean.
+    """Returns the labels to write candidates for: the plan's own, then the likeliest moves after the lean.
 
-    What a user requested is all that is written for.
+    If the user requested a label, it is the only one.
     """
     if one.plan.requested:
         return [one.plan.label] * count
@@ -106,7 +106,7 @@ def moves(one: Planned, count: int) -> list[str]:
 
 
 def as_item(row: int, one: Planned, turns: int = 0) -> Example:
-    """What is answered: the whole dialogue, or its last turns, so many at the most and beginning with the speaker's."""
+    """Returns what is answered: the whole dialogue or at most its last `turns` turns, beginning with the speaker."""
     context = one.context[-turns:] if turns else one.context
     while context[0].speaker != "speaker" and len(context) > 1:
         context = context[1:]
@@ -114,5 +114,5 @@ def as_item(row: int, one: Planned, turns: int = 0) -> Example:
 
 
 def plan_ids(planned: Sequence[Planned], count: int = 1) -> torch.Tensor:
-    """(items, count): the labels that candidates are written for, as ids of PLANS."""
+    """(items, count) labels to write candidates for, as ids of PLANS."""
     return torch.tensor([[PLANS.ids[label] for label in moves(one, count)] for one in planned])

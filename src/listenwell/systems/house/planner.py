@@ -1,21 +1,20 @@
-"""Planning: what the next reply does, from what was recognised; shown to people, who can overrule it.
+"""Planning: decides what the next reply does, from what was recognised. Users see the plan and can overrule it.
 
-It starts from what people do, the listener's p(label of the reply | dialogue), and leans on it by how much each label
+It starts from what people do, the listener's p(label of the reply | dialogue), and shifts that by how much each label
 lifts the mood (`positivity`, 0 to 1):
 
     p(l) ∝ p(l | dialogue) · exp(positivity · strength · lift(l))
 
-How much a label lifts depends on where the dialogue stands:
+How much a label lifts depends on the phase of the dialogue. The feeling is read from the last turn, or from the whole
+dialogue if that turn is unclear:
 
-What is felt is read from the last turn, and from the dialogue where that turn leaves it open:
+- *share*: the speaker feels well. Mirroring that is right, as in MIME: the positive emotions lift most.
+- *acknowledge*: the speaker feels bad, and no reply has acknowledged it yet. Acknowledging, sympathizing, consoling and
+  asking lift; encouraging, suggesting and being cheerful come too early and are leaned away from: however strong the
+  lean, these never become likelier than they are among people.
+- *lift*: the speaker feels bad, and it was acknowledged. Encouraging, wishing well and consoling lift.
 
-- *share*: the speaker feels well. To mirror that is right, as MIME does: the positive emotions lift most.
-- *acknowledge*: the speaker feels bad, and no reply has acknowledged it yet. To acknowledge, to sympathize, to console
-  or to ask lifts; to encourage, to suggest and to be cheerful comes too early, and is leaned away from: however strong
-  the lean, these never become likelier than they are among people.
-- *lift*: the speaker feels bad, and it was acknowledged. To encourage, to wish well and to console lifts.
-
-Which emotions are positive is MIME's division.
+The division into positive and negative emotions is MIME's.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ from listenwell.systems.house.options import Lean, check_positivity
 Phase = Literal["share", "acknowledge", "lift"]
 
 FEELINGS, PLANS = EMOTION, EMOTION_INTENT
-"""What is planned by, and what a plan may be. How much each label lifts is written down here by its name, so that a
-plan for other labels would need other rules."""
+"""The labels that planning is based on, and those it can choose. The lift of each label is listed here by name, so
+other label sets would need other rules."""
 
 ACKNOWLEDGES: frozenset[str] = frozenset({"acknowledging", "sympathizing", "consoling"}) | NEGATIVE
-"""Labels of a listener's turn that takes up a negative feeling: these intents, or a feeling like it."""
+"""Labels of a listener turn that acknowledges a negative feeling: these intents, or a negative emotion."""
 
 PREMATURE: frozenset[str] = frozenset({"encouraging", "suggesting"}) | POSITIVE - {"caring", "surprised"}
-"""What comes too early while a negative feeling is not acknowledged. One may be surprised by bad news, and care."""
+"""Labels that come too early while a negative feeling is unacknowledged. Surprise at bad news, and caring, do not."""
 
 LIFT: dict[str, float] = {
     **{name: 0.6 if name in POSITIVE else -0.6 for name in EMOTIONS},
@@ -56,13 +55,13 @@ LIFT: dict[str, float] = {
     "questioning": 0.0,
     NEUTRAL: 0.0,
 }
-"""How much each label lifts the mood of somebody who feels bad and was heard, from -1 to 1."""
+"""How much each label lifts the mood of somebody who feels bad and was acknowledged, from -1 to 1."""
 
 LIFTS: dict[Phase, dict[str, float]] = {
     "lift": LIFT,
-    # There is nothing to console: those who feel well would be puzzled.
+    # There is nothing to console: it would puzzle a speaker who feels well.
     "share": {**LIFT, **dict.fromkeys(POSITIVE, 1.0), "consoling": -0.6, "sympathizing": -0.6},
-    # What is premature is lowest of all, so that no lean makes it likelier.
+    # Premature labels are lowest of all, so that no lean makes them likelier.
     "acknowledge": {
         **dict.fromkeys(LABELS, 0.0),
         **dict.fromkeys(PREMATURE, -1.0),
@@ -88,21 +87,21 @@ class Plan:
     label: str
     """One of the 41."""
     chances: dict[str, float]
-    """How probable each label is after the lean, likeliest first; certain where one was requested."""
+    """The probability of each label after the lean, likeliest first; 1 for a requested label."""
     positivity: float
-    """How far it leaned."""
+    """The positivity applied."""
     reason: str
-    """One sentence for people."""
+    """One human-readable sentence."""
     expected: dict[str, float]
-    """What people would do: the chances before the lean, likeliest first."""
+    """What people would do: the probabilities before the lean, likeliest first."""
     phase: Phase
-    """Where the dialogue stands, whatever was requested."""
+    """The phase of the dialogue, whatever was requested."""
     requested: bool = False
-    """The label was requested by the user."""
+    """Whether the user requested the label."""
 
 
 class Planner:
-    """From predictions to a plan."""
+    """Turns predictions into a plan."""
 
     def __init__(self, leaning: Lean | None = None) -> None:
         self.leaning = Lean() if leaning is None else leaning
@@ -115,9 +114,9 @@ class Planner:
         controls: Controls | None = None,
         now: Now | None = None,
     ) -> Plan:
-        """`labels` are the labels of the turns of the context, each one of the 41, by a classifier of utterances.
+        """`labels` are the labels of the context turns, each one of the 41, from an utterance classifier.
 
-        What is felt `now`, where that is clear, goes before the dialogue's emotion."""
+        A clear feeling in the last turn (`now`) takes precedence over the dialogue's emotion."""
         controls = controls or Controls()
         positivity = self.leaning.positivity if controls.positivity is None else check_positivity(controls.positivity)
         feels_bad = feels_bad_now(prediction, now) if controls.emotion is None else is_negative({controls.emotion: 1.0})
@@ -135,7 +134,7 @@ class Planner:
 
 
 def check_plannable(whose: str, emotions: LabelSet, labels: LabelSet) -> None:
-    """Refuses a part that hears or writes by other labels than the rules here are for."""
+    """Raises ValueError if a part predicts or writes by labels other than those the rules here are for."""
     for known, needed in ((emotions, FEELINGS), (labels, PLANS)):
         if known.labels != needed.labels:
             raise ValueError(
@@ -145,28 +144,28 @@ def check_plannable(whose: str, emotions: LabelSet, labels: LabelSet) -> None:
 
 
 def find_phase(feels_bad: bool, context: Sequence[Turn], labels: Sequence[str]) -> Phase:
-    """Where a dialogue stands, by the speaker's feeling and the labels of the turns so far."""
+    """Returns the phase of a dialogue from the speaker's feeling and the labels of the turns so far."""
     if not feels_bad:
         return "share"
     return "lift" if is_acknowledged(context, labels) else "acknowledge"
 
 
 def feels_bad_now(prediction: ListenerPrediction, now: Now | None) -> bool:
-    """By the last turn, where its mood is clear; else by the dialogue."""
+    """Judges by the last turn if its mood is clear, else by the dialogue."""
     if now is not None and (now.is_bad or now.is_good):
         return now.is_bad
     return is_negative(prediction.emotions)
 
 
 def is_negative(emotions: Mapping[str, float]) -> bool:
-    """Whether more than half of the probability is on negative emotions, however it divides among them."""
+    """Whether negative emotions have more than half of the probability in total."""
     return sum(chance for name, chance in emotions.items() if polarity(name) == "negative") > 0.5
 
 
 def is_acknowledged(context: Sequence[Turn], labels: Sequence[str]) -> bool:
-    """Whether a turn of the listener took up the negative feeling.
+    """Whether a listener turn acknowledged the negative feeling.
 
-    One that came while there was only good news could not: "that is great" is no answer to what is said after it.
+    Turns from before the bad news do not count: "that is great" is no answer to what is said after it.
     """
     bad_news = False
     for turn, label in zip(context, labels, strict=True):
@@ -184,7 +183,7 @@ def lean(chances: Mapping[str, float], lift: Mapping[str, float], by: float) -> 
 
 
 def _ranked(weights: Mapping[str, float]) -> dict[str, float]:
-    """As shares of one, the largest first; of equals the one with the lower id."""
+    """Normalizes to a sum of 1, largest first; ties are broken by the lower id."""
     total = sum(weights.values())
     return {
         name: weights[name] / total for name in sorted(weights, key=lambda name: (-weights[name], LABELS.index(name)))

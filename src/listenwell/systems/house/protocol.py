@@ -1,4 +1,4 @@
-"""What the house system asks of whoever writes its candidates: its own model, or an endpoint."""
+"""The interface between the house system and the writer of its candidates: its own model, or an endpoint."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from listenwell.systems.reply import Candidate
 
 
 class CandidateWriter(Protocol):
-    """Writes candidates by a plan. What a writer cannot tell is None, and the house system does without it."""
+    """Writes candidates for a plan. A writer returns None for what it cannot compute; the house system does without."""
 
     has_likelihoods: bool
-    """Whether it knows likelihoods: those of its candidates, which are their scores, and those of given replies."""
+    """Whether it computes likelihoods: those of its candidates, which are their scores, and those of given replies."""
 
     @property
     def system_name(self) -> str:
-        """What the house system is called that has this writer."""
+        """The name of a house system that has this writer."""
         ...
 
     @property
     def about(self) -> Mapping[str, str]:
-        """What an evaluation notes of it, beyond name and decoding."""
+        """What an evaluation records about it, besides name and decoding."""
         ...
 
     @property
     def engine(self) -> str:
-        """What computes the replies, in words."""
+        """A description of what computes the replies."""
         ...
 
     @property
@@ -48,11 +48,11 @@ class CandidateWriter(Protocol):
     def precision(self, precision: Precision) -> None: ...
 
     def with_decoding(self, **changes: object) -> Self:
-        """The same writer with other options."""
+        """Returns the same writer with other options."""
         ...
 
     def feel(self, items: Sequence[Example], to_answer: bool = False) -> np.ndarray | None:
-        """log p(emotion | context) of each item, (items, emotions). With `to_answer`, readings are kept for writing."""
+        """log p(emotion | context), (items, emotions). With `to_answer`, encoded contexts are cached for writing."""
         ...
 
     def write(
@@ -62,26 +62,26 @@ class CandidateWriter(Protocol):
         numbers: Sequence[int],
         done: Callable[[int], None] | None = None,
     ) -> list[list[Candidate]]:
-        """Candidates for the context of each item by each of its plans, labels' ids (items, k). `numbers` seed what is
-        drawn."""
+        """Returns candidates for the context of each item under each of its plans, label ids (items, k). `numbers` seed
+        the sampling."""
         ...
 
     def say(self, item: Example, plan: Tensor, number: int) -> Iterator[str]:
-        """One reply as it grows, each time the whole text so far."""
+        """Streams one reply: each item is the whole text so far."""
         ...
 
     def consensus(self, turns: Sequence[str], replies: Sequence[str]) -> np.ndarray | None:
-        """Mean log-probability of a token of each turn, given the reply alone."""
+        """Mean log-probability per token of each turn, given only the reply."""
         ...
 
     def likelihoods_by(
         self, items: Sequence[Example], chances: Tensor, done: Callable[[int], None] | None = None
     ) -> Likelihoods | None:
-        """Of the replies, the plan summed out by its log-probabilities (items, labels)."""
+        """Likelihoods of the replies, marginalized over the plan by its log-probabilities (items, labels)."""
         ...
 
     def oracle_likelihoods(
         self, items: Sequence[Example], done: Callable[[int], None] | None = None
     ) -> Likelihoods | None:
-        """Of the replies, with their true labels as plans."""
+        """Likelihoods of the replies with their gold labels as plans."""
         ...

@@ -1,17 +1,17 @@
-"""Which of several candidates is said: a weighted sum of terms, each of them higher where a reply is better.
+"""Chooses among candidates by a weighted sum of terms, each of them higher for a better reply.
 
 | term | what it is | found by |
 |---|---|---|
-| likelihood | mean log-probability of a token of the reply, given the context and the plan | the writer |
+| likelihood | mean log-probability per token of the reply, given the context and the plan | the writer |
 | plan | log-probability that the reply does what was planned | the labeller of turns |
-| consensus | mean log-probability of a token of the last turn, given the reply (Dual-Emp) | the writer, backwards |
-| positivity | p(positive) − p(negative), of the reply less of the last turn, times the plan's positivity | sentiment |
-| fresh | 0, or −1 for a stock phrase ("I'm sorry to hear that") | the list that the metric counts by |
-| new | less the share of its pairs of words that the listener has said before, or that the reply says twice | |
-| fits | the rating that a reader would give it, from 1 to 5 | the chooser, if there is one |
+| consensus | mean log-probability per token of the last turn, given the reply (Dual-Emp) | the writer, backwards |
+| positivity | p(positive) − p(negative) of the reply minus the last turn's, times the plan's positivity | sentiment |
+| fresh | 0, or −1 for a stock phrase ("I'm sorry to hear that") | the metric's list of stock phrases |
+| new | minus the share of its word pairs that the listener has said before, or that the reply says twice | |
+| fits | log-probability that a person said it in this dialogue | the chooser, if there is one |
 
-While a negative feeling is not acknowledged, no gain of positivity counts but that of a reply which does so, or asks.
-A term whose weight is 0 is not computed.
+While a negative feeling is unacknowledged, a gain in positivity counts only for replies that acknowledge it or ask a
+question. Terms that need a model are not computed if their weight is 0.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from listenwell.text.words import words
 
 
 def uplift(gain: float, plan: Plan, label: str) -> float:
-    """What a gain in positivity counts for, of a reply that the classifier gave this label.
+    """Returns the value of a gain in positivity for a reply with this predicted label.
 
-    Cheer that comes before the feeling is acknowledged is not rewarded; what lowers the mood is held against any reply.
+    Cheer before the feeling is acknowledged is not rewarded; lowering the mood always counts against a reply.
     """
     early = plan.phase == "acknowledge" and label not in ACKNOWLEDGES and label != "questioning"
     return plan.positivity * (min(gain, 0.0) if early else gain)
@@ -39,7 +39,7 @@ def fresh(reply: str) -> float:
 
 
 def new(reply: str, earlier: Sequence[str]) -> float:
-    """Less the share of the reply's pairs of words that stand in an earlier reply, or come again in this one."""
+    """Minus the share of the reply's word pairs that occur in an earlier reply, or were already used in this one."""
     said = Counter(_pairs(reply))
     before = {pair for text in earlier for pair in _pairs(text)}
     again = sum(count if pair in before else count - 1 for pair, count in said.items())

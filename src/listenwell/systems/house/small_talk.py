@@ -1,7 +1,7 @@
-"""Greetings, thanks and goodbyes, and questions about who is speaking: answered in fixed words.
+"""Fixed answers to greetings, thanks, goodbyes and questions about who is speaking.
 
-A model that learned from people answers "are you human?" as they did. What it says of itself must be true, so nothing
-is left to it there. A message counts only if it is nothing else: "hi, my dog died" is not a greeting.
+A model trained on people answers "are you human?" as they did. What it says about itself must be true, so this is not
+left to the model. A message counts only if it is nothing else: "hi, my dog died" is not a greeting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NAME = r"(?: (?:there|everyone|again|friend|buddy|bot|house|listenwell))?"
 
 @dataclass(frozen=True, slots=True)
 class SmallTalk:
-    """A kind of message, and what may be said to it, in this order in one conversation."""
+    """A kind of message and its answers, in the order in which a conversation uses them."""
 
     kind: str
     pattern: re.Pattern[str]
@@ -84,9 +84,9 @@ KINDS: tuple[SmallTalk, ...] = (
 
 
 def small_talk(context: Sequence[Turn]) -> tuple[str, str] | None:
-    """What kind of small talk the last message is, and the answer; None if it is none, or all answers were given.
+    """Returns the kind of small talk of the last message, and the answer; None if it is none or all answers were given.
 
-    In the same conversation, the next answer of a kind is given each time.
+    Within a conversation, each time a kind comes up, its next answer is given.
     """
     message = " ".join(context[-1].text.split())
     earlier = {turn.text for turn in context if turn.speaker == "listener"}

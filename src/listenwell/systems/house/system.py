@@ -1,4 +1,4 @@
-"""The house system: it listens, plans what to do, writes several replies and says the one that fits best.
+"""The house system: it listens, plans what to do, writes several candidates and picks the one that fits best.
 
 context ─ listener ─▶ emotion, what people would do ─┐
         ─ labeller ─▶ what each turn expresses ──────┼─ planner ─▶ plan ─ writer ─▶ candidates ─ rerank, veto ─▶ reply
@@ -53,14 +53,14 @@ from listenwell.systems.reply import Candidate, Reply
 from listenwell.systems.together import Job, write_plainly
 
 TOGETHER = 128
-"""Dialogues that are read before they are answered."""
+"""Number of dialogues that are read before they are answered."""
 
 LEAST = float(np.log(0.01))
-"""The log-probability below which a reply simply does not do what was planned."""
+"""Lower bound of the plan term: below this log-probability, a reply simply does not do what was planned."""
 
 
 class House:
-    """Listens, plans, replies. The writer may be an endpoint: listening, planning and choosing stay here."""
+    """Listens, plans and replies. The writer may be an endpoint; listening, planning and choosing run locally."""
 
     takes_label = True
     takes_positivity = True
@@ -70,7 +70,7 @@ class House:
             raise ValueError(f"the house system lacks {', '.join(lacking)} among the parts of its checkpoint")
         self.listening = ListenerClassifier(parts[LISTENER])
         self.labeller = Labeller(parts[LABELLER])
-        # Every turn of a conversation is labelled again at the next one.
+        # Every turn of a conversation is labelled again at the next turn.
         self._turn_labels = CachedLabeller(self.labeller)
         self.sentiment = Labeller(parts[SENTIMENT], "polarity")
         self.chooser = ReplyChooser(parts[CHOOSER]) if CHOOSER in parts else None
@@ -86,7 +86,7 @@ class House:
 
     @property
     def about(self) -> Mapping[str, str]:
-        """What an evaluation notes of the writer."""
+        """What an evaluation records about the writer."""
         return self.writer.about
 
     @property
@@ -99,7 +99,7 @@ class House:
 
     @property
     def precision(self) -> Precision:
-        """Of the writer; whoever listens and chooses stays in full."""
+        """The precision of the writer; the parts that listen and choose always use full precision."""
         return self.writer.precision
 
     @precision.setter
@@ -107,7 +107,7 @@ class House:
         self.writer.precision = precision
 
     def with_decoding(self, **changes: object) -> House:
-        """The same system, speaking another way."""
+        """Returns a copy with other decoding options."""
         other = copy(self)
         other.writer = self.writer.with_decoding(**changes)
         return other
@@ -115,7 +115,7 @@ class House:
     # Listen and plan
 
     def plan(self, talks: Sequence[Talk], controls: Controls | None = None, to_answer: bool = False) -> list[Planned]:
-        """What is recognised in each dialogue, and what is to be done; with `to_answer`, by who then does it."""
+        """Recognises and plans, for each dialogue. With `to_answer`, the writer caches what it read for its reply."""
         return self._plan(as_contexts(talks, controls), controls, to_answer)
 
     def _plan(self, contexts: Sequence[tuple[Turn, ...]], controls: Controls | None, to_answer: bool) -> list[Planned]:
@@ -130,7 +130,7 @@ class House:
         ]
 
     def feel_now(self, contexts: Sequence[tuple[Turn, ...]]) -> list[Now]:
-        """What is felt in the last turn of each dialogue, by that turn alone."""
+        """Predicts the feeling in the last turn of each dialogue, from that turn alone."""
         last = [context[-1].text for context in contexts]
         predictions = self.listening.predict([(Turn("speaker", text),) for text in last])
         labels = self.labeller.distribution(last)
@@ -141,9 +141,9 @@ class House:
         ]
 
     def predict(self, contexts: Sequence[tuple[Turn, ...]], to_answer: bool = False) -> list[ListenerPrediction]:
-        """The predictions for each dialogue: of the emotion, what the listener and the writer agree on, √(p q) scaled.
+        """Returns the predictions for each dialogue; the emotion combines listener and writer, √(p q) normalized.
 
-        With `to_answer` the writer remembers its reading, and goes on from it when it replies.
+        With `to_answer`, the writer caches what it read and continues from there when it replies.
         """
         log_probs = self.listening.log_probs(contexts)
         items = [Example(str(row), context) for row, context in enumerate(contexts)]
@@ -170,7 +170,7 @@ class House:
         house, controls = for_this_call(self, controls, named)
         contexts = as_contexts(talks, controls)
         replies: list[Reply] = []
-        for begin in range(0, len(contexts), TOGETHER):  # what was read to predict is cached until it is answered
+        for begin in range(0, len(contexts), TOGETHER):  # what was read for the prediction is cached until answered
             planned = house._plan(contexts[begin : begin + TOGETHER], controls, to_answer=True)
             replies += house._replies(planned, range(first + begin, first + begin + len(planned)), done)
         return replies
@@ -178,7 +178,7 @@ class House:
     def _replies(
         self, planned: Sequence[Planned], numbers: Sequence[int], done: Callable[[int], None] | None = None
     ) -> list[Reply]:
-        """`numbers` say what is drawn for each."""
+        """`numbers` determine, with the seed, what is sampled for each."""
         talks = [row for row, one in enumerate(planned) if one.small_talk is None]
         some, drawn = [planned[row] for row in talks], [numbers[row] for row in talks]
         ranked = self.rerank(some, self._write(some, drawn, done)) if some else []
@@ -193,9 +193,9 @@ class House:
     def _write_others(
         self, planned: Sequence[Planned], ranked: Sequence[list[Candidate]], numbers: Sequence[int]
     ) -> list[tuple[Planned, list[Candidate]]]:
-        """With more candidates where all were vetoed, under other plans; where these are too, a plain sentence.
+        """Adds candidates under other plans where all were vetoed, and a plain sentence if these are vetoed, too.
 
-        What comes back has the plan that the first candidate was written for.
+        Each result has the plan that its first candidate was written for.
         """
         tries = [
             (row, other)
@@ -217,10 +217,10 @@ class House:
     def stream(
         self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]
     ) -> Generator[str, None, Reply]:
-        """One candidate as it grows: sooner there, and not the best of several.
+        """Streams a single candidate, which comes sooner but is not the best of several.
 
-        Its first sentence is shown once it is whole and has no veto; with one, another is written under another plan,
-        and at last a plain sentence is said.
+        Its first sentence is shown once it is complete and not vetoed. If it is vetoed, another candidate is written
+        under another plan; if all are vetoed, a plain sentence is used.
         """
         house, controls = for_this_call(self, controls, named)
         return house._stream(as_context(talk, controls), controls)
@@ -247,7 +247,7 @@ class House:
         return replace(self._explain(one, said), candidates=())
 
     def write_together(self, jobs: Sequence[Job]) -> Iterator[None]:
-        """Writes replies for several people at once, a decoding step at a time: see listenwell.systems.together."""
+        """Writes replies for several people at once, one decoding step at a time; see listenwell.systems.together."""
         from listenwell.systems.house.together import write_house
 
         return write_house(self, jobs) if isinstance(self.writer, HouseWriter) else write_plainly(self, jobs)
@@ -265,14 +265,14 @@ class House:
     # Choose
 
     def rerank(self, planned: Sequence[Planned], written: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
-        """The candidates of each dialogue, best first, with what each was weighed by."""
+        """Returns the candidates of each dialogue, best first, with their terms and vetoes."""
         pairs = [(one, candidate) for one, candidates in zip(planned, written, strict=True) for candidate in candidates]
         weighed = self.veto([(one, candidate) for (one, _), candidate in zip(pairs, self._weigh(pairs), strict=True)])
         ends = accumulate((len(candidates) for candidates in written), initial=0)
         return [in_order(weighed[begin:end]) for begin, end in pairwise(ends)]
 
     def _weigh(self, pairs: Sequence[tuple[Planned, Candidate]]) -> list[Candidate]:
-        """With the terms and their sum; as they are where nothing has a weight."""
+        """Adds the terms and their weighted sum to each candidate; without weights, candidates stay unchanged."""
         weights = self.decoding.rerank
         if not weights:
             return [candidate for _, candidate in pairs]
@@ -284,7 +284,7 @@ class House:
         return weighed
 
     def veto(self, pairs: Sequence[tuple[Planned, Candidate]]) -> list[Candidate]:
-        """The candidates, each with why it should not be said."""
+        """Returns the candidates, each with the reasons why it should not be used."""
         split = [split_sentences(candidate.text) for _, candidate in pairs]
         texts = list(dict.fromkeys(sentence for sentences in split for sentence in sentences))
         known: dict[str, Sentence] = {}
@@ -308,7 +308,7 @@ class House:
         ]
 
     def _terms(self, pairs: Sequence[tuple[Planned, Candidate]]) -> Iterable[tuple[str, np.ndarray | list[float]]]:
-        """Each term of `reranking` for all candidates together; those without weight are not computed."""
+        """Yields each term of `reranking` for all candidates; model-based terms are skipped if their weight is 0."""
         weights = self.decoding.rerank
         texts = [candidate.text for _, candidate in pairs]
         if weights.likelihood and self.writer.has_likelihoods:
@@ -335,7 +335,7 @@ class House:
         yield "new", [new(text, one.earlier_replies()) for (one, _), text in zip(pairs, texts, strict=True)]
 
     def answer_small_talk(self, one: Planned) -> Reply:
-        """In fixed words, and only its emotion is heard: there is nothing to plan."""
+        """Answers with a fixed text. Only the emotion is predicted; there is nothing to plan."""
         assert one.small_talk is not None
         kind, text = one.small_talk
         return Reply(
@@ -374,7 +374,7 @@ class House:
     # Measure
 
     def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
-        """The plan is summed out by what people would do, without the lean: that is a choice in use."""
+        """Marginalizes over the plan by what people would do, without the lean, which is a choice made at inference."""
         if not self.writer.has_likelihoods:
             return None
         chances = self.listening.log_probs([item.context for item in items])["label"]
@@ -387,7 +387,7 @@ class House:
 
 
 def _first_sentence(growing: Iterator[str]) -> tuple[list[str], str]:
-    """What came until the first sentence was whole, and that sentence."""
+    """Reads until the first sentence is complete; returns the texts so far and that sentence."""
     held: list[str] = []
     for text in growing:
         held.append(text)

@@ -1,6 +1,6 @@
-"""The house system for several people at once, a decoding step at a time.
+"""The house system for several people at once, one decoding step at a time.
 
-Each reply is the one that `reply` or, of a single candidate, `stream` gives to that person alone.
+Each reply is the one that `reply` or, for a single candidate, `stream` gives to that person alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from listenwell.systems.together import Job, best_first, together
 
 
 def write_house(house: House, jobs: Sequence[Job]) -> Iterator[None]:
-    """Those that want the best of several, and those that want one as it grows, each together."""
+    """Runs the jobs that want the best of several candidates, and those that stream a single one, each as a group."""
     ranked: dict[object, list[Job]] = {}
     growing: list[Job] = []
     for job in jobs:
@@ -49,7 +49,7 @@ def write_house(house: House, jobs: Sequence[Job]) -> Iterator[None]:
 
 
 def _plan_each(house: House, jobs: Sequence[Job]) -> list[Planned]:
-    """What is heard and planned for each, with what each was asked to have. The writer remembers its reading."""
+    """Recognises and plans for each job, under its own controls. The writer caches what it read."""
     planner = Planner(house.decoding.lean)
     planned = house.plan([job.context for job in jobs], to_answer=True)
     return [
@@ -65,9 +65,9 @@ def _plan_again(planner: Planner, one: Planned, controls: Controls) -> Plan:
 def write_rows_of(
     writer: HouseWriter, plans: Tensor, planned: Sequence[Planned], rows: Sequence[Sequence[Row]]
 ) -> Iterator[Iterator[None]]:
-    """For each batch of what was planned an iterator that fills in its rows, a step at a time.
+    """Yields, for each batch of dialogues, an iterator that fills in its rows one step at a time.
 
-    The rows of one dialogue are those of its plans (items, k), as many for each.
+    The rows of a dialogue are divided equally among its plans (items, k).
     """
     begun, writer._begun = writer._begun, None
     items = [as_item(row, one, writer.decoding.turns) for row, one in enumerate(planned)]
@@ -79,7 +79,7 @@ def write_rows_of(
 
 
 def _parts(rows: Sequence[Row], count: int) -> list[Sequence[Row]]:
-    """The rows of each plan, one after the other."""
+    """Splits the rows of a dialogue by plan."""
     size = len(rows) // count
     return [rows[first : first + size] for first in range(0, len(rows), size)]
 
@@ -90,7 +90,7 @@ def _write_batch(writer: HouseWriter, steps: Steps, state: State, rows: Sequence
         state = state.select(torch.tensor([place for place, some in enumerate(rows) for _ in some]))
     writing = write_rows(steps, state, every, writer.rules, writer.tokenizer.start)
     while True:
-        with writer._writing_by():  # entered at each step, and left at each yield
+        with writer._writing_by():  # entered at each step and left at each yield
             try:
                 next(writing)
             except StopIteration:
@@ -134,7 +134,7 @@ def _ranked(house: House, jobs: Sequence[Job]) -> Iterator[None]:
 def _answer_small_talk(
     house: House, jobs: Sequence[Job], planned: Sequence[Planned]
 ) -> tuple[list[Job], list[Planned]]:
-    """Answers what is small talk at once; what is left to be written."""
+    """Answers small talk immediately; returns the jobs that remain to be written."""
     left = []
     for job, one in zip(jobs, planned, strict=True):
         if one.small_talk is None:
@@ -159,7 +159,7 @@ def _candidates(
         ]
         for job, number in zip(jobs, numbers, strict=True)
     ]
-    # One batch after the other: the memory of many candidates is large.
+    # One batch after another: the cache of many candidates is large.
     for batch in write_rows_of(writer, plans, planned, rows):
         for _ in batch:
             for job, some in zip(jobs, rows, strict=True):
@@ -179,7 +179,7 @@ def _with_others(
     tries: Sequence[tuple[int, Planned]],
     written: Sequence[list[Candidate]],
 ) -> list[tuple[Planned, list[Candidate]]]:
-    """What was found first, with what was written under other plans, and a plain sentence where all is vetoed."""
+    """Adds what was written under other plans to the first answers, and a plain sentence where all is vetoed."""
     for (row, other), more in zip(tries, written, strict=True):
         one, before = answers[row]
         joined = in_order([*before, *more])
@@ -192,20 +192,20 @@ def _with_others(
 
 @dataclass(eq=False, slots=True)
 class _Growing:
-    """A reply under one of its plans. Nothing is shown before its first sentence is whole and has no veto."""
+    """A reply under one of its plans. Nothing is shown until its first sentence is complete and not vetoed."""
 
     job: Job
     one: Planned
-    """As it was planned first."""
+    """The dialogue with its original plan."""
     tries: list[Planned]
     attempt: int = 0
     vetoed: list[Candidate] = field(default_factory=list)
     row: Row | None = None
     text: str = ""
     reading: tuple[Ids, CacheRow] | None = None
-    """What was read to write it, where it is begun again."""
+    """The cached prefix, if it is restarted."""
     begun: bool = False
-    """Whether its first sentence may be said."""
+    """Whether its first sentence may be shown."""
 
     @property
     def tried(self) -> Planned:
@@ -218,7 +218,7 @@ class _Growing:
 
 @dataclass(slots=True)
 class _Batch:
-    """What was begun together and is not done, and the tokens that were read for each row."""
+    """Replies that began together and are not done, and the tokens that were read for each row."""
 
     growing: list[_Growing]
     writing: Writing
@@ -226,7 +226,7 @@ class _Batch:
 
 
 class _Stream:
-    """Replies of one candidate each; a first sentence with a veto is given up, and another plan is tried."""
+    """Replies of one candidate each. If the first sentence is vetoed, it is dropped and another plan is tried."""
 
     def __init__(self, house: House, jobs: Sequence[Job]) -> None:
         self.house = house
@@ -242,7 +242,7 @@ class _Stream:
             while begin or active:
                 active += self._write(joint, begin)
                 begin = []
-                # A step is one for all who write at the same time: whoever comes next in turn only looks.
+                # One step serves all who write at the same time: the first in turn makes it, the others only read it.
                 if not any(some.writing.is_ahead for some in active):
                     joint.advance()
                 for some in [some for some in active if some.writing.is_ahead]:
@@ -272,7 +272,7 @@ class _Stream:
             yield _Batch(growing, writing, {id(row): ids for row, ids in zip(rows, read, strict=True)})
 
     def _readings(self, joint: Joint, begin: Sequence[_Growing]) -> Begun | None:
-        """What was read to predict what is felt, or to write a reply that is begun again."""
+        """Returns what was read for the prediction, or for replies that are restarted."""
         begun, self.writer._begun = self.writer._begun, None
         again = dict(one.reading for one in begin if one.reading is not None)
         for one in begin:
@@ -280,7 +280,7 @@ class _Stream:
         return Begun(joint.slots.engine, again) if again and joint.slots is not None else begun
 
     def _look(self, joint: Joint, batch: _Batch) -> list[_Growing]:
-        """Shows what has grown; returns those that begin again under another plan."""
+        """Shows new text; returns the replies that restart under another plan."""
         some = batch.growing
         to_check = []
         for one in list(some):
@@ -344,7 +344,7 @@ def _first_sentence(text: str) -> str:
 
 
 def _count(job: Job, rows: Sequence[Row]) -> None:
-    """A step was computed for a job; where nobody waits for it any more, it was the last one."""
+    """Counts a step that was computed for a job; if the job was dropped, its rows are dropped as well."""
     if rows[0].dropped:
         return
     if any(row.goes_on for row in rows) or job.dropped:

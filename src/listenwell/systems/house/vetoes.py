@@ -1,20 +1,19 @@
-"""What the house system does not say: a candidate with a veto is chosen only where every candidate has one.
+"""What the house system should not say: a vetoed candidate is chosen only if every candidate is vetoed.
 
 | veto | the candidate |
 |---|---|
-| cheers at bad news | calls it good, or is glad of it, where the speaker feels bad |
-| laments good news | is sorry, or takes it badly, where the last turn is good |
-| repeats an earlier reply | has a sentence, exactly or nearly, that was said in this conversation |
+| cheers at bad news | calls it good, or is glad about it, when the speaker feels bad |
+| laments good news | is sorry, or takes it badly, when the last turn is good |
+| repeats an earlier reply | has a sentence that an earlier reply has, exactly or nearly |
 | repeats itself | has one of its own sentences twice |
 | sorry and glad at once | is sorry in one sentence and calls the news good in another |
-| asks what was just said | asks whether something is so that the speaker has said in these words |
-| claims a life of its own | tells of a family, a job, a past: this is a program |
-| hopes for the dead | hopes that somebody is well, where a death was told |
+| asks what was just said | asks whether something is so that the speaker has just said in these words |
+| claims a life of its own | talks about a family, a job, a past: this is a program |
+| hopes for the dead | hopes that somebody is well, after a death was mentioned |
 | begins as the last reply did | has the same first two words: "I hope …", and again "I hope …" |
 
-A weight could be outweighed; these cannot. Each is a function of the reply's sentences and of what is felt, and has no
-other input. A label that the user requested is not contradicted: it lifts the vetoes of cheering, lamenting and
-beginning alike.
+Unlike a weighted term, a veto cannot be outweighed. It depends only on the reply's sentences, the conversation so far
+and what is felt. If the user requested a label, cheering, lamenting and the same beginning are not vetoed.
 """
 
 from __future__ import annotations
@@ -40,16 +39,16 @@ DEAD = "hopes for the dead"
 OPENS = "begins as the last reply did"
 
 CLEARLY = 0.5
-"""From here on the polarity of a sentence, −1 to 1, is clear."""
+"""The absolute polarity (−1 to 1) from which a sentence is clearly positive or negative."""
 
 NEAR = 0.66
-"""The share of words that two sentences have in common from which on they say the same."""
+"""The share of words in common from which two sentences say the same."""
 
 CHEERFUL: frozenset[str] = frozenset(
     {"acknowledging", "agreeing", "joyful", "excited", "proud", "impressed", "content"}
 )
 """A positive sentence with one of these labels is about the news. One that hopes, encourages or consoles is
-about what may come, and fits bad news, too."""
+about the future, and fits bad news, too."""
 
 SYMPATHY: frozenset[str] = frozenset({"sympathizing", "consoling"})
 
@@ -60,19 +59,19 @@ GLAD = re.compile(
     r"|\b(?:i am|so|very|really) (?:\w+ )?(?:glad|happy|proud|excited)\b"
     rf"|\b(?:that|it|this) (?:\w+ ){{0,3}}?{_GOOD}\b|^(?:how )?{_GOOD}\b"
 )
-"""Gladness in so many words, spelt as `normal` does."""
+"""Explicit gladness, in the spelling of `normal`."""
 
 FESTIVE = re.compile(rf"\ba (?:\w+ )?{_GOOD} (?:time|day|night|trip|outlook)\b|\bhave fun\b|\benjoy\b")
 """A wish for somebody who feels well."""
 
 DENIED = re.compile(r"\b(?:not|never|no|hope|wish|if|would|will|could|can)\b")
-"""What is denied or only hoped for ("that does not sound good") is not a verdict on the news."""
+"""Negated or merely hoped-for statements ("that does not sound good") are not a verdict on the news."""
 
 VERDICT = re.compile(rf"\bcongrat|\b(?:that|it|this) (?:is|was|sounds) (?:\w+ ){{0,2}}?{_GOOD}\b")
 SORRY = re.compile(r"\b(?:so|very|really|am|im) sorry\b|^sorry\b")
 
 YES_OR_NO = re.compile(r"(?:(?:oh|wow|so|and|really)[,! ]+)*(?:are|is|was|were|do|does|did|have|has|had) \w+.*\?$")
-"""A question that is answered by yes or no, spelt as `normal` does."""
+"""A yes-or-no question, in the spelling of `normal`."""
 
 FUNCTION_WORDS: frozenset[str] = frozenset(
     [
@@ -172,14 +171,14 @@ FUNCTION_WORDS: frozenset[str] = frozenset(
         "okay",
     ]
 )
-"""Words that do not say what a question is about."""
+"""Words that do not tell what a question is about."""
 
 DEATH = re.compile(r"\b(?:died|dead|death|passed away|funeral|killed|put (?:him|her|it) (?:down|to sleep))\b")
 HOPES = re.compile(
     r"\bhope (?:he|she|it|they|your \w+)\b.{0,24}"
     r"\b(?:ok|okay|fine|well|alright|better|safe|happy|good|recover\w*|fun)\b"
 )
-"""Both spelt as `normal` does."""
+"""Both in the spelling of `normal`."""
 
 LOSS = re.compile(
     r"\b(?:laid off|(?:got|was|been|am) fired|lost (?:my|his|her|our|their) (?!fear|weight)\w+|"
@@ -187,17 +186,17 @@ LOSS = re.compile(
     r"put (?:him|her|it) (?:down|to sleep)|funeral|miscarr\w+|diagnosed|has cancer|got cancer|a stroke|divorc\w+|"
     r"evicted|robbed|was mugged|failed (?:my|the|again)|cheated on)\b"
 )
-"""News that is bad in these words, spelt as `normal` does, whatever a classifier makes of its tone."""
+"""Wordings that are bad news whatever tone a classifier finds, in the spelling of `normal`."""
 
 OVERCOME = re.compile(
     r"\b(?:but|finally|now|then|until|instead) .*"
     r"(?:offer|new job|better|found|great|happy|recover\w*|cancer free|glad)\b"
     r"|\b(?:beat|survived|over) (?:it|cancer|the cancer)\b|\blost (?:my|his|her) (?:virginity|accent)\b"
 )
-"""What turned out well after all."""
+"""Wordings of losses that turned out well after all."""
 
 RECENT = 3
-"""Messages whose content is not asked for again."""
+"""Number of latest messages whose content is not asked for again."""
 
 SENTENCE_END = re.compile(r"(?<=[.!?…\n])\s+")
 INTERJECTIONS: frozenset[str] = frozenset(
@@ -206,18 +205,18 @@ INTERJECTIONS: frozenset[str] = frozenset(
         "goodness", "dear", "so", "and", "but",
     }
 )  # fmt: skip
-"""Words that make no sentence, and no difference between two."""
+"""Words that do not make a sentence and are ignored when sentences are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a candidate, and how it is classified."""
+    """A sentence of a candidate, with its predicted label and polarity."""
 
     text: str
     label: str
-    """One of the 41, by the labeller."""
+    """One of the 41, from the labeller."""
     polarity: float
-    """p(positive) − p(negative), by the classifier of polarity."""
+    """p(positive) − p(negative), from the polarity classifier."""
 
 
 def split_sentences(text: str) -> list[str]:
@@ -225,7 +224,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def cheers(sentence: Sentence) -> bool:
-    """Whether it is glad of the news."""
+    """Whether a sentence is glad about the news."""
     spelt = normal(sentence.text)
     if sentence.text.rstrip().endswith("?") or sentence.polarity < CLEARLY:
         return False
@@ -236,18 +235,18 @@ def cheers(sentence: Sentence) -> bool:
 
 
 def tells_of_a_loss(text: str) -> bool:
-    """Whether a message tells, in so many words, of something that nobody is congratulated on."""
+    """Whether a message explicitly mentions a loss that did not turn out well."""
     spelt = normal(text)
     return bool(LOSS.search(spelt)) and not OVERCOME.search(spelt)
 
 
 def laments(sentence: Sentence) -> bool:
-    """Whether it takes the news as bad."""
+    """Whether a sentence takes the news as bad."""
     return sentence.polarity < -CLEARLY and (sentence.label in SYMPATHY or sentence.label not in POSITIVE)
 
 
 def says_the_same(one: str, other: str) -> bool:
-    """Whether two sentences are equal, or nearly; a mere "oh no" is no sentence."""
+    """Whether two sentences are equal or nearly so. A mere "oh no" does not count as a sentence."""
     first, second = _content(one), _content(other)
     if not first or not second:
         return False
@@ -266,31 +265,31 @@ def repeats_itself(reply: str) -> bool:
 
 
 def is_torn(sentences: Sequence[Sentence]) -> bool:
-    """Whether one part is sorry and another calls the same news good, in so many words."""
+    """Whether one part is explicitly sorry and another calls the same news good."""
     spelt = normal(" ".join(sentence.text for sentence in sentences))
     verdict = VERDICT.search(spelt)
     return bool(SORRY.search(spelt) and verdict and not DENIED.search(spelt[: verdict.end()].rsplit(".", 1)[-1]))
 
 
 def asks_again(reply: str, said: Sequence[str]) -> bool:
-    """Whether a question that yes or no answers has no word of substance but the speaker's own."""
+    """Whether a yes-or-no question has no content words other than the speaker's own."""
     known = {stem for text in said for stem in _stems(text)}
     questions = [sentence for sentence in split_sentences(reply) if YES_OR_NO.match(normal(sentence))]
     return any(stems and stems <= known for stems in map(_stems, questions))
 
 
 def _stems(text: str) -> set[str]:
-    """The beginnings of the words that say what a sentence is about."""
+    """The content words of a text, each cut to five letters."""
     return {word[:5] for word in re.findall(r"[\w']+", normal(text)) if word not in FUNCTION_WORDS and len(word) > 2}
 
 
 def hopes_for_the_dead(reply: str, told: Sequence[str]) -> bool:
-    """Whether it hopes that somebody is well, in a conversation that tells of a death."""
+    """Whether a reply hopes that somebody is well, in a conversation that mentions a death."""
     return bool(HOPES.search(normal(reply))) and any(DEATH.search(normal(text)) for text in told)
 
 
 def opening(reply: str) -> tuple[str, ...]:
-    """The first two words of a reply that are no interjections; fewer if it has no more."""
+    """The first two words of a reply, not counting interjections; fewer if it has no more."""
     words = (word for word in re.findall(r"[\w']+", normal(reply)) if word not in INTERJECTIONS)
     return tuple(islice(words, 2))
 
@@ -307,7 +306,7 @@ def find_vetoes(
     requested: bool = False,
     said: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Why a candidate should not be said, given the listener's earlier replies and what the speaker `said`."""
+    """Returns why a candidate should not be used, given the listener's earlier replies and what the speaker `said`."""
     text = " ".join(sentence.text for sentence in sentences)
     checks = {
         CHEERS: bad_news and not requested and any(map(cheers, sentences)),
@@ -337,11 +336,11 @@ PLAIN_GOOD = (
     "Tell me more about it!",
     "What did you like best about it?",
 )
-"""What is said where every candidate was vetoed, under every plan that was tried: true of most things people tell."""
+"""Replies for when every candidate was vetoed under every plan tried; they fit most things that people say."""
 
 
 def plain_reply(feels_bad: bool, earlier: Sequence[str]) -> str | None:
-    """The first plain sentence that was not yet said; None once all of them were."""
+    """Returns the first plain sentence that was not said yet; None once all were."""
     fitting = PLAIN_BAD if feels_bad else PLAIN_GOOD
     return next((text for text in fitting if not repeats(text, earlier)), None)
 

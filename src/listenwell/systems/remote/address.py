@@ -1,4 +1,4 @@
-"""Where a server is and the key it wants: checked before the first request, and never shown."""
+"""The address of a server and its key: checked before the first request. The key is never shown."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ HIDDEN = "[key]"
 
 
 def checked_key(key: str) -> str:
-    """The key, if it can be sent."""
-    # The HTTP client would quote a key that cannot be sent in its complaint.
+    """Returns the key if it can be sent, else raises ValueError."""
+    # The HTTP client would quote an invalid key in its error message.
     if not all("!" <= letter <= "~" for letter in key):
         raise ValueError(f"the key ({' or '.join(KEYS)}) holds spaces or letters that no key can have; copy it again")
     return key
 
 
 def addresses(base_url: str) -> tuple[str, str]:
-    """The base URL as it is shown, and where requests go."""
+    """Returns the base URL to show, and the URL for requests."""
     wrong = "the base URL (--base-url) is expected as http://HOST:PORT/v1 or https://…"
     try:
         parts = urlsplit(base_url.strip())
@@ -35,7 +35,7 @@ def addresses(base_url: str) -> tuple[str, str]:
 
 
 class Secret:
-    """A value that does not show itself in a repr or a traceback's locals."""
+    """A value that is hidden in its repr and in a traceback's locals."""
 
     __slots__ = ("value",)
 

@@ -29,24 +29,24 @@ PROMPT = (
     "two short sentences of everyday words. Acknowledge the feeling first; then show that you followed what was said, "
     "or ask one gentle question about it. Do not lecture, do not list advice, and never claim to be a person."
 )
-"""The system prompt; LISTENWELL_PROMPT replaces it."""
+"""The default system prompt; LISTENWELL_PROMPT replaces it."""
 
 SPOKEN = Decoding(method="sample", temperature=0.7, top_p=0.95, max_length=120)
 
 HISTORY = 8_000
-"""Characters of a conversation that are sent, about 2,000 tokens: what a model reads is paid for and has an end."""
+"""Characters of a conversation to send, about 2,000 tokens: input costs money, and its length is limited."""
 
 Result = TypeVar("Result")
 
 
 @dataclass
 class Habits:
-    """What was learned of a server by asking it; copies of an endpoint that speak another way share it."""
+    """What requests have shown about a server; copies of an endpoint with other decoding options share it."""
 
     limit: str = "max_tokens"
-    """Its name for the length of a reply."""
+    """Its name for the length limit of a reply."""
     gives_several: bool = True
-    """Whether one request can have several candidates."""
+    """Whether one request can return several candidates."""
 
 
 class Endpoint:
@@ -56,11 +56,11 @@ class Endpoint:
     """
 
     takes_label = True
-    """`Controls.label` becomes a part of the prompt."""
+    """`Controls.label` becomes part of the prompt."""
     labeller = None
     """It does not say which emotion it recognises."""
     languages = ("en", "zh")
-    """What is let through to it: the languages that care reads, whatever else the model behind the server speaks."""
+    """The languages passed on to it: those that Care reads, whatever else the model behind the server speaks."""
 
     def __init__(
         self, model: str, server: Server, prompt: str = PROMPT, decoding: Decoding = SPOKEN, history: int = HISTORY
@@ -80,7 +80,7 @@ class Endpoint:
 
     @property
     def about(self) -> dict[str, str]:
-        """What a number measured of it depends on, beyond its name and decoding."""
+        """What its measured results depend on, besides its name and decoding."""
         return {"server": self.server.place, "prompt": self.prompt}
 
     @property
@@ -89,7 +89,7 @@ class Endpoint:
 
     @decoding.setter
     def decoding(self, decoding: Decoding) -> None:
-        """Only what the protocol can ask for: to ignore the rest would measure one thing under another's name."""
+        """Accepts only what the protocol can express: ignoring other options would mislabel measured results."""
         if decoding.method == "beam":
             raise ValueError(f"{self.name} writes greedily or by sampling, it has no beams (--decoding.method sample)")
         unsupported = {name: getattr(decoding, name) for name in ("top_k", "block_ngrams", "guidance")}
@@ -99,7 +99,7 @@ class Endpoint:
         self._decoding = decoding
 
     def with_decoding(self, **changes: Any) -> Endpoint:
-        """The same model, speaking another way."""
+        """Returns a copy with other decoding options."""
         other = copy(self)
         other.decoding = changed(self.decoding, changes)
         return other
@@ -123,7 +123,7 @@ class Endpoint:
     def stream(
         self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]
     ) -> Generator[str, None, Reply]:
-        """The reply as it grows: each item is the whole text so far. What is returned at the end is the reply."""
+        """Streams the reply: each item is the whole text so far. The generator's return value is the complete Reply."""
         bot, controls = for_this_call(self, controls, named)
         return bot._stream(as_context(talk, controls), controls)
 
@@ -153,9 +153,9 @@ class Endpoint:
         return None
 
     def candidates(self, context: Sequence[Turn], count: int, plan: str | None = None) -> list[Candidate]:
-        """So many replies, as they come. A plan is what they are to do, in words; it is added to the prompt.
+        """Returns up to `count` replies, in the order received. `plan`, in words, is added to the prompt.
 
-        Those that came empty are left out. Their scores are all 0: an endpoint does not say what it thinks of them.
+        Empty replies are left out. All scores are 0, because an endpoint does not score its replies.
         """
         if count > 1 and self.decoding.method == "greedy":
             raise ValueError(f"{self.name}: several candidates are drawn by sampling (--decoding.method sample)")
@@ -168,7 +168,7 @@ class Endpoint:
             except RemoteError as error:
                 if error.status not in (400, 422):
                     raise
-                problem = error  # perhaps for asking more than one: the next request tells
+                problem = error  # perhaps because of n > 1: the next request tells
         one_each = [partial(self._texts, messages, ends, number=number) for number in range(len(texts), count)]
         texts += chain.from_iterable(self.server.together(one_each))
         if count > 1 and (problem is not None or len(one_each) >= count - 1):
@@ -183,7 +183,7 @@ class Endpoint:
         requests: Sequence[tuple[Sequence[Turn], Controls | None]],
         done: Callable[[int], None] | None = None,
     ) -> list[list[Candidate]]:
-        """For each context, and what is asked of its reply, as many candidates as the decoding says; a few at once."""
+        """Returns the candidates for each context and its controls, as many as the decoding says; a few run at once."""
         count = self.decoding.candidates
         return self.server.together(
             [partial(self.candidates, context, count, _plan(controls)) for context, controls in requests], done
@@ -200,14 +200,14 @@ class Endpoint:
         prompt = self.prompt if plan is None else f"{self.prompt}\n\nFor this reply: {plan}"
         roles = {"speaker": "user", "listener": "assistant"}
         spoken = latest([turn for turn in context if turn.text.strip()], self.history)
-        # Two turns of one person in a row are one message: many servers want the roles to alternate.
+        # Consecutive turns of one person are merged: many servers require the roles to alternate.
         said = [(who, "\n".join(turn.text for turn in turns)) for who, turns in groupby(spoken, lambda t: t.speaker)]
         return [{"role": "system", "content": prompt}, *({"role": roles[who], "content": text} for who, text in said)]
 
     def _body(self, messages: list[dict[str, str]], number: int = 0, **more: Any) -> dict[str, Any]:
-        """A request. `number` separates the requests for one reply's candidates: a seed must not make them equal.
+        """Builds a request. `number` separates the requests for one reply's candidates, lest a seed make them equal.
 
-        A seed of 0 is not sent: some servers refuse to be given any.
+        A seed of 0 is not sent, because some servers refuse any seed.
         """
         options = self.decoding
         body: dict[str, Any] = {"model": self.model_name, "messages": messages, self._habits.limit: options.max_length}
@@ -227,15 +227,15 @@ class Endpoint:
         return [self.server.hide(clean(_content(choice, "message"))).strip() for choice in choices]
 
     def _said(self, records: Iterable[dict[str, Any]]) -> Iterator[str]:
-        """The pieces of text in a stream's records; that of a server which does not stream is one piece."""
+        """Yields the pieces of text in a stream's records; a server that does not stream gives a single piece."""
         for record in records:
             choices = record.get("choices")
-            for choice in choices[:1] if isinstance(choices, list) else ():  # none in a record of what it cost
+            for choice in choices[:1] if isinstance(choices, list) else ():  # a usage record has none
                 if piece := _content(choice, "delta") or _content(choice, "message"):
                     yield piece
 
     def _adapted(self, attempt: Callable[[], Result], ends: float) -> Result:
-        """The attempt, once more under the newer name of the length limit where a server wants that."""
+        """Runs the attempt; repeats it with the newer name of the length limit if the server requires that."""
         try:
             return self.server.persist(attempt, ends)
         except RemoteError as problem:
@@ -252,7 +252,7 @@ class Endpoint:
 
 
 def endpoint(name: str, base_url: str | None = None) -> Endpoint:
-    """The endpoint that `openai:NAME` stands for, with what the environment says of its URL, key and prompt."""
+    """Returns the endpoint for `openai:NAME`, with key, prompt and (unless given) URL from the environment."""
     url = base_url or _first(URLS)
     if not url:
         raise ValueError(f"{name} needs the URL of a server: --base-url http://HOST:PORT/v1, or {URLS[0]}")
@@ -261,9 +261,9 @@ def endpoint(name: str, base_url: str | None = None) -> Endpoint:
 
 
 def latest(turns: Sequence[Turn], most: int) -> list[Turn]:
-    """The newest turns that have room in so many characters, whole; of a last one that is too long, its end.
+    """Returns the newest turns that fit into `most` characters, uncut; if the last one alone is too long, its end.
 
-    What is left begins with the speaker, as many servers want it.
+    The result begins with a speaker turn, as many servers require.
     """
     newest: list[Turn] = []
     for turn in reversed(turns):
@@ -295,5 +295,5 @@ def _content(choice: Any, part: str) -> str:
 
 
 def _first(names: Iterable[str]) -> str | None:
-    """The first of these environment variables that says anything."""
+    """Returns the first of these environment variables that is not empty."""
     return next((value for name in names if (value := os.environ.get(name, "").strip())), None)

@@ -1,7 +1,7 @@
-"""Server: one server of the OpenAI protocol, with retries. No host is built in: the URL is the user's.
+"""Server: one server that speaks the OpenAI protocol, with retries. No host is built in; users give the URL.
 
-The requests, and what becomes of the answers, are in `endpoint.py`. httpx2 makes the connections; here are the retries,
-the limits of time and size, and messages that never hold the key.
+`endpoint.py` builds the requests and interprets the responses. httpx2 makes the connections; this module adds retries,
+limits on time and size, and error messages that never contain the key.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ from listenwell.systems.remote.address import HIDDEN, KEYS, Secret, addresses, c
 from listenwell.weights import REMOTE
 
 SHORTEST_KEY = 8
-"""A shorter "key" is a placeholder such as "none": a word that a reply may well contain."""
+"""A shorter "key" is a placeholder such as "none", a word that a reply may well contain."""
 LARGEST = 8 << 20
-"""Bytes of one answer; nothing that a listener says is near it."""
+"""Maximum bytes of one response; no reply comes near it."""
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to wait for a server, how often to retry, and how many requests to send at once. In seconds."""
+    """How long to wait for a server (in seconds), how often to retry, and how many requests to send at once."""
 
     connect: float = 10.0
     silence: float = 60.0
-    """Between two bytes, the first of the answer included."""
+    """Longest wait between two bytes, or for the first byte of the response."""
     total: float = 180.0
-    """For a reply: all tries and the pauses between them."""
+    """Longest time for a reply: all tries and the pauses between them."""
     tries: int = 5
     pause: float = 0.5
-    """Before the second try; doubled for each further one, and cut at random so that many clients do not come back
-    together."""
+    """Pause before the second try; doubled for each further one, and shortened at random so that many clients do not
+    retry at the same time."""
     longest_pause: float = 20.0
     at_once: int = 4
-    """Requests under way at the same time."""
+    """Maximum number of concurrent requests."""
 
 
 class Clock:
-    """Time and chance, to be replaced in tests."""
+    """Time and randomness, which tests replace."""
 
     def now(self) -> float:
         return time.monotonic()
@@ -67,12 +67,12 @@ class Clock:
         return datetime.now(UTC)
 
     def draw(self) -> float:
-        """From 0 to 1."""
+        """A random number from 0 to 1."""
         return random.random()
 
 
 class RemoteError(RuntimeError):
-    """A server that did not answer as it should. The message says what to do; it never holds the key."""
+    """A server did not respond as it should. The message says what to do and never contains the key."""
 
     def __init__(
         self, message: str, status: int | None = None, passing: bool = False, wait: float | None = None
@@ -80,26 +80,26 @@ class RemoteError(RuntimeError):
         super().__init__(message)
         self.status = status
         self.passing = passing
-        """Whether it may pass: the same request may be answered when it is sent again."""
+        """Whether the error is transient: the same request may succeed when it is sent again."""
         self.wait = wait
         """How many seconds the server asked to wait."""
 
 
 class Server:
-    """One server of the protocol: where it is, the key it wants, and how patiently to retry."""
+    """One server that speaks the protocol: its address, its key, and how patiently to retry."""
 
     def __init__(
         self, base_url: str, key: str | None = None, patience: Patience | None = None, clock: Clock | None = None
     ) -> None:
         self.place, self._url = addresses(base_url)
-        """The base URL without its query, which may hold secrets: what messages and reports name."""
+        """The base URL without its query, which may contain secrets. Messages and reports use this."""
         self._key = Secret(checked_key(key or ""))
         self.patience = patience or Patience()
         self.clock = clock or Clock()
         self._places = BoundedSemaphore(self.patience.at_once)
         self._client = httpx2.Client(
             verify=ssl.create_default_context(),
-            # Neither the key nor the conversation goes where the user did not send it.
+            # Neither the key nor the conversation may go where the user did not send it.
             follow_redirects=False,
             limits=httpx2.Limits(max_keepalive_connections=0),
             headers={
@@ -122,12 +122,12 @@ class Server:
         return self.clock.now() + self.patience.total
 
     def ask(self, body: dict[str, Any], ends: float) -> dict[str, Any]:
-        """The answer to one request, as one record."""
+        """Sends one request and returns the response as one record."""
         with self._places, self._open(body, ends) as response:
             return self._record(b"".join(self._pieces(response, ends)))
 
     def listen(self, body: dict[str, Any], ends: float) -> Iterator[dict[str, Any]]:
-        """The records of a streamed answer as they come; of a server that does not stream, its one record."""
+        """Yields the records of a streamed response as they arrive; a single one if the server does not stream."""
         with self._open(body, ends) as response:
             if _kind(response) != "text/event-stream":
                 yield self._record(b"".join(self._pieces(response, ends)))
@@ -142,13 +142,13 @@ class Server:
             raise RemoteError(f"{self.place}: the stream was cut before its end", passing=True)
 
     def persist(self, attempt: Callable[[], Result], ends: float) -> Result:
-        """What the attempt returns, made again while what went wrong may pass and there is time."""
+        """Returns the result of `attempt`, which is repeated while errors are transient and tries and time are left."""
         for number in count(1):
             try:
                 return attempt()
             except RemoteError as problem:
                 failure = problem
-            # Raised here and not while the other is handled: what that one holds is not carried along.
+            # Raised outside of the except block, so that the caught exception and what it holds are not chained.
             if not failure.passing:
                 raise failure
             pause = self._pause(number, failure.wait)
@@ -164,8 +164,8 @@ class Server:
         raise AssertionError("unreachable")
 
     def together(self, jobs: Sequence[Callable[[], Result]], done: Callable[[int], None] | None = None) -> list[Result]:
-        """The results of the jobs in their order, a few at once. After the first that fails, no further one begins."""
-        if len(jobs) == 1:  # in this thread, where Ctrl-C ends it
+        """Runs the jobs, a few at once, and returns their results in order. After a failure, no further job begins."""
+        if len(jobs) == 1:  # in this thread, where Ctrl-C interrupts it
             results = [jobs[0]()]
             if done is not None:
                 done(1)
@@ -182,7 +182,7 @@ class Server:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def hide(self, text: str, growing: bool = False) -> str:
-        """A reply without the key, should the server say it; of a growing one also without the key's beginning."""
+        """Removes the key from a reply, in case the server repeats it; from a growing one, also a partial key."""
         key = self._key.value
         if len(key) < SHORTEST_KEY:
             return text
@@ -195,7 +195,7 @@ class Server:
 
     @contextmanager
     def _open(self, body: dict[str, Any], ends: float) -> Iterator[httpx2.Response]:
-        """An answer that has begun and is JSON or a stream; anything else is an error."""
+        """Opens a response that is JSON or a stream; anything else is an error."""
         response, problem = self._send(body, ends)
         if response is None:
             raise problem or AssertionError("neither an answer nor a problem")
@@ -211,7 +211,7 @@ class Server:
             yield response
 
     def _send(self, body: dict[str, Any], ends: float) -> tuple[httpx2.Response | None, RemoteError | None]:
-        """The problem is returned and not raised: what the client's exception holds is not carried along."""
+        """Returns the error instead of raising it, so that the client's exception and what it holds are not chained."""
         left = self._left(ends)
         timeout = httpx2.Timeout(min(self.patience.silence, left), connect=min(self.patience.connect, left))
         headers = {"Authorization": f"Bearer {self._key.value}"} if self._key.value else {}
@@ -222,7 +222,7 @@ class Server:
             return None, self._lost(error)
 
     def _pieces(self, response: httpx2.Response, ends: float) -> Iterator[bytes]:
-        """The body as it comes."""
+        """Yields the body as it arrives."""
         pieces, taken = response.iter_bytes(), 0
         while True:
             self._left(ends)
@@ -261,19 +261,19 @@ class Server:
 
     def _pause(self, number: int, wait: float | None) -> float:
         pause = min(self.patience.pause * 2 ** (number - 1), self.patience.longest_pause)
-        # At least what the server asked for; what is random comes on top.
+        # At least as long as the server asked for; the random part is added on top.
         return pause * (0.5 + self.clock.draw() / 2) if wait is None else wait + pause * self.clock.draw()
 
     def _refused(self, response: httpx2.Response, ends: float) -> RemoteError:
         status = response.status_code
         try:
             body = b"".join(self._pieces(response, ends))
-        except RemoteError:  # the status alone says enough
+        except RemoteError:  # the status alone is enough
             body = b""
         try:
             record = json.loads(body)
         except (ValueError, RecursionError):
-            record = None if b"<" in body else _text(body)  # a page of HTML says nothing here
+            record = None if b"<" in body else _text(body)  # an HTML page is of no use here
         complaint = self._complaint(record)
         if status in (408, 429) or status >= 500:
             what = "is rate-limited" if status == 429 else "is in trouble"
@@ -308,7 +308,7 @@ class Server:
         return RemoteError(f"{self.place}: the connection was lost ({details})", passing=True)
 
     def _wait(self, header: str | None) -> float | None:
-        """The seconds of a Retry-After header, which is a number or a date."""
+        """Returns the seconds of a Retry-After header, which holds a number or a date."""
         if header is None:
             return None
         try:
@@ -322,7 +322,7 @@ class Server:
         return max(0.0, seconds) if isfinite(seconds) else None
 
     def _complaint(self, record: Any) -> str:
-        """What the server itself says is wrong, in any of the usual forms, as the end of a message."""
+        """Returns the server's own error message, in any of the usual formats, as the end of a message."""
         for key in ("error", "message", "detail"):
             if isinstance(record, dict) and record.get(key):
                 record = record[key]
@@ -330,7 +330,7 @@ class Server:
         return f": {self._presentable(complaint)}" if complaint.strip() else ""
 
     def _presentable(self, text: str, width: int = 300) -> str:
-        """A server's words, safe to show: without the key, control characters, or end."""
+        """Makes a server's text safe to show: no key, no control characters, limited length."""
         key = self._key.value
         text = clean(text)
         text = " ".join((text.replace(key, HIDDEN) if key else text).split())
@@ -338,12 +338,12 @@ class Server:
 
 
 def clean(text: str) -> str:
-    """Without control characters, which could act on a terminal; line breaks and tabs stay."""
+    """Removes control characters, which could affect a terminal; line breaks and tabs stay."""
     return "".join(letter for letter in text if letter in "\n\t" or (letter >= " " and not "\x7f" <= letter <= "\x9f"))
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Whole lines; what stands after the last line break was cut."""
+    """Yields complete lines; anything after the last line break was cut off and is dropped."""
     rest = b""
     for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
@@ -355,7 +355,7 @@ def _kind(response: httpx2.Response) -> str:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What the operating system said, below the exceptions of the HTTP client."""
+    """Returns the operating system's error beneath the exceptions of the HTTP client."""
     while (below := error.__cause__ or error.__context__) is not None:
         error = below
     return error

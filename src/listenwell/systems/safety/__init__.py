@@ -1,4 +1,4 @@
-"""Care: signs of danger are heard before any model sees a message, and answered by fixed, humane words.
+"""Care: detects signs of danger before any model sees a message, and answers them with fixed, humane words.
 
 from listenwell.systems.safety import SafetyWrapper, detect
 detect("I want to die").kind
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "SafetyWrapper":  # brings up tensors; the detector alone does not
+    if name == "SafetyWrapper":  # imports torch, which the detector alone does not
         from listenwell.systems.safety.wrapper import SafetyWrapper
 
         return SafetyWrapper

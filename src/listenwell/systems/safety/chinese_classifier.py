@@ -1,8 +1,8 @@
 """The learned crisis classifier for Chinese: is a message like those in which somebody was in danger?
 
-Two readers, half of the odds each: weights of character n-grams and of what a message speaks of (`ngrams`), and a small
-character encoder, pretrained on Chinese talk, that reads the message as a whole (recipe `crisis-chinese`). Both ship
-with the package.
+The mean log-odds of two models: a linear one over character n-grams and the concepts in a message (`ngrams`), and a
+small character encoder, pretrained on Chinese talk, that reads the message as a whole (recipe `crisis-chinese`). Both
+ship with the package.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from listenwell.systems.safety.once import once
 
 
 class ChineseClassifier:
-    """The odds of a sign in a text: the logarithm of how much likelier a sign is than none."""
+    """The log-odds of a sign in a text against none."""
 
     def __init__(self, ngrams: NgramClassifier, encoder: Labeller) -> None:
         self.ngrams, self.encoder = ngrams, encoder
 
     @once
     def odds(self, text: str) -> float:
-        """Of one message, or of several joined."""
+        """Returns the log-odds for one message, or several joined."""
         return (self.ngrams.odds(rules("zh").read(text)) + self.encoder_odds(text)) / 2
 
     def encoder_odds(self, text: str) -> float:
-        """The mean over the text as it was written and as the rules read it."""
+        """Returns the encoder's log-odds, averaged over the text as written and as the rules read it."""
         log_p = self.encoder.log_probs([text, rules("zh").read(text)])
         return float(np.mean(np.logaddexp.reduce(log_p[:, 1:], axis=1) - log_p[:, 0]))
 
 
 def encoder_folder() -> Path:
-    """The trained encoder, a checkpoint inside the package."""
+    """Returns the folder of the trained encoder, a checkpoint inside the package."""
     return Path(str(files("listenwell.systems.safety").joinpath("chinese_encoder")))
 
 
 @cache
 def chinese_classifier() -> ChineseClassifier:
-    """Read once, when first asked for."""
+    """Returns the classifier, which is loaded on first use."""
     return ChineseClassifier(ngram_classifier(), Labeller.load(encoder_folder(), CRISIS))

@@ -12,12 +12,12 @@ listenwell train crisis-chinese                                       learns fro
 python -m listenwell.systems.safety.chinese_learning --ship runs/crisis-chinese
                                                                       writes what care reads: chinese_encoder/
 
-Ordinary talk is Weibo chit-chat (LCCC, test) where the rules find no sign; troubled talk is what people ask in SMILE
-(`smile/train.jsonl`): a sign where the rules find one of self-harm, ordinary where nothing in it speaks of death. Both
-are found by LISTENWELL_DATA. The result is the same each time on the same machine.
+Ordinary talk is Weibo chit-chat (LCCC, test) in which the rules find no sign; troubled talk is what people ask in SMILE
+(`smile/train.jsonl`): a sign if the rules find one of self-harm, ordinary if nothing in it mentions death. Both are
+found by LISTENWELL_DATA. The result is deterministic on the same machine.
 
-The n-grams are a logistic regression, fitted by torch's L-BFGS to all messages at once: there are no batches, epochs or
-stages that the shared trainer would serve. The encoder is trained as every model here is.
+The n-gram model is a logistic regression, fitted to all messages at once with torch's L-BFGS: it has no batches, epochs
+or stages that the shared trainer could run. The encoder is trained like every model here.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ from listenwell.weights import find
 
 STEPS, DECAY = 150, 1.7
 CASE_WEIGHT = 4.0
-"""A written case counts as much as so many messages of a corpus."""
+"""A written case counts as much as this many corpus messages."""
 CHAT, TROUBLED = 12000, 16000
-"""Messages of each corpus."""
+"""Number of messages from each corpus."""
 ORDINARY = 5000
-"""Messages of ordinary talk in a round of the encoder's."""
+"""Messages of ordinary talk per round of the encoder's data."""
 AMID_TALK = 0.15
-"""How many of the single messages come to the encoder after an ordinary one."""
+"""The share of cases that the encoder sees after an ordinary message."""
 UNCLEAR = re.compile(
     "死|活着|活下|自杀|消失|撑不|解脱|跳楼|割|遗书|自残|伤害自己|轻生|绝望|离开这个世界|没有?意义|家暴|打我|杀"
 )
-"""Words of troubled talk that may be a sign no rule knows."""
+"""Words in troubled talk that may be a sign that no rule covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +75,16 @@ class Message:
     batch: str = ""
     """The file of cases, each in a voice of its own."""
     label: int = NONE
-    """Which sign: its place in the label set `crisis`."""
+    """Which sign: its id in the label set `crisis`."""
 
 
 def read(text: str) -> str:
-    """A message as the classifier reads it: normalised, without idioms."""
+    """Returns a message as the classifier reads it: normalised, without idioms."""
     return rules("zh").idioms.sub(CUT, rules("zh").normal(text))
 
 
 def written_cases() -> list[Message]:
-    """All Chinese cases, in the order of the files."""
+    """Returns all Chinese cases, in the order of the files."""
     folder = Path(str(files("listenwell.systems.safety").joinpath("cases")))
     records = [
         (path.stem, json.loads(line))
@@ -99,7 +99,7 @@ def written_cases() -> list[Message]:
 
 
 def corpus_messages() -> list[Message]:
-    """Ordinary and troubled talk, in an order that is always the same."""
+    """Returns ordinary and troubled talk, in a fixed order."""
     look, draw = rules("zh").look, random.Random(0)
     chat = sorted({turn.text for dialogue in sources.read("lccc", split="test") for turn in dialogue.turns})
     path = sources.find_data("smile") / "train.jsonl"
@@ -115,14 +115,14 @@ def corpus_messages() -> list[Message]:
 
 
 class Model(NamedTuple):
-    """What is learned."""
+    """The learned parameters."""
 
     weights: Tensor
     bias: Tensor
 
 
 class Rows(NamedTuple):
-    """The features of all messages, one after another."""
+    """The concatenated features of all messages."""
 
     used: Tensor
     amounts: Tensor
@@ -137,13 +137,13 @@ class Rows(NamedTuple):
         return cls(used, amounts, lengths.cumsum(0) - lengths)
 
     def weighed(self, weights: Tensor) -> Tensor:
-        """The sum of each message."""
+        """Returns the weighted sum of each message."""
         bags = F.embedding_bag(self.used, weights, self.starts, mode="sum", per_sample_weights=self.amounts)
         return bags.squeeze(1)
 
 
 def learn(messages: Sequence[Message], steps: int = STEPS) -> Model:
-    """Logistic regression over all messages at once, with large weights penalised."""
+    """Fits a logistic regression to all messages at once, with an L2 penalty."""
     rows = Rows.of([read(message.text) for message in messages])
     labels = torch.tensor([float(message.is_sign) for message in messages])
     counts = torch.tensor([message.weight for message in messages])
@@ -167,7 +167,7 @@ def as_classifier(model: Model) -> NgramClassifier:
 
 
 def leave_out(folds: int) -> list[tuple[Message, float]]:
-    """The odds of each case by a classifier that was not trained on its batch."""
+    """Returns the log-odds of each case by a classifier that was not trained on its batch."""
     cases, corpus = written_cases(), corpus_messages()
     batches = sorted({case.batch for case in cases})
     odds_of_cases = []
@@ -181,7 +181,7 @@ def leave_out(folds: int) -> list[tuple[Message, float]]:
 def lessons(
     cases: Sequence[Message], corpus: Sequence[Message], rounds: int = ROUNDS, seed: int = 0
 ) -> Iterator[Dialogue]:
-    """What the encoder learns from: all cases and some ordinary talk a round, as written or as the rules read them."""
+    """Yields the encoder's training data: per round, all cases and some ordinary talk, as written or normalized."""
     draw = random.Random(seed)
     ordinary = [message for message in corpus if not message.is_sign]
     signs = [message for message in corpus if message.is_sign]
@@ -194,7 +194,7 @@ def lessons(
 
 
 def write_lessons(path: Path, away: Collection[str]) -> None:
-    """Without the batches that are left out, which are validated on; if none is, `chinese` is, though learned."""
+    """Writes the data. Left-out batches are for validation; without any, `chinese` is, though also trained on."""
     cases = written_cases()
     learned = [case for case in cases if case.batch not in away]
     watched = [case for case in cases if case.batch in (away or {"chinese"})]
@@ -204,13 +204,13 @@ def write_lessons(path: Path, away: Collection[str]) -> None:
 
 
 def ship(run: Path, target: Path) -> None:
-    """The trained encoder in 8 bits, where care reads it."""
+    """Saves the trained encoder in 8 bits where Care reads it."""
     trained = checkpoint.load(find(run))
     checkpoint.save(trained, target, eight_bit=True)
 
 
 def report(odds_of_cases: Sequence[tuple[Message, float]]) -> None:
-    """How many signs and how much ordinary talk lie above each threshold."""
+    """Prints the shares of signs and of ordinary talk above each threshold."""
     for threshold in (-3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5):
         above = {True: 0, False: 0}
         for case, odds in odds_of_cases:
@@ -239,7 +239,7 @@ def main() -> None:
 
 
 def learn_ngrams() -> None:
-    """Trains the n-grams and writes their weights where care reads them."""
+    """Trains the n-gram model and writes its weights where Care reads them."""
     model = learn([*written_cases(), *corpus_messages()])
     weights = {"weights": model.weights.half(), "bias": model.bias}
     write_tensors(weights_file(), weights)

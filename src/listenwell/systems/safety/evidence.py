@@ -1,4 +1,4 @@
-"""Evidence over several messages: the groups of conversation.yaml, and what they add up to."""
+"""Evidence from several messages: the groups of conversation.yaml, and what they add up to."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from listenwell.systems.safety.detector import Directness, LanguageCode, Rules, 
 from listenwell.systems.safety.normalize import plain
 
 RECENT = 4
-"""How many messages of the speaker are read together."""
+"""Number of speaker messages that are read together."""
 PARTS = ("means", "intent", "despair", "farewell", "ending", "grief", "follow the dead")
 Question = Literal["harm", "safe"]
 YesNo = Literal["yes", "no", "unsure"]
 
 
 REPLY = 160
-"""How many characters of a listener's reply are read with the speaker's messages: questions stand last."""
+"""Characters from the end of a listener's reply that are read with the speaker's messages: questions come last."""
 TURN = " [SEP] "
-"""Stands between the turns of a script: MiniLM's own mark between texts."""
+"""Separates the turns of a script: MiniLM's own separator token."""
 
 
 class Messages(tuple[str, ...]):
-    """What a speaker said, message by message, and what the listener had said before each (`replies`)."""
+    """The speaker's messages, with the listener's reply before each (`replies`)."""
 
     replies: tuple[str, ...]
 
     @classmethod
     def of(cls, turns: Sequence[Turn]) -> Messages:
-        """Those of a conversation; a message without words is left out."""
+        """Returns the messages of a conversation, except those without words."""
         pairs: list[tuple[str, str]] = []
         reply = ""
         for turn in turns:
@@ -48,14 +48,14 @@ class Messages(tuple[str, ...]):
 
     @classmethod
     def of_pairs(cls, pairs: Iterable[tuple[str, str]]) -> Messages:
-        """Of messages, each with the reply before it."""
+        """Builds them from pairs of a message and the reply before it."""
         pairs = list(pairs)
         messages = cls(text for text, _ in pairs)
         messages.replies = tuple(reply for _, reply in pairs)
         return messages
 
     def filtered(self, keep: Callable[[str], bool]) -> Messages:
-        """Those that a condition holds for."""
+        """Returns the messages for which a condition holds."""
         return self.of_pairs(pair for pair in zip(self, self.replies, strict=True) if keep(pair[0]))
 
     def recent(self, most: int = RECENT) -> Messages:
@@ -63,7 +63,7 @@ class Messages(tuple[str, ...]):
 
 
 def script(messages: Sequence[str]) -> str:
-    """Messages as the English classifier reads them: turn by turn, the ends of the replies between them quoted."""
+    """Formats messages for the English classifier: turn by turn, the ends of the replies between them in quotes."""
     replies = messages.replies[1:] if isinstance(messages, Messages) else [""] * len(messages[1:])
     texts = [messages[0].strip()]
     for reply, text in zip(replies, messages[1:], strict=True):
@@ -73,7 +73,7 @@ def script(messages: Sequence[str]) -> str:
 
 
 def joined(messages: Sequence[str]) -> str:
-    """Messages as one text, each ended like a sentence."""
+    """Joins messages into one text, ending each like a sentence."""
     stripped = [text.strip() for text in messages if text.strip()]
     return " ".join(text if text[-1] in ".!?…。！？" else f"{text}{_stop(text)}" for text in stripped)
 
@@ -84,7 +84,7 @@ def _stop(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is looked for in the messages of one language."""
+    """The patterns that are searched for in the messages of one language."""
 
     rules: Rules
     parts: dict[str, re.Pattern[str]]
@@ -92,11 +92,11 @@ class Evidence:
     beyond_grief: re.Pattern[str]
     asks: dict[Question, re.Pattern[str]]
     answers: dict[YesNo, re.Pattern[str]]
-    """What is tried first comes first."""
+    """In the order in which they are tried."""
     joke: re.Pattern[str]
 
     def sign(self, messages: Sequence[str]) -> Sign | None:
-        """What the messages make together, if the last has a part in it."""
+        """Returns the sign that the messages add up to, if the last one contributes to it."""
         if self.is_harmless(messages):
             return None
         texts = [self._read(text) for text in messages]
@@ -110,19 +110,19 @@ class Evidence:
         return Sign("self-harm", directness, self.rules.language, words, f"conversation: {' and '.join(match_of)}")
 
     def has(self, text: str, *parts: str) -> bool:
-        """Whether any of these parts stands in a message."""
+        """Whether a message contains any of these parts."""
         text = self._read(text)
         return any(self.parts[part].search(text) for part in parts)
 
     def is_harmless(self, messages: Sequence[str]) -> bool:
-        """Whether something was told that gives means and endings another use."""
+        """Whether something was said that gives means and endings another use."""
         return any(self.harmless.search(self._read(text)) for text in messages)
 
     def mourns(self, messages: Sequence[str]) -> bool:
-        """Whether a death was told, by somebody who does not want to follow."""
+        """Whether a death was mentioned, by somebody who does not want to follow."""
         texts = [self._read(text) for text in messages]
         mourns = any(self.parts["grief"].search(text) for text in texts)
-        # Who has a means at hand is asked, whoever died.
+        # Somebody who has means at hand is asked, whoever died.
         more = (self.beyond_grief, self.parts["means"])
         return mourns and not any(pattern.search(text) for pattern in more for text in texts)
 
@@ -130,7 +130,7 @@ class Evidence:
         return self.asks[about].search(self.rules.normal(text)) is not None
 
     def answer(self, text: str) -> YesNo | None:
-        """What a message says to a question of yes or no, if it answers it."""
+        """Returns the answer of a message to a yes-or-no question; None if it does not answer it."""
         text = plain(text)
         if self.joke.search(text):
             return "no"
@@ -149,13 +149,13 @@ def _weigh(parts: frozenset[str]) -> Directness | None:
 
 @cache
 def evidence(language: LanguageCode) -> Evidence:
-    """Read once, when first asked for."""
+    """Returns the evidence patterns of a language, which are loaded on first use."""
     data = yaml.safe_load(files("listenwell.systems.safety").joinpath("conversation.yaml").read_text(encoding="utf-8"))[
         language
     ]
     spelling = spelling_of(language)
     compiled = {name: spelling.compiled(patterns) for name, patterns in data.items()}
-    # Answers are looked for at the start of a message as typed.
+    # Answers are matched at the start of a message, as typed.
     compiled |= {name: re.compile(spelling.expression(data[name])) for name in data if name.startswith("says")}
     return Evidence(
         rules(language),

@@ -1,13 +1,13 @@
-"""Outright signs of danger in languages that no system here speaks: lists of phrases, a file each in phrases/.
+"""Direct signs of danger in languages that no system here speaks: lists of phrases, one file each in phrases/.
 
 A file has, for one language:
-  common    its commonest words, where letters do not tell it (see language_id.py)
-  negation  words that no gap <2> (up to two words) passes over; `negated`: what before a find makes it none
-  after     what after a find makes it none
+  common    its commonest words, if its letters do not identify it (see language_id.py)
+  negation  words that a gap <2> (up to two words) never spans; `negated`: what cancels a match before it
+  after     what cancels a match after it
   words     families of words, written <name> in patterns
-  idioms    "I am dying of laughter": cut out before signs are looked for
-  signs     patterns by kind of danger; all count as said outright
-  replies   the fixed answers, `emergency` in them and `number`, how a number stands in its place
+    idioms    "I am dying of laughter": cut out before signs are searched for
+    signs     patterns by kind of danger; all count as direct
+    replies   the fixed answers, the words for `emergency` in them, and `number`, the wording if there is a number
   notice    says, in that language, that only English is understood
 Patterns and messages are folded the same way (`language_id.fold`), so patterns may have accents. " . " ends a sentence,
 " , " is any smaller break; languages that are `unspaced` have 。 and 、 instead and no spaces.
@@ -29,13 +29,13 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 LAUGHTER = re.compile(
     r"😂|🤣|😆|😹|\b(?:lol|lmao|mdr|ptdr|xd|(?:ha|he|ja|je|ah|хa|ха){2,}h?|k{4,}|(?:rs){2,})\b|[ㅋㅎ]{2,}|www+|笑|草$|ههه"
 )
-"""Who laughs does not mean a threat to others. Of oneself, people say it laughing and mean it."""
+"""A threat to others is not meant if it is said with laughter. About themselves, people laugh and mean it."""
 KATAKANA = {code: code - 0x60 for code in range(0x30A1, 0x30F7)}
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignSign:
-    """A sign that was said outright, in a language with phrases of its own."""
+    """A direct sign in a language that has a phrase file."""
 
     kind: Kind
     language: str
@@ -47,7 +47,7 @@ class ForeignSign:
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """What is looked for in one language."""
+    """The patterns that are searched for in one language."""
 
     language: str
     unspaced: bool
@@ -68,16 +68,16 @@ class Phrases:
 
 @once
 def spaced(text: str) -> str:
-    """Folded words with single spaces, and marks for breaks."""
+    """Returns folded words with single spaces, and marks for breaks."""
     text = re.sub(r"[.!?;…。؟۔।\n]+", " . ", fold(text))
     text = re.sub(r"[,:()،؛—–\"«»“”]+", " , ", text)
-    text = re.sub(r"[^\w\s.,\u0900-\u097f]|_", " ", text)  # signs of Hindi vowels are no \w
+    text = re.sub(r"[^\w\s.,\u0900-\u097f]|_", " ", text)  # Hindi vowel signs do not match \w
     return f" {' '.join(text.split())} "
 
 
 @once
 def unspaced(text: str) -> str:
-    """Folded characters without spaces, katakana as hiragana, and marks for breaks."""
+    """Returns folded characters without spaces, katakana as hiragana, and marks for breaks."""
     text = re.sub(r"[.!?。！？…\n]+", "。", fold(text).translate(KATAKANA))
     text = re.sub(r"[,、，・「」『』()（）\"“”]+", "、", text)
     return re.sub(r"[^\w。、]|_", "", text)
@@ -114,7 +114,7 @@ def _folded(pattern: str, is_unspaced: bool) -> str:
 
 
 def detect_foreign(text: str) -> ForeignSign | None:
-    """A sign in any language with phrases of its own; also where it stands among English."""
-    language = language_of(text)  # first, since a phrase may be one in two languages
+    """Returns a sign in any language that has a phrase file, even in the middle of English text."""
+    language = language_of(text)  # tried first, since two languages may share a phrase
     ordered = sorted(phrases().values(), key=lambda entry: entry.language != language)
     return next((sign for entry in ordered if (sign := entry.find(text)) is not None), None)

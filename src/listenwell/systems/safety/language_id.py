@@ -1,7 +1,8 @@
 """Which language is a message written in?
 
-Scripts tell most languages; those in Latin letters are told by their commonest words (languages.yaml, phrases/*.yaml).
-What cannot be told is English: a wrong "not English" stops a conversation, a missed one only reaches the model.
+Most languages are identified by their script, those in Latin letters by their commonest words (languages.yaml,
+phrases/*.yaml). If in doubt, a text is English: a wrong "not English" stops a conversation, a missed one only reaches
+the model.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from listenwell.systems.safety.once import once
 
 ENGLISH, NO_WORDS, OTHER = "en", "no words", "other"
 LEAST_WORDS = 2
-"""Different words of another language that must be there."""
+"""Minimum number of different words of another language."""
 PER_ENGLISH_WORD = 2
-"""How many times the words of English they must outnumber."""
+"""They must be more than this many times as many as the English words."""
 LEAST_SHARE = 0.25
-"""Of all words."""
+"""Their minimum share of all words."""
 
 LATIN_ACCENTS = re.compile("[\u0300-\u036f]")
 # Vowel signs, the lengthening stroke and the hamza signs of Arabic; the dot under letters of Hindi.
@@ -39,16 +40,16 @@ EMOTICON = re.compile(
     re.IGNORECASE,
 )
 JAMO = re.compile("[\u1100-\u11ff\u3131-\u318e]")
-"""Letters of Korean that stand alone laugh or weep, also in English messages."""
-# How many Latin letters a character stands for, where it is a syllable or a word.
+"""Single Korean letters stand for laughing or weeping, also in English messages."""
+# How many Latin letters a character counts for if it is a syllable or a word.
 WEIGHT = {"CJK": 2, "HANGUL": 2, "HIRAGANA": 2, "KATAKANA": 2}
 ALONE = ("CJK", "HANGUL")
-"""Scripts of which one character can be a word; of others, one is part of a drawn face."""
+"""Scripts in which a single character can be a word; in others, it is part of an emoticon."""
 
 
 @once
 def fold(text: str) -> str:
-    """One form of each letter: lower case, no accents, no optional signs, Arabic and Cyrillic letters without marks."""
+    """Returns one form of each letter: lower case, no accents or optional signs, no marks on Arabic and Cyrillic."""
     text = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
     text = OPTIONAL_SIGNS.sub("", LATIN_ACCENTS.sub("", text))
     text = text.translate(ONE_LETTER)
@@ -56,7 +57,7 @@ def fold(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Folded words; an apostrophe parts two."""
+    """Returns the folded words; an apostrophe separates words."""
     return re.findall(r"[^\W\d_]+", fold(text))
 
 
@@ -67,7 +68,7 @@ def data() -> dict[str, Any]:
 
 @cache
 def phrase_data() -> dict[str, dict[str, Any]]:
-    """The phrase files, by language."""
+    """Returns the phrase files, by language."""
     phrase_files = (
         entry
         for entry in files("listenwell.systems.safety").joinpath("phrases").iterdir()
@@ -81,7 +82,7 @@ def phrase_data() -> dict[str, dict[str, Any]]:
 
 @once
 def language_of(text: str) -> str:
-    """A code such as "de" or "zh"; "other" for a language without one here, "no words" for emoji and signs alone."""
+    """Returns a code such as "de" or "zh"; "other" for any other language, "no words" for emoji and symbols only."""
     text = unicodedata.normalize("NFKC", EMOTICON.sub(" ", text))
     scripts = _scripts(text)
     if not scripts:
@@ -93,7 +94,7 @@ def language_of(text: str) -> str:
 
 
 def _scripts(text: str) -> Counter[str]:
-    """How many letters of each script, those of drawn faces left out."""
+    """Counts the letters of each script, except those in emoticons."""
     letters: Counter[str] = Counter()
     for run in "".join(map(_letter_or_blank, JAMO.sub(" ", text))).split():
         scripts = [unicodedata.name(letter, "OTHER").split()[0].split("-")[0] for letter in run]
@@ -103,7 +104,7 @@ def _scripts(text: str) -> Counter[str]:
 
 
 def _letter_or_blank(character: str) -> str:
-    """Vowel signs of Hindi and Thai belong to the letters; the signs that colour an emoji do not."""
+    """Vowel signs of Hindi and Thai count as letters; the modifiers that colour an emoji do not."""
     category = unicodedata.category(character)
     return character if category[0] == "L" or category == "Mc" or _is_vowel_sign(character, category) else " "
 
@@ -136,7 +137,7 @@ def _by_words(text: str) -> str:
 
 
 def _looks_foreign(text: str, words: set[str]) -> bool:
-    """Whether marks on the letters of many small words tell a language that is not listed. Names have marks, too."""
+    """Whether accents in many lower-case words suggest a language that is not listed. Names have accents, too."""
     marked = set(re.findall(r"\b[^\W\d_A-Z]*[^\W\d_A-Za-z][^\W\d_A-Z]*\b", text))
     marked = {word for word in marked if word.islower() and len(word) > 1}
     return len(marked) >= 3 and len(marked) >= 0.3 * len(words) and len(words & _english()) <= 1
@@ -149,7 +150,7 @@ def _english() -> frozenset[str]:
 
 @cache
 def _telling_words() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
-    """For each language, the common words that English lacks, and those of English that it lacks."""
+    """Returns, for each language, its common words that English lacks, and the English ones that it lacks."""
     lists = {code: entry["common"] for code, entry in phrase_data().items() if "common" in entry}
     lists |= {code: entry["common"] for code, entry in data()["latin"].items()}
     words = {code: frozenset(word for word in words_of(text) if len(word) > 1) for code, text in lists.items()}

@@ -1,11 +1,11 @@
-"""How often care hears a sign, and how often it is wrong about ordinary talk.
+"""How often Care detects a sign, and how often it is wrong about ordinary talk.
 
 python -m listenwell.systems.safety.measuring FILE.jsonl …   rates on written cases; --show lists those that went wrong
 python -m listenwell.systems.safety.measuring --talk         alarms on ordinary dialogues (found by LISTENWELL_DATA)
 
 A case is {"text": …} or {"turns": [{"speaker": "speaker" or "listener", "text": …}, …]} with "language" and with "sign"
-(or "expect"): direct, indirect, or null (or "none"). A sign counts as heard if care answers at all. Dialogues are read
-as care meets them, turn by turn: each message of the speaker with everything before it.
+(or "expect"): direct, indirect, or null (or "none"). A sign counts as detected if Care answers at all. Dialogues are
+read as Care sees them, turn by turn: each message of the speaker with everything before it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GRIEVING = ("sad", "devastated", "lonely")
 
 
 def turns_of(case: dict[str, Any]) -> list[Turn]:
-    """The conversation of a case; a single message is one turn."""
+    """Returns the conversation of a case; a single message is one turn."""
     if "text" in case:
         return [Turn("speaker", case["text"])]
     return [Turn(turn["speaker"], turn["text"]) for turn in case["turns"]]
@@ -40,7 +40,7 @@ def expected(case: dict[str, Any]) -> str:
 
 
 def measure_cases(paths: Sequence[Path], show: bool) -> None:
-    """Prints the rates of all files together, in all and by language."""
+    """Prints the rates over all files, overall and by language."""
     all_of: Counter[tuple[str, str]] = Counter()
     heard: Counter[tuple[str, str]] = Counter()
     for case in (json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()):
@@ -62,7 +62,7 @@ def _told(turns: Sequence[Turn], sign: Sign | None) -> str:
 
 
 def messages_in(dialogues: Iterable[Dialogue]) -> Iterator[list[Turn]]:
-    """Each message of the speaker with what came before it."""
+    """Yields each message of the speaker with everything before it."""
     for dialogue in dialogues:
         for place, turn in enumerate(dialogue.turns):
             if turn.speaker == "speaker":
@@ -70,7 +70,7 @@ def messages_in(dialogues: Iterable[Dialogue]) -> Iterator[list[Turn]]:
 
 
 def measure_talk(name: str, dialogues: Iterable[Dialogue], most: int) -> None:
-    """Prints every alarm in the first messages, and how many there were."""
+    """Prints every alarm in the first `most` messages, and their number."""
     count = alarms = 0
     for turns in islice(messages_in(dialogues), most):
         count += 1

@@ -1,8 +1,8 @@
 """A linear classifier for Chinese: is a message like those in which somebody was in danger?
 
-It weighs character n-grams, the concepts that a message speaks of (`chinese_concepts.yaml`), and pairs of concepts, in
-the message and in one sentence: "药" and "攒" and "今晚" say together what no n-gram says. The weights are learned by
-`chinese_learning`; `chinese_classifier` reads them beside a small encoder.
+Its features are character n-grams, the concepts that a message mentions (`chinese_concepts.yaml`), and pairs of
+concepts in the message and in one sentence: "药", "攒" and "今晚" together say what no n-gram says. The weights are
+trained by `chinese_learning`; `chinese_classifier` combines this classifier with a small encoder.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import yaml
 from safetensors.numpy import load_file
 
 LONGEST = 4
-"""Characters of an n-gram."""
+"""Maximum number of characters in an n-gram."""
 BUCKETS = 1 << 16
-"""N-grams share this many weights, by their hash."""
+"""Number of weights that n-grams share by hashing."""
 MOST = 400
-"""Characters of a text that are read."""
+"""Number of characters of a text that are read."""
 NGRAM_SCALE, PAIR_SCALE = 6.0, 3.0
-"""How much the n-grams of a text, and its pairs of concepts, count beside the concepts: the norm of each."""
+"""The weight of a text's n-grams, and of its pairs of concepts, relative to the concepts: the norm of each."""
 
 
 @cache
@@ -36,25 +36,25 @@ def concepts() -> tuple[re.Pattern[str], ...]:
 
 
 def size() -> int:
-    """How many weights there are: n-grams, concepts, pairs in a text, pairs in a sentence."""
+    """Returns the number of weights: n-grams, concepts, pairs in a text, pairs in a sentence."""
     count = len(concepts())
     return BUCKETS + count + 2 * count * count
 
 
 def ngram_buckets(text: str) -> list[int]:
-    """The buckets of all n-grams of a normalised text, each bucket once."""
+    """Returns the buckets of all n-grams of a normalised text, each bucket once."""
     text = f"^{text}$"
     ngrams = {text[start : start + n] for n in range(1, LONGEST + 1) for start in range(len(text) - n + 1)}
     return sorted({zlib.crc32(ngram.encode()) % BUCKETS for ngram in ngrams})
 
 
 def concepts_in(text: str) -> list[int]:
-    """The places in `concepts` of those that a normalised text speaks of."""
+    """Returns the indices in `concepts` of those that a normalised text mentions."""
     return [place for place, concept in enumerate(concepts()) if concept.search(text)]
 
 
 def concept_pairs(text: str, places: list[int]) -> list[int]:
-    """The weights of the pairs among these concepts, in the text and in one sentence of it."""
+    """Returns the weight indices of the pairs among these concepts, in the text and within a sentence."""
     count = len(concepts())
     pairs = {first * count + second for first, second in combinations(places, 2)}
     close: set[int] = set()
@@ -65,8 +65,8 @@ def concept_pairs(text: str, places: list[int]) -> list[int]:
 
 
 def features(text: str) -> tuple[list[int], list[float]]:
-    """The weights that a normalised text uses, and how much of each."""
-    text = text.strip("，。")[:MOST]  # how a message ends tells only where it comes from
+    """Returns the indices of the weights that a normalised text uses, and the amount of each."""
+    text = text.strip("，。")[:MOST]  # the ending of a message only tells which corpus it is from
     ngrams, places = ngram_buckets(text), concepts_in(text)
     pairs = concept_pairs(text, places)
     parts = (
@@ -78,13 +78,13 @@ def features(text: str) -> tuple[list[int], list[float]]:
 
 
 class NgramClassifier:
-    """Weighs a text; longer texts are scaled down."""
+    """A linear classifier; longer texts are scaled down."""
 
     def __init__(self, weights: np.ndarray, bias: float) -> None:
         self.weights, self.bias = weights.astype(np.float32), bias
 
     def odds(self, text: str) -> float:
-        """Of a normalised text: the logarithm of how much likelier a sign is than none."""
+        """Returns the log-odds of a sign against none for a normalised text."""
         used, amounts = features(text)
         return float(self.weights[used] @ np.array(amounts, dtype=np.float32) + self.bias)
 
@@ -95,6 +95,6 @@ def weights_file() -> Path:
 
 @cache
 def ngram_classifier() -> NgramClassifier:
-    """Read once, when first asked for."""
+    """Returns the classifier, which is loaded on first use."""
     tensors = load_file(weights_file())
     return NgramClassifier(tensors["weights"], float(tensors["bias"][0]))

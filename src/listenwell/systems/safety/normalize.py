@@ -1,7 +1,7 @@
-"""Messages as the rules read them: one spelling for each word, however it was typed.
+"""Normalizes messages for the rules: one spelling for each word, however it was typed.
 
-English becomes lower-case words with single spaces, contractions written out, slips and disguises mended ("im", "k1ll",
-"s u i c i d e", "suicde"), words that only colour left out ("really", "just"). " . " ends a sentence, " , " is any
+English becomes lower-case words with single spaces, with contractions written out, typos and disguises corrected ("im",
+"k1ll", "s u i c i d e", "suicde") and filler words removed ("really", "just"). " . " ends a sentence, " , " is any
 smaller break. Chinese loses its spaces; traditional characters and net spellings take the usual form; 。 and ， remain.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from listenwell.systems.safety.once import once
 
-# Laughter tells a joke from despair, so it is kept, as one word.
+# Laughter distinguishes a joke from despair, so it is kept, as one word.
 LAUGHTER = re.compile(r"[😂🤣😆😹]+|\b(?:l+o+l+|lmf?ao+|rofl|(?:ha|he){2,}h?|jk|xd)\b")
 MARKS = re.compile(r"[a-z0-9]+(?:[*!|$@]+[a-z0-9]+)*|[.!?;\n…。！？；]+|[,:()—–/，、：-]+")
 APOSTROPHES = str.maketrans("’‘`´ʼ′", "''''''")
@@ -34,7 +34,7 @@ CLITICS = (
 
 
 def plain(text: str) -> str:
-    """Lower case, full-width forms made narrow, no accents, nothing invisible, one kind of apostrophe."""
+    """Returns lower case without accents, full-width forms, invisible characters or variants of the apostrophe."""
     text = unicodedata.normalize("NFKC", text.translate(APOSTROPHES)).casefold()
     if text.isascii():
         return text
@@ -42,7 +42,7 @@ def plain(text: str) -> str:
 
 
 class English:
-    """Words by a table of spellings: `whole` words and phrases, words `hidden` behind digits and stars, `slips`."""
+    """Normalizes by a table of spellings: `whole` words and phrases, words `hidden` by digits and stars, `slips`."""
 
     def __init__(self, spelling: Mapping[str, Any]) -> None:
         self.whole: dict[str, str] = {
@@ -100,7 +100,7 @@ class English:
 
 
 def _one_slip(a: str, b: str) -> bool:
-    """Whether one letter more, less or wrong, or two swapped, make a into b."""
+    """Whether one inserted, deleted or wrong letter, or two swapped ones, turn a into b."""
     start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     rest_a, rest_b = a[start:], b[start:]
     if len(a) != len(b):
@@ -109,7 +109,7 @@ def _one_slip(a: str, b: str) -> bool:
 
 
 class Chinese:
-    """Characters by a table of spellings: `traditional` with `simplified`, `net` forms, `fillers`."""
+    """Normalizes by a table of spellings: `traditional` with `simplified`, `net` forms, `fillers`."""
 
     def __init__(self, spelling: Mapping[str, Any]) -> None:
         self.simplified = str.maketrans(spelling["traditional"], spelling["simplified"])

@@ -1,7 +1,7 @@
-"""What care computes several times for one conversation is computed once.
+"""Caches what Care would compute several times for one conversation.
 
-The rules of several detectors read the same messages again and again: normalised, with idioms cut out, looked through.
-Within `remembering` the results of `once` functions are kept; with its end they are gone, and with them every text.
+The rules of several detectors read the same messages again and again: normalised, with idioms cut out, searched.
+Within `remembering`, the results of `once` functions are cached; at its end they are discarded, along with all texts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MEMORY: ContextVar[Memory | None] = ContextVar("memory", default=None)
 
 @contextmanager
 def remembering(memory: Memory | None = None) -> Iterator[Memory]:
-    """Keeps results until its end: in the memory given, else in that of a call around this one, else in a new one."""
+    """Caches results until its end: in the given memory, else in that of an enclosing call, else in a new one."""
     own = memory if memory is not None else _MEMORY.get()
     own = {} if own is None else own
     token = _MEMORY.set(own)
@@ -32,12 +32,12 @@ def remembering(memory: Memory | None = None) -> Iterator[Memory]:
 
 
 def memory() -> Memory | None:
-    """Of the call that is running; None outside of any."""
+    """Returns the memory of the current call; None outside of one."""
     return _MEMORY.get()
 
 
 def once(function: Callable[P, R]) -> Callable[P, R]:
-    """A function of texts, or a method of an object that lives as long as the process."""
+    """Caches a function of texts, or a method of an object that lives as long as the process."""
 
     @wraps(function)
     def remembered(*args: P.args, **named: P.kwargs) -> R:

@@ -1,7 +1,7 @@
-"""What is answered, in fixed words, to a message that a system cannot read.
+"""Fixed answers to messages that a system cannot read.
 
-An outright sign of danger is answered in its own language; any other message by a sentence that says which language is
-understood; emoji alone by a sentence that asks for words.
+A direct sign of danger is answered in its own language; any other message with a sentence that says which language is
+understood; emoji alone with a sentence that asks for words.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from listenwell.systems.safety.language_id import ENGLISH, NO_WORDS, data, langu
 from listenwell.systems.safety.resources import Resources
 
 LATELY = 3
-"""How many replies long a sign in another language keeps a conversation in care."""
+"""For how many replies a sign in another language keeps a conversation in Care."""
 FEW = 4
-"""Up to so many words that may be English are an answer."""
+"""A message of up to this many words that may be English counts as an answer."""
 NUMBER = re.compile(r"[\d\s/+-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class FixedReply:
-    """Words that no model wrote, and why they were said."""
+    """A text that no model wrote, and why it was used."""
 
     text: str
     reason: str
 
 
 def languages_of(system: Any) -> tuple[str, ...]:
-    """The languages that a system says it speaks, in its attribute `languages`; English where it says nothing."""
+    """The languages that a system declares in its attribute `languages`; English if it declares none."""
     return tuple(getattr(system, "languages", (ENGLISH,)))
 
 
 def foreign_care(turns: Sequence[Turn], resources: Resources) -> FixedReply | None:
-    """The reply to an outright sign in another language, and to the short answers that follow it."""
+    """Returns the reply to a direct sign in another language, and to the short answers that follow it."""
     sign = detect_foreign(turns[-1].text)
     earlier = _answered_lately(turns)
     if sign is not None:
@@ -52,9 +52,9 @@ def foreign_care(turns: Sequence[Turn], resources: Resources) -> FixedReply | No
 
 
 def trusted(sign: Sign, text: str) -> bool:
-    """Whether a sign that the English or Chinese detector found in a message is one.
+    """Whether a sign that the English or Chinese detector found in a message can be trusted.
 
-    The English classifier has learned nothing of other languages, and the Chinese rules misread Japanese.
+    The English classifier was not trained on other languages, and the Chinese rules misread Japanese.
     """
     language = language_of(text)
     if language in (ENGLISH, "zh", NO_WORDS):
@@ -63,7 +63,7 @@ def trusted(sign: Sign, text: str) -> bool:
 
 
 def language_notice(turns: Sequence[Turn], spoken: Collection[str], speaker: str = "") -> FixedReply | None:
-    """What is said to a message in none of the languages spoken; None where the system can read it.
+    """Returns the reply to a message in none of the languages spoken; None if the system can read it.
 
     `speaker` is the name of a system that does speak the language, if there is one.
     """
@@ -82,13 +82,13 @@ def language_notice(turns: Sequence[Turn], spoken: Collection[str], speaker: str
 
 
 def _language_before(turns: Sequence[Turn]) -> str:
-    """Of the speaker's last message with words, before this one."""
+    """Returns the language of the speaker's last message with words before this one."""
     earlier = (language_of(turn.text) for turn in reversed(turns[:-1]) if turn.speaker == "speaker")
     return next((language for language in earlier if language != NO_WORDS), ENGLISH)
 
 
 def _follows(text: str, language: str) -> bool:
-    """Whether a message without a sign answers care in this language. "Ja" and "ok" cannot be told from English."""
+    """Whether a message without a sign answers Care in this language. "Ja" and "ok" may also be English."""
     written = language_of(text)
     if written == ENGLISH:
         return len(words_of(text)) <= FEW and detect(text) is None
@@ -96,14 +96,14 @@ def _follows(text: str, language: str) -> bool:
 
 
 def _answered_lately(turns: Sequence[Turn]) -> list[ForeignSign]:
-    """The signs that the latest replies answered in full."""
+    """Returns the signs that the latest replies answered in full."""
     replies = ["".join(turn.text.split()) for turn in turns if turn.speaker == "listener"][-LATELY:]
     return [sign for text in replies for opening, sign in _openings().items() if text.startswith(opening)]
 
 
 @cache
 def _openings() -> dict[str, ForeignSign]:
-    """What the whole replies begin with, before anything that resources change."""
+    """Returns how the full replies begin, before anything that depends on the resources."""
     return {
         "".join(entry["replies"][kind].split("{")[0].split()): ForeignSign(kind, language, "")
         for language, entry in phrase_data().items()
@@ -124,13 +124,13 @@ def _sign_reply(sign: ForeignSign, resources: Resources, again: bool) -> str:
 
 
 def _emergency(replies: dict[str, str], resources: Resources) -> str:
-    """The number of the region that was chosen; without one, words that hold everywhere."""
+    """Returns the emergency number of the chosen region; without one, words that are true everywhere."""
     number = resources.emergency["en"]
     return replies.get("number", "{number}").format(number=number) if _is_number(number) else replies["emergency"]
 
 
 def _numbers(kind: Kind, resources: Resources) -> list[str]:
-    """The lines of the region that need no translation."""
+    """Returns the lines of the region that need no translation."""
     lines = [line for line in resources.lines if kind in line.kinds and _is_number(line.contact["en"])]
     return [f"- {line.text('en')}" for line in lines]
 

@@ -1,8 +1,8 @@
-"""The replies of care: fixed words, never generated, in two languages.
+"""The replies of Care: fixed texts, never generated, in two languages.
 
-For each kind of danger three texts. What was said outright, or confirmed, gets the whole card: where to call, who can
-help, what this program is. What was only hinted at gets two sentences that ask, since care may be wrong, and one line
-with a number. When the same goes on, a shorter text answers.
+There are three texts for each kind of danger. A direct or confirmed sign gets the whole card: where to call, who can
+help, what this program is. An indirect sign gets two sentences that ask, since Care may be wrong, and one line with a
+number. If the same sign goes on, a shorter text answers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from listenwell.systems.safety.detector import Kind, LanguageCode, Sign
 from listenwell.systems.safety.resources import Resources
 
-# The first sentence of each text is what `is_care` knows a reply by.
+# `is_care` recognises a reply by the first sentence of its text.
 WORDS: dict[LanguageCode, dict[Kind, tuple[str, str, str]]] = {
     "en": {
         "self-harm": (
@@ -77,12 +77,12 @@ AFTER: dict[LanguageCode, str] = {
 }
 Tier = Literal["direct", "asking", "shorter"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
-"""The texts of WORDS, in their order."""
+"""The texts of WORDS, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Which reply of care a text is."""
+    """Identifies a reply of Care."""
 
     kind: Kind
     tier: Tier
@@ -90,7 +90,7 @@ class Given:
 
 
 def care_reply(sign: Sign, resources: Resources, again: bool = False) -> str:
-    """The words for a sign, with the resources of its language; shorter when the same goes on."""
+    """Returns the text for a sign, with the resources in its language; a shorter one if the sign goes on."""
     language = sign.language
     direct, asking, shorter = WORDS[language][sign.kind]
     if sign.directness == "indirect" and not again:
@@ -106,12 +106,12 @@ def care_reply(sign: Sign, resources: Resources, again: bool = False) -> str:
 
 
 def help_lines(resources: Resources, language: LanguageCode, kind: Kind | None = None) -> list[str]:
-    """People to turn to, one line each; of all kinds if none is given."""
+    """Returns the people to turn to, one line each, for one kind of danger or for all."""
     return [line.text(language) for line in resources.lines if kind is None or kind in line.kinds]
 
 
 def _one_line(sign: Sign, resources: Resources) -> str:
-    """One person to turn to, and the number for an emergency."""
+    """Returns one person to turn to, and the emergency number."""
     first = help_lines(resources, sign.language, sign.kind)[:1]
     urgent = URGENT[sign.language].format(emergency=resources.emergency[sign.language])
     stop, space = ("。", "") if sign.language == "zh" else (".", " ")
@@ -119,13 +119,13 @@ def _one_line(sign: Sign, resources: Resources) -> str:
 
 
 def care_given(text: str) -> Given | None:
-    """Which reply of care a listener's turn is, whatever resources it names; None for any other turn."""
+    """Returns which reply of Care a listener turn is, whatever resources it names; None for any other turn."""
     text = "".join(text.split())
     return next((given for opening, given in _OPENINGS.items() if text.startswith(opening)), None)
 
 
 def is_care(text: str) -> bool:
-    """Whether a listener's turn is a reply of care."""
+    """Whether a listener turn is a reply of Care."""
     return care_given(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Resources: whom a reply of care names. A file has one or more regions:
+"""Resources: the people that a reply of Care names. A file has one or more regions:
 
 us:
   emergency: "911"                      # in quotes, or YAML reads a number
@@ -36,7 +36,7 @@ class Line:
     name: Text
     contact: Text
     kinds: tuple[Kind, ...] = KINDS
-    """The signs at which it is named."""
+    """The kinds of signs for which it is named."""
 
     def text(self, language: LanguageCode) -> str:
         return f"{self.name[language]}: {self.contact[language]}"
@@ -44,16 +44,16 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What is named in one region."""
+    """The resources of one region."""
 
     emergency: Text
     lines: tuple[Line, ...]
 
 
 def load_resources(path: str | Path | None = None, region: str | None = None) -> Resources:
-    """A region of a file: of those given, else of those in the environment, else no country's.
+    """Loads a region from a file. Each defaults to the environment's, else to the international region here.
 
-    A file with one region needs no name for it.
+    For a file with a single region, the region need not be named.
     """
     path = path or os.environ.get(FILE) or None
     region = region or os.environ.get(REGION) or None

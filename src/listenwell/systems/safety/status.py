@@ -1,4 +1,4 @@
-"""Whether Care has all it is made of on this installation. Finds files and brings up no tensors."""
+"""Checks whether all parts of Care are installed. Looks for files only; does not import torch."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from listenwell.notices import SafetyWarning, warn_once
 DOCTOR = "listenwell doctor says more"
 
 KNOWN_LANGUAGES = ("en", "zh")
-"""Those that the rules of `detector` and the replies of care are written in."""
+"""The languages that have rules in `detector` and replies of Care."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassifierStatus:
-    """Of the learned crisis classifier for English."""
+    """The status of the learned crisis classifier for English."""
 
     active: bool
     problem: str = ""
     """Why it is off."""
     remedy: str = ""
-    """What to type."""
+    """The command that fixes it."""
 
     @property
     def warning(self) -> str:
@@ -37,7 +37,7 @@ class ClassifierStatus:
 
 
 def classifier_file() -> Path:
-    """The weights of the classifier, which lie in the package."""
+    """Returns the file with the classifier's weights, inside the package."""
     return Path(str(files("listenwell.systems.safety").joinpath("english.safetensors")))
 
 
@@ -60,14 +60,14 @@ def _off(problem: str, remedy: str) -> ClassifierStatus:
 
 
 def warn_where_rules_serve_alone() -> None:
-    """Says once per process that the classifier is off."""
+    """Warns once per process if the classifier is off."""
     status = classifier_status()
     if not status.active:
         warn_once(status.warning, SafetyWarning)
 
 
 def warn_of_languages(name: str, languages: Iterable[str]) -> None:
-    """Says once per process that a system speaks a language in which no sign of a crisis is recognised."""
+    """Warns once per process if a system speaks a language in which no sign of a crisis is recognised."""
     unknown = [language for language in languages if language not in KNOWN_LANGUAGES]
     if unknown:
         warn_once(
@@ -78,7 +78,7 @@ def warn_of_languages(name: str, languages: Iterable[str]) -> None:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a safetensors file has all the bytes that its header promises; the tensors are not read."""
+    """Whether a safetensors file has all the bytes that its header declares; the tensors are not read."""
     try:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")

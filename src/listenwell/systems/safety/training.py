@@ -1,4 +1,4 @@
-"""What the English crisis classifier learns from: written cases, sentences made from frames, and ordinary talk.
+"""The training data of the English crisis classifier: written cases, sentences made from frames, and ordinary talk.
 
 python -m listenwell.systems.safety.training --out crisis-english.jsonl    writes that (--without BATCH...: not these
                                                                            batches, which it is validated on instead)
@@ -9,15 +9,15 @@ python -m listenwell.systems.safety.training --leave-out 5                 does 
                                                                            without a fifth of the batches, and reports
                                                                            the rates on those left out
 
-Each file of cases/ is a batch of cases in a voice of its own; `development` holds those that the rules were adjusted
+Each file of cases/ is a batch of cases in a voice of its own; `development` contains those that the rules were tuned
 on, and is never left out. Ordinary talk is what speakers say in EmpatheticDialogues (found by LISTENWELL_DATA) and in
-the shipped corpus, where the rules find no sign in it. A conversation is trained on as `evidence.script` writes its
-recent turns. There are fewer written conversations than single messages, so some messages are shown at the end of an
-ordinary conversation, some are told sentence by sentence with replies of ordinary listeners in between, and some
-conversations lose their replies: a sign stays a sign, and ordinary talk stays ordinary.
+the shipped corpus, if the rules find no sign in it. For a conversation, the training text is what `evidence.script`
+makes of its recent turns. There are fewer written conversations than single messages, so some messages are placed at
+the end of an ordinary conversation, some are told sentence by sentence with replies of ordinary listeners in between,
+and some conversations lose their replies: a sign stays a sign, and ordinary talk stays ordinary.
 
-Every case comes once a round, each time in another setting and beside other ordinary talk. The trainer reads a file
-once, so the rounds stand in it one after another, and one epoch is all of them.
+Every case appears once per round, each time in another setting and with other ordinary talk. The trainer reads a file
+once, so the file contains the rounds one after another, and one epoch is all of them.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ from listenwell.weights import find
 RECIPE = "crisis-english"
 ROUNDS = 3
 TALK = 5000
-"""Texts of ordinary talk in a round."""
+"""Texts of ordinary talk per round."""
 NONE = 0
 AMID_TALK, AS_TURNS, WITHOUT_REPLIES = 0.15, 0.3, 0.15
-"""How many of the single messages are shown at the end of an ordinary conversation, how many of several sentences are
-told turn by turn, and how many of the conversations lose their replies."""
+"""The share of single messages placed at the end of an ordinary conversation, of messages with several sentences told
+turn by turn, and of conversations that lose their replies."""
 SENTENCES = re.compile(r"(?<=[.!?])\s+")
 REPLIES = 2000
-"""Replies of ordinary listeners that are put between sentences."""
+"""Number of ordinary listener replies to put between sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A message and what it is: 0, or one more than its place in `classifier.SIGNS`."""
+    """A message and its label: 0, or one more than the index of its sign in `classifier.SIGNS`."""
 
     text: str
     label: int
@@ -75,10 +75,10 @@ class Case:
 
 
 def read_cases(folder: Path | None = None) -> list[Case]:
-    """All English cases, in the order of the files; of a conversation, its recent turns as one text.
+    """Returns all English cases, in the order of the files; for a conversation, its recent turns as one text.
 
-    Where only the listener's question makes an answer clear (`answer`), a rule reads it, and the text alone teaches
-    nothing.
+    Cases that only the listener's question makes clear (`answer`) are left out: a rule reads them, and there is nothing
+    to learn from the text alone.
     """
     folder = folder or Path(str(files("listenwell.systems.safety").joinpath("cases")))
     records = [
@@ -91,7 +91,7 @@ def read_cases(folder: Path | None = None) -> list[Case]:
 
 
 def case_script(record: dict[str, Any]) -> str:
-    """The message of a case, or the recent turns of a conversation as the classifier reads them."""
+    """Returns the message of a case, or the recent turns of a conversation as the classifier reads them."""
     return record["text"] if "text" in record else script(Messages.of(_turns(record)).recent())
 
 
@@ -100,7 +100,7 @@ def _turns(record: dict[str, Any]) -> list[Turn]:
 
 
 def case_text(record: dict[str, Any]) -> str:
-    """The message of a case, or the recent messages of the speaker in a conversation."""
+    """Returns the message of a case, or the speaker's recent messages in a conversation."""
     if "text" in record:
         return record["text"]
     messages = [turn["text"] for turn in record["turns"] if turn["speaker"] == "speaker"]
@@ -108,7 +108,7 @@ def case_text(record: dict[str, Any]) -> str:
 
 
 def label_of(record: dict[str, Any]) -> int:
-    """The class of a case, as `Case` has it."""
+    """Returns the label of a case, as in `Case`."""
     if record["sign"] is None:
         return NONE
     kind = record["about"]
@@ -118,7 +118,7 @@ def label_of(record: dict[str, Any]) -> int:
 
 
 def frames(seed: int = 0) -> list[Case]:
-    """Sentences of frames.yaml, each frame filled as often as it says."""
+    """Returns the sentences of frames.yaml, each frame filled as often as it says."""
     data = yaml.safe_load(files("listenwell.systems.safety").joinpath("cases/frames.yaml").read_text(encoding="utf-8"))
     draw = random.Random(seed)
     label_by_text = {
@@ -145,8 +145,8 @@ def _filled(frame: str, slots: dict[str, list[str]], draw: random.Random) -> str
 
 
 def ordinary_talk(source: str = "empathetic-dialogues") -> list[str]:
-    """What speakers say where no rule finds a sign, in an order that is always the same: two thirds single messages,
-    one third the messages of a whole dialogue."""
+    """Returns what speakers say where no rule finds a sign, in a fixed order: two thirds single messages, one third the
+    recent messages of a dialogue."""
     dialogues = [
         Messages.of(dialogue.turns) for name in ("shipped", source) for dialogue in sources.read(name, split="train")
     ]
@@ -159,7 +159,7 @@ def ordinary_talk(source: str = "empathetic-dialogues") -> list[str]:
 
 
 def ordinary_replies(source: str = "empathetic-dialogues") -> list[str]:
-    """Short things that listeners say, in an order that is always the same."""
+    """Returns short listener replies, in a fixed order."""
     replies = {
         turn.text
         for name in ("shipped", source)
@@ -182,7 +182,7 @@ class Ordinary:
         return cls(ordinary_talk(), ordinary_replies())
 
     def round(self, cases: Sequence[Case], draw: random.Random) -> Iterator[tuple[str, int]]:
-        """Each case in some setting, and some ordinary talk: texts with their labels."""
+        """Yields each case in some setting, and some ordinary talk: texts with their labels."""
         before = [text for text in self.talk if TURN in text]
         for case in cases:
             yield varied(case.text, before, self.replies, draw), case.label
@@ -197,29 +197,29 @@ def lessons(
     rounds: int = ROUNDS,
     seed: int = 0,
 ) -> Iterator[Dialogue]:
-    """What is trained on, each text a dialogue of one labelled turn, as it was written or as the rules read it."""
+    """Yields the training data. Each text is a dialogue of one labelled turn, as written or as the rules read it."""
     draw = random.Random(seed)
     for number in range(1, rounds + 1):
         for index, (text, label) in enumerate(ordinary.round(cases, draw)):
-            view = draw.choice((text, tokenizer.plain(text))) or text  # of "…" the rules read nothing
+            view = draw.choice((text, tokenizer.plain(text))) or text  # the rules read "…" as an empty text
             yield lesson(f"{number}-{index}", tokenizer.ending(view), label, "train")
 
 
 def checks(cases: Sequence[Case], tokenizer: classifier.MessageTokenizer) -> Iterator[Dialogue]:
-    """What is validated on: cases as they were written."""
+    """Yields the validation data: cases as written."""
     for index, case in enumerate(cases):
         yield lesson(f"valid-{index}", tokenizer.ending(case.text), case.label, "valid")
 
 
 def lesson(name: str, text: str, label: int, split: str) -> Dialogue:
-    """A text to learn from, or to be checked by, as a dialogue of one labelled turn."""
+    """Returns a training or validation text as a dialogue of one labelled turn."""
     return Dialogue(name, (Turn("speaker", text, Label(CRISIS.labels[label])),), split=split)
 
 
 def write_lessons(
     path: Path, away: Collection[str], ordinary: Ordinary, tokenizer: classifier.MessageTokenizer
 ) -> None:
-    """Without the batches that are left out, which are validated on; if none is, `development` is, though learned."""
+    """Writes the data. Left-out batches are for validation; without any, `development` is, though also trained on."""
     cases = read_cases()
     learned = [case for case in cases if case.batch not in away]
     watched = [case for case in cases if case.batch in (away or {"development"})]
@@ -227,20 +227,20 @@ def write_lessons(
 
 
 def trained_model(run: Path) -> Classifier:
-    """What a run of the recipe handed on."""
+    """Returns the model that a run of the recipe trained."""
     model = checkpoint.load(find(run)).model
     assert isinstance(model, Classifier)
     return model
 
 
 def write_weights(model: Classifier, target: Path) -> None:
-    """As `classifier.crisis_model` reads them."""
+    """Writes the weights in the form that `classifier.crisis_model` reads."""
     weights, names = model.state_dict(), classifier.learned_names(model)
     write_tensors(target, to_eight_bit({classifier.name_in_file(name): weights[name].contiguous() for name in names}))
 
 
 def varied(text: str, before: Sequence[str], replies: Sequence[str], draw: random.Random) -> str:
-    """A case as it is, or in another setting: amid ordinary talk, turn by turn, or without the listener's replies."""
+    """Returns a case as it is or in another setting: after ordinary talk, turn by turn, or without replies."""
     turns = text.split(TURN)
     if len(turns) > 1:
         return TURN.join(_spoken(turns)) if draw.random() < WITHOUT_REPLIES else text
@@ -254,12 +254,12 @@ def varied(text: str, before: Sequence[str], replies: Sequence[str], draw: rando
 
 
 def _spoken(turns: Sequence[str]) -> list[str]:
-    """The speaker's turns of a script, where replies stand in quotation marks."""
+    """Returns the speaker's turns of a script, in which replies are in quotation marks."""
     return [turn for turn in turns if not turn[:1] == '"' == turn[-1:]]
 
 
 def _turn_by_turn(sentences: Sequence[str], replies: Sequence[str], draw: random.Random) -> str:
-    """Sentences as at most four messages, mostly with a reply before each but the first."""
+    """Splits sentences into at most four messages, mostly with a reply before each but the first."""
     count = min(RECENT, len(sentences))
     cuts = [0, *sorted(draw.sample(range(1, len(sentences)), count - 1)), len(sentences)]
     pairs = [
@@ -272,7 +272,7 @@ def _turn_by_turn(sentences: Sequence[str], replies: Sequence[str], draw: random
 def leave_out(
     folds: int, ordinary: Ordinary, tokenizer: classifier.MessageTokenizer
 ) -> dict[str, classifier.Prediction]:
-    """The prediction for each case by a classifier that was not trained on its batch."""
+    """Returns the prediction for each case by a classifier that was not trained on its batch."""
     cases = read_cases()
     voices = sorted({case.batch for case in cases} - {"development"})
     predictions: dict[str, classifier.Prediction] = {}
@@ -287,7 +287,7 @@ def leave_out(
 
 
 def _trained_without(away: set[str], ordinary: Ordinary, tokenizer: classifier.MessageTokenizer) -> Classifier:
-    """By the command, as anybody trains: what trains systems is above them, and not imported here."""
+    """Trains with the command, as users do: training code depends on systems, so it is not imported here."""
     with TemporaryDirectory() as folder:
         lessons_file, run = Path(folder, f"{RECIPE}.jsonl"), Path(folder, "run")
         write_lessons(lessons_file, away, ordinary, tokenizer)
@@ -297,7 +297,7 @@ def _trained_without(away: set[str], ordinary: Ordinary, tokenizer: classifier.M
 
 
 def report(predictions: dict[str, classifier.Prediction]) -> None:
-    """Prints the rates of each batch that was left out, and of all: direct, indirect, false alarms."""
+    """Prints the rates for each batch that was left out, and overall: direct, indirect, false alarms."""
     cases = [case for case in read_cases() if case.text in predictions]
     for batch in [*sorted({case.batch for case in cases}), "all"]:
         rates = []

@@ -1,4 +1,4 @@
-"""SafetyWrapper: any system with care before it. What shows a sign of danger never reaches the system."""
+"""SafetyWrapper: any system behind Care. A message with a sign of danger never reaches the system."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from listenwell.systems.safety.status import warn_of_languages, warn_where_rules
 
 
 def spoken_by(system: Any) -> tuple[str, ...]:
-    """The languages that a system speaks: English where it does not say."""
+    """The languages that a system speaks; English if it does not declare any."""
     return tuple(getattr(system, "languages", ("en",)))
 
 
 def _heard(talk: Talk, named: Mapping[str, Any]) -> Dialogue:
-    """The conversation. A text that is read backwards is heard as a person's own: whoever types it may mean it."""
+    """Returns the conversation. The input of a backward model counts as the user's own words: they may mean it."""
     return Dialogue.from_texts([as_answer(talk).text]) if _direction(named) else Dialogue.from_talk(talk)
 
 
 def _direction(named: Mapping[str, Any]) -> dict[str, Any]:
-    """For systems that know one direction alone, the usual one is not named."""
+    """The direction as an argument. The default is left out for systems that know no other."""
     return {"direction": "backward"} if named.get("direction") == "backward" else {}
 
 
 class SafetyWrapper:
-    """A system behind care. It speaks the System protocol; whatever else it is asked for, the system itself answers.
+    """A system behind Care. It implements the System protocol and forwards everything else to the system itself.
 
     >>> SafetyWrapper(system).reply("I want to die").reasons
     {"care": "self-harm, direct"}
@@ -44,9 +44,9 @@ class SafetyWrapper:
     resources: Resources
 
     def __init__(self, system: System, resources: Resources | None = None) -> None:
-        """With the resources that the environment names, if none are given: see `load_resources`.
+        """Without `resources`, uses those named by the environment; see `load_resources`.
 
-        Warns (SafetyWarning) where the crisis classifier is off or the language of the system is not covered.
+        Warns (SafetyWarning) if the crisis classifier is off or a language of the system is not covered.
         """
         warn_where_rules_serve_alone()
         warn_of_languages(system.name, spoken_by(system))
@@ -59,12 +59,12 @@ class SafetyWrapper:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Those that the system speaks."""
+        """The languages that the system speaks."""
         return spoken_by(self.system)
 
     def care(self, talk: Talk, controls: Controls | None = None) -> Reply | None:
-        """The fixed reply, where one is due: to a sign in what was said or in a situation told before it, or to a
-        language that the system does not speak."""
+        """Returns the fixed reply if one is due: to a sign in the conversation or the given situation, or to a language
+        that the system does not speak."""
         turns = as_context(talk, controls)
         with remembering():
             answer = (
@@ -81,14 +81,14 @@ class SafetyWrapper:
         return FixedReply(care_reply(sign, self.resources, again), str(sign))
 
     def reply(self, talk: Talk, controls: Controls | None = None, **named: Unpack[ReplyOptions]) -> Reply:
-        """What is asked of it comes as controls, or by name.
+        """Returns the reply to a conversation. Requests are given as controls or by name.
 
-        `intent`, one of the 41 labels, is what it should do or express; `positivity`, from 0 to 1, how far it leans
-        to a good mood; `situation` what to know beforehand. An option of `Decoding`, such as `temperature` or `seed`,
-        is for this reply alone.
+        `intent`, one of the 41 labels, is what the reply should do or express; `positivity`, from 0 to 1, is how far
+        it leans towards a good mood; `situation` is what to know beforehand. Options of `Decoding`, such as
+        `temperature` or `seed`, apply to this reply only.
         """
         system, controls = for_this_call(self.system, controls, named)
-        talk = _heard(talk, named)  # which may be read only once
+        talk = _heard(talk, named)  # `talk` may be an iterator
         return self.care(talk, controls) or system.reply(talk, controls, **_direction(named))
 
     def replies(
@@ -112,7 +112,7 @@ class SafetyWrapper:
         return [reply for reply in replies if reply is not None]
 
     def likelihoods(self, items: Sequence[Example], done: Callable[[int], None] | None = None) -> Likelihoods | None:
-        """The system's own: care changes what is said, not what is measured."""
+        """Returns the system's own: Care changes what is said, not what is measured."""
         return self.system.likelihoods(items, done)
 
     def _stream(
@@ -131,7 +131,7 @@ class SafetyWrapper:
         return (yield from system.stream(talk, controls, **direction))
 
     def __getattr__(self, name: str) -> Any:
-        # Only what SafetyWrapper itself lacks comes here. A copy being made has no system yet.
+        # Called only for attributes that SafetyWrapper itself lacks. A copy in the making has no system yet.
         if name in ("system", "resources") or name.startswith("__"):
             raise AttributeError(name)
         value = getattr(self.system, name)
@@ -142,5 +142,5 @@ class SafetyWrapper:
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Settings such as `decoding` are the system's."""
+        """Settings such as `decoding` belong to the system."""
         setattr(self.system, name, value)
