@@ -292,7 +292,7 @@ class Feed:
         if self.stream.forget_words > 0 and batch.context is not None:
             tokens = batch.context.tokens
             chance = torch.rand(tokens.shape, generator=noise)
-            words = (tokens > self.tokenizer.ctx) & (tokens != self.tokenizer.end)  # a backbone may have its end token anywhere
+            words = (tokens > self.tokenizer.ctx) & (tokens != self.tokenizer.end)  # a backbone's end may be any id
             tokens.masked_fill_(words & (chance < self.stream.forget_words), self.tokenizer.unk)
         return batch
 

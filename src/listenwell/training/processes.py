@@ -130,7 +130,7 @@ class Processes:
             return
         with self._detect_lost_process(), torch.no_grad():
             for value in tensors.values():
-                sent = value.to(torch.uint8) if value.dtype == torch.bool else value.clone()  # not all backends can send bools
+                sent = value.to(torch.uint8) if value.dtype == torch.bool else value.clone()  # some cannot send bools
                 value.copy_(broadcast(sent))
 
     def wait(self) -> None:
