@@ -306,7 +306,7 @@ def _ways(scores: dict[str, Score]) -> dict[str, list[str]]:
 
 
 def digits(scores: Sequence[Score]) -> int:
-    """The number of decimals of a column: 0 for counts, 3 for the metrics in SMALL, 1 if a value reaches 100, else 2."""
+    """The number of decimals in a column: 0 for counts, 3 for metrics in SMALL, 1 if a value reaches 100, else 2."""
     if all(score.unit == "" and score.low is None and score.value.is_integer() for score in scores):
         return 0
     if all(score.signature.metric in SMALL for score in scores):
