@@ -36,8 +36,8 @@ class PartialResults:
         """`key` identifies the evaluation: partial results of another one in this folder are deleted."""
         self.folder = folder
         self.chunks: dict[int, tuple[list[Reply], float]] = {}
-        """By the index of the first reply: the replies, and the seconds they took. With several processes, chunks finish
-        in any order."""
+        """By the index of the first reply: the replies, and the seconds they took. Several processes finish chunks in
+        any order."""
         if (folder / key).is_file():
             self._read()
         else:

@@ -191,5 +191,5 @@ def _narrowed(rows_left: list[Row], part: str, name: str, of: str) -> list[Row]:
         known = dict.fromkeys(getattr(row, part) for row in rows_left)
         if part == "paper":
             raise ValueError(unknown_name("paper", name, known))
-        raise ValueError(f"unknown {part} {name!r}{of}; known: {', '.join(known)}")  # a similar number is no useful hint
+        raise ValueError(f"unknown {part} {name!r}{of}; known: {', '.join(known)}")  # a similar number is no hint
     return matching
