@@ -1,4 +1,4 @@
-"""Examples to token ids once, then to batches of like length.
+"""Encodes examples as token ids once, then forms batches of similar length.
 
 Example ─ encode() ─▶ Encoded ─ Batches ─▶ Batch
 """
@@ -23,19 +23,19 @@ from listenwell.text.chatml import LINE, chat_headers
 
 @dataclass
 class EncodingConfig:
-    """How an example is cut and marked."""
+    """How an example is truncated and marked up."""
 
     max_context: int = 150
-    """Tokens of context kept: the oldest are dropped first."""
+    """Maximum number of context tokens; the oldest are dropped first."""
     max_reply: int = 150
-    """Tokens of a reply kept in training; evaluation never cuts a reply."""
+    """Maximum number of reply tokens in training; evaluation never truncates a reply."""
     separators: bool = False
     """Put <s> and </s> around every utterance of the context (MEED2) instead of one <ctx> in front."""
     max_turns: int = 0
-    """Turns of context that are read, the newest; 0 for all. A single-turn system reads 1."""
+    """Maximum number of context turns, the newest; 0 for all. A single-turn system uses 1."""
     turns: Literal["plain", "chatml"] = "plain"
-    """chatml: write every turn of the context as a chat model reads it, with a header that says whose it is; turns that
-    are too much are left out whole, the oldest first."""
+    """chatml: write every context turn in a chat model's format, with a header for its role; if the context is too
+    long, whole turns are dropped, the oldest first."""
 
     def __post_init__(self) -> None:
         if self.max_context < 2:
@@ -48,7 +48,8 @@ class EncodingConfig:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What `Batch.label` and `Batch.emotion` are: ids of which sets, and whose. A label outside its set is ABSENT."""
+    """The label sets and places that `Batch.label` and `Batch.emotion` are taken from. A label outside its set is
+    ABSENT."""
 
     labels: LabelSet = EMOTION_INTENT
     label_of: LabelPlace = "reply"
@@ -62,23 +63,24 @@ class Targets:
         return label_id_in(self.emotions, item.label_of(self.emotion_of))
 
     def of_turn(self, turn: Turn) -> int:
-        """The label that a turn's positions have."""
+        """The label id for the positions of a turn."""
         return self.unlabelled if turn.label is None else self.labels.ids.get(turn.label.name, self.unlabelled)
 
     @property
     def unlabelled(self) -> int:
-        """What a position has whose turn has no label, or one of another set: the neutral one, where the set has it."""
+        """The label id for turns without a label, or with one of another set: neutral if the set has it, else
+        ABSENT."""
         return ABSENT if self.labels.neutral is None else self.labels.ids[self.labels.neutral]
 
 
 def label_id_in(labels: LabelSet, label: Label | None) -> int:
-    """The id of a label in a set; ABSENT where there is no label, or one of another set."""
+    """The id of a label in a set; ABSENT if there is no label, or it is from another set."""
     return ABSENT if label is None else labels.ids.get(label.name, ABSENT)
 
 
 @dataclass(slots=True)
 class Side:
-    """One sequence of one example, not yet padded."""
+    """One sequence of an example, before padding."""
 
     tokens: np.ndarray
     roles: np.ndarray
@@ -87,7 +89,7 @@ class Side:
 
 @dataclass(slots=True)
 class Encoded:
-    """The examples of a split as ids."""
+    """The encoded examples of a split."""
 
     contexts: list[Side | None] = field(default_factory=list)
     replies: list[Side | None] = field(default_factory=list)
@@ -96,17 +98,17 @@ class Encoded:
     labels: list[int] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     padding_label: int = ABSENT
-    """Of the positions that only fill a batch up."""
+    """The label id of padding positions."""
     languages: Counter[str] = field(default_factory=Counter)
-    """How many of the examples are in each language."""
+    """The number of examples in each language."""
     label_chances: np.ndarray | None = None
-    """(items, labels) what a classifier makes of each reply, where one was asked."""
+    """(items, labels) a classifier's label probabilities for each reply, if one was used."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def lengths(self) -> np.ndarray:
-        """(items, 2): tokens of context and of reply."""
+        """(items, 2): the number of tokens in context and reply."""
         return np.array(
             [
                 (0 if c is None else len(c.tokens), 0 if r is None else len(r.tokens))
@@ -123,10 +125,10 @@ def encode(
     cut_replies: bool = False,
     targets: Targets | None = None,
 ) -> Encoded:
-    """Every example as ids. Equal turns are encoded once: a dialogue's contexts share theirs.
+    """Encode examples as token ids. Equal texts are tokenized only once, since contexts of a dialogue share turns.
 
-    `targets` says what the label and the emotion of an example are, and which set the labels of single positions, which
-    models read, are of.
+    `targets` defines the label and the emotion of an example, and the label set of the per-position labels that some
+    models read.
     """
     known: dict[str, list[int]] = {}
     targets = targets or Targets()
@@ -175,7 +177,7 @@ def _context(turns: tuple[Turn, ...], ids, tokenizer: Tokenizer, config: Encodin
 
 
 class _Headers:
-    """What stands before and behind a turn in ChatML."""
+    """The tokens before and after a turn in ChatML."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         ids = chat_headers(tokenizer, ())
@@ -184,7 +186,7 @@ class _Headers:
 
 
 def _chat(turns: tuple[Turn, ...], ids, headers: _Headers, config: EncodingConfig, targets: Targets) -> Side:
-    """The newest turns that have room, whole; of a last turn that is too long by itself, its end."""
+    """The newest turns that fit, each whole; if the last turn alone is too long, its end."""
     kept_turns: list[tuple[Turn, list[int]]] = []
     room = config.max_context
     for turn in reversed(turns):
@@ -203,7 +205,7 @@ def _chat(turns: tuple[Turn, ...], ids, headers: _Headers, config: EncodingConfi
 
 
 def _utterance(turn: Turn | None, ids, tokenizer: Tokenizer, most: int | None, targets: Targets) -> Side | None:
-    """A reply's tokens with the end token; a reply that is cut does not end."""
+    """The tokens of a turn followed by the end token, which a truncated turn loses."""
     if turn is None:
         return None
     tokens = np.array([*ids(turn), tokenizer.end][:most], np.int64)
@@ -230,7 +232,7 @@ def _pad(sides: list[Side | None], pad: int, padding_label: int) -> Sequence | N
 
 
 def collate(data: Encoded, rows: Iterable[int], pad: int) -> Batch:
-    """These items of the data as one batch."""
+    """Collate these rows of the data into one batch."""
     rows = tuple(int(row) for row in rows)
     return Batch(
         context=_pad([data.contexts[row] for row in rows], pad, data.padding_label),
@@ -244,7 +246,7 @@ def collate(data: Encoded, rows: Iterable[int], pad: int) -> Batch:
 
 
 def lengthened(batch: Batch, multiple: int, pad: int, padding_label: int) -> Batch:
-    """The same items, with every side padded to a multiple of so many positions."""
+    """The same batch, with the length of every side padded to a multiple of `multiple`."""
 
     def longer(side: Sequence | None) -> Sequence | None:
         more = 0 if side is None else -side.tokens.shape[1] % multiple
@@ -259,7 +261,7 @@ def lengthened(batch: Batch, multiple: int, pad: int, padding_label: int) -> Bat
 
 
 def cut(order: np.ndarray, lengths: np.ndarray, examples: int, tokens: int) -> Iterator[np.ndarray]:
-    """Consecutive items in batches of at most so many examples and so many padded tokens (0: no limit)."""
+    """Split `order` into consecutive batches of at most `examples` items and `tokens` padded tokens (0: no limit)."""
     begin, longest = 0, np.zeros(2, np.int64)
     for position, row in enumerate(order):
         wider = np.maximum(longest, lengths[row])
@@ -275,10 +277,10 @@ def cut(order: np.ndarray, lengths: np.ndarray, examples: int, tokens: int) -> I
 def epoch_batches(
     lengths: np.ndarray, *, examples: int, tokens: int, seed: int, epoch: int, pool: int = 512
 ) -> list[np.ndarray]:
-    """One epoch's batches in their order: a function of seed and epoch alone, so that a run can resume at any.
+    """The batches of one epoch, in order. They depend only on seed and epoch, so that a run can resume at any batch.
 
-    Items are shuffled, gathered in pools of about `pool` batches, sorted by length within the pool, cut,
-    and the batches shuffled: like lengths meet, yet no two epochs batch alike.
+    Items are shuffled, divided into pools of about `pool` batches, sorted by length within each pool and cut into
+    batches, which are shuffled again: batches have similar lengths, yet differ from epoch to epoch.
     """
     random = np.random.default_rng([seed, epoch])
     order = random.permutation(len(lengths))
@@ -286,12 +288,12 @@ def epoch_batches(
     batches: list[np.ndarray] = []
     for begin in range(0, len(order), pool * per_batch):
         chosen = order[begin : begin + pool * per_batch]
-        # Contexts alike within eight tokens; among those, replies alike.
+        # By context length in steps of eight tokens, then by reply length.
         ranked = chosen[np.lexsort((lengths[chosen, 1], lengths[chosen, 0] // 8))]
         batches.extend(cut(ranked, lengths, examples, tokens))
     return [batches[index] for index in random.permutation(len(batches))]
 
 
 def ordered_batches(lengths: np.ndarray, *, examples: int = 0, tokens: int = 6_000) -> list[np.ndarray]:
-    """All items once, like lengths together: for scoring and generating."""
+    """Batches of all items, sorted by length, for scoring and generation."""
     return list(cut(np.lexsort((lengths[:, 1], lengths[:, 0])), lengths, examples, tokens))

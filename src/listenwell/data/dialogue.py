@@ -1,6 +1,6 @@
-"""Turn, Dialogue, Example: the one record that everything which reads or writes talk uses.
+"""Turn, Dialogue, Example: the data types shared by everything that reads or writes conversations.
 
-The file form is JSON lines, one dialogue a line:
+The file format is JSON lines, one dialogue per line:
 
     {"id": "d1", "emotion": "joyful", "turns": [
         {"speaker": "speaker", "text": "I passed!"},
@@ -19,12 +19,12 @@ Role = Literal["speaker", "listener"]
 ROLES: tuple[Role, Role] = ("speaker", "listener")
 Side = Literal["context", "reply", "following", "situation", "opening"]
 LabelPlace = Literal["dialogue", "context", "reply"]
-"""Whose label: the dialogue's emotion, that of the last turn of the context, or that of the reply."""
+"""Where a label is taken from: the dialogue (its emotion), the last turn of the context, or the reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A name from some label set, and who gave it: "gold" for a person, "machine" for a model."""
+    """The name of a label, and who assigned it: "gold" for a person, "machine" for a model."""
 
     name: str
     by: Literal["gold", "machine"] = "gold"
@@ -58,7 +58,7 @@ def _is_share(value: Any) -> bool:
 
 
 def readable(text: str) -> str:
-    """Half a surrogate, as a broken pipe or a careless client may send it, is no text: it becomes a question mark."""
+    """Replaces lone surrogates, which a broken pipe or a careless client may send, by question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -91,7 +91,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """Turns in order, with what is known of the whole: its emotion, its situation, where it is from."""
+    """A sequence of turns, with what is known about the whole: its emotion, its situation, its source."""
 
     id: str
     turns: tuple[Turn, ...]
@@ -138,7 +138,7 @@ class Dialogue:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], id: str = "chat") -> Dialogue:
-        """A conversation given as plain texts that ends with the speaker: roles alternate backwards."""
+        """Build a dialogue from plain texts. Roles alternate, and the last text is the speaker's."""
         if isinstance(texts, str):
             raise ValueError(f"a dialogue is made from a list of texts, found one text: {texts!r}")
         texts = list(texts)
@@ -149,7 +149,7 @@ class Dialogue:
 
     @classmethod
     def from_talk(cls, talk: Talk) -> Dialogue:
-        """The conversation that one text, turns as texts, or turns with their roles stand for."""
+        """Build a dialogue from one text, a list of texts, or a list of turns with roles."""
         if isinstance(talk, Dialogue):
             return talk
         if isinstance(talk, str):
@@ -170,18 +170,18 @@ class Dialogue:
 
 
 Talk = Dialogue | Iterable[str | Mapping[str, Any] | Turn] | str
-"""What can be replied to: a dialogue; its turns, as plain texts (the last one is the speaker's) or each with its role;
-or one text."""
+"""Valid input to reply to: a dialogue; a list of turns, as plain texts (the last one is the speaker's) or with roles;
+or a single text."""
 
 TURN = 'a text, or {"role": "user" or "assistant", "content": "…"}'
 TALK = f"a text, a list of turns, or a Dialogue, where each turn is {TURN}"
 
 SPEAKERS: dict[str, Role] = {"user": "speaker", "assistant": "listener", "speaker": "speaker", "listener": "listener"}
-"""What a turn's role may be called: as chat models have it, or as here."""
+"""Accepted names of roles: those of chat models, and our own."""
 
 
 def _with_role(turn: Any, place: str) -> Turn:
-    """A turn of a record such as {"role": "user", "content": "…"}, or {"speaker": "listener", "text": "…"}."""
+    """A turn from a record such as {"role": "user", "content": "…"} or {"speaker": "listener", "text": "…"}."""
     if isinstance(turn, Turn):
         return turn
     role, text = turn.get("role", turn.get("speaker")), turn.get("content", turn.get("text"))
@@ -198,14 +198,14 @@ def _with_role(turn: Any, place: str) -> Turn:
 
 
 def _named(value: Any) -> str:
-    """A value as a message names it: its type, and what it is, if that is short."""
+    """Describes a value in an error message: its type, and its repr if that is short."""
     shown = repr(value)
     return type(value).__name__ + (f" ({shown})" if value is not None and len(shown) <= 40 else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What one training or test item is made of. A side may be absent: unpaired data has only one."""
+    """One training or test example. A side may be missing: unpaired data has only one."""
 
     id: str
     context: tuple[Turn, ...] = ()
@@ -217,7 +217,7 @@ class Example:
     language: str = "en"
 
     def label_of(self, place: LabelPlace) -> Label | None:
-        """The label of one place; None where it has none."""
+        """The label at this place; None if there is none."""
         if place == "dialogue":
             return self.emotion
         turn = self.reply if place == "reply" else self.context[-1] if self.context else None
@@ -225,7 +225,7 @@ class Example:
 
 
 def without_annotations(item: Example) -> Example:
-    """The item as a system sees it in use: only texts, no emotion, no label, no situation."""
+    """The example as a system sees it in use: texts only, without emotion, labels or situation."""
     context = tuple(replace(turn, label=None) for turn in item.context)
     reply = None if item.reply is None else replace(item.reply, label=None)
     return Example(item.id, context, reply, language=item.language)
@@ -234,14 +234,16 @@ def without_annotations(item: Example) -> Example:
 def examples(
     dialogue: Dialogue, replies_by: Iterable[Role] = ("listener",), sides: Iterable[Side] = ("context", "reply")
 ) -> Iterator[Example]:
-    """The examples of a dialogue that have all the sides asked for.
+    """Yield the examples of a dialogue that have all the requested sides.
 
-    With context and reply: one for every turn by one of `replies_by` that has a turn before it; it carries the turn
-    that follows, if there is one. With the context alone: one for every turn of the speaker, to be answered. With
-    the reply alone: one for every turn by one of `replies_by`, whatever stands before it. With the situation alone:
-    one a dialogue, the situation as what the speaker says: no listener heard it, but what it tells of an emotion can
-    be learned. With the opening alone: one a dialogue that the speaker begins, its first turn in the place of a reply:
-    it tells most of the dialogue's emotion.
+    - context and reply: one for every turn by one of `replies_by` that has a turn before it, with the turn that
+      follows, if any;
+    - context only: one for every turn of the speaker, to be answered;
+    - reply only: one for every turn by one of `replies_by`, whatever comes before it;
+    - situation only: one per dialogue, with the situation as the speaker's turn: the listener never saw it, but a model
+      can learn from it how an emotion is expressed;
+    - opening only: one per dialogue that the speaker begins, with the first turn in place of the reply, since it says
+      the most about the dialogue's emotion.
     """
     needed, speakers = set(sides), set(replies_by)
     if needed == {"situation"}:

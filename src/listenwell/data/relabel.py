@@ -1,4 +1,4 @@
-"""Dialogues with the labels of their turns mapped onto another set, or without the emoticons that give labels away."""
+"""Maps the labels of turns to another set, or removes the emoticons that give labels away."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from listenwell.labels.polarity import one_polarity
 
 
 def by_polarity(dialogue: Dialogue) -> Dialogue:
-    """The dialogue with its turns' labels mapped by polarity; a label without one is forgotten."""
+    """The dialogue with its turns' labels mapped to polarities; a label without one is dropped."""
     return replace(dialogue, turns=tuple(_polarised(turn, dialogue.source) for turn in dialogue.turns))
 
 
@@ -22,7 +22,7 @@ def _polarised(turn: Turn, source: str) -> Turn:
 
 
 def renamed(dialogue: Dialogue, names: Mapping[str, str]) -> Dialogue:
-    """The dialogue with other names for the labels of its turns, where `names` has one."""
+    """The dialogue with the labels of its turns renamed according to `names`; other labels stay as they are."""
     labels = [
         turn.label and replace(turn.label, name=names.get(turn.label.name, turn.label.name)) for turn in dialogue.turns
     ]
@@ -32,7 +32,7 @@ def renamed(dialogue: Dialogue, names: Mapping[str, str]) -> Dialogue:
 
 
 def without_emoticons(dialogues: Iterable[Dialogue]) -> Iterator[Dialogue]:
-    """The dialogues without [哈哈] and the like; one that has a turn of nothing else is left out."""
+    """The dialogues without [哈哈] and the like; a dialogue with a turn of nothing else is dropped."""
     from listenwell.data.sources.cleaning.steps import strip_emoticons  # sources import this module
 
     for dialogue in dialogues:

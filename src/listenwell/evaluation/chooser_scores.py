@@ -1,4 +1,4 @@
-"""A chooser on replies that a reader rated: how good are those that it would choose?"""
+"""Evaluates a reply chooser on rated replies: how good are the replies that it would choose?"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from listenwell.outputs import EVALUATE, write_folder
 
 @dataclass
 class ChooserEvaluation:
-    """A chooser's scores on rated replies, and the score of each."""
+    """A chooser's scores on rated replies, and a record for each reply."""
 
     system: str
     scores: list[Score]
@@ -36,7 +36,7 @@ class ChooserEvaluation:
 def evaluate_chooser(
     chooser: ReplyChooser, items: Sequence[Example], about: dict[str, Any], progress: Progress, resamples: int = 1000
 ) -> ChooserEvaluation:
-    """Scores the replies to each dialogue, and says what the first of them is worth beside any and the best of them."""
+    """Rank the replies to each dialogue; compares the rating of the top one with the mean and the best rating."""
     rated = [item for item in items if item.reply is not None and _rating(item) is not None]
     if not rated:
         raise ValueError('there is nothing to score: no reply has a rating, "1" to "5", as its label')
@@ -75,7 +75,7 @@ def _rating(item: Example) -> int | None:
 
 
 def write(evaluation: ChooserEvaluation, folder: Path) -> None:
-    """scores.json, and fits.jsonl with one record per reply; no text is in it."""
+    """Write scores.json, and fits.jsonl with one record per reply; neither contains text."""
 
     def fill(place: Path) -> None:
         write_lines(evaluation.records, place / "fits.jsonl")

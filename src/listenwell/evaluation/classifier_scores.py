@@ -1,4 +1,4 @@
-"""A classifier on labelled turns: its scores, a table of the classes, every label it gave, and the confusion."""
+"""Evaluates a classifier on labelled turns: scores, per-class scores, all predictions, and the confusion matrix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from listenwell.outputs import EVALUATE, write_folder
 
 @dataclass(frozen=True, slots=True)
 class ClassScore:
-    """One label: how often it is gold and how often given, and in percent how well it is recognised."""
+    """The scores of one class: how often it is gold and predicted; precision, recall and F1 in percent."""
 
     label: str
     gold: int
@@ -36,27 +36,27 @@ class ClassScore:
     f1: float
 
     def cells(self) -> tuple[str, ...]:
-        """As a table shows it."""
+        """The cells of a table row."""
         counts = (f"{self.gold:,}", f"{self.given:,}")
         return (self.label, *counts, *(f"{share:.1f}" for share in (self.precision, self.recall, self.f1)))
 
 
 @dataclass
 class LabelEvaluation:
-    """A classifier's scores on labelled turns, and what they were computed from."""
+    """A classifier's scores on labelled turns, and the predictions they were computed from."""
 
     system: str
     scores: list[Score]
     classes: list[ClassScore]
     confusion: np.ndarray
-    """(labels, labels) how often the gold label of the row was classified as that of the column."""
+    """(labels, labels) how often the gold label of the row was predicted as the label of the column."""
     records: list[dict[str, Any]]
     names: Sequence[str] = LABELS
     about: dict[str, Any] = field(default_factory=dict)
 
 
 def labelled_turns(dialogues: Iterable[Dialogue]) -> list[Example]:
-    """Every turn that has a label, as an example of its own: the utterance alone is what a classifier reads."""
+    """Every labelled turn as a separate example, since a classifier reads only the utterance."""
     turns = (item for dialogue in dialogues for item in examples(dialogue, ROLES, ["reply"]))
     return [item for item in turns if item.reply is not None and item.reply.label is not None]
 
@@ -64,7 +64,7 @@ def labelled_turns(dialogues: Iterable[Dialogue]) -> list[Example]:
 def evaluate_labels(
     labeller: Labeller, items: Sequence[Example], about: dict[str, Any], progress: Progress, resamples: int = 1000
 ) -> LabelEvaluation:
-    """Labels the items and scores the labels; items with a label that it does not know are left out and counted."""
+    """Classify the items and score the predictions; items whose gold label is unknown to it are skipped and counted."""
     names = labeller.names
     ids = {name: index for index, name in enumerate(names)}
     chosen = [item for item in items if item.reply and item.reply.label and item.reply.label.name in ids]
@@ -94,7 +94,7 @@ def evaluate_labels(
 
 
 def label_scores(chances: np.ndarray, gold: np.ndarray, resamples: int) -> list[Score]:
-    """Where the data has not all labels, also the accuracy among those that it has: `accuracy-of-8`."""
+    """All scores; if some labels do not occur in the data, also the accuracy among those that do: `accuracy-of-8`."""
     measures = (
         metrics.macro_precision,
         metrics.macro_recall,
@@ -114,7 +114,7 @@ def label_scores(chances: np.ndarray, gold: np.ndarray, resamples: int) -> list[
 
 
 def class_scores(confusion: np.ndarray, names: Sequence[str] = LABELS) -> list[ClassScore]:
-    """Of the labels that are gold or given at least once, in the order of their ids."""
+    """The scores of the labels that are gold or predicted at least once, in the order of their ids."""
     gold, given, hits = confusion.sum(axis=1), confusion.sum(axis=0), confusion.diagonal()
     return [
         ClassScore(
@@ -131,7 +131,7 @@ def class_scores(confusion: np.ndarray, names: Sequence[str] = LABELS) -> list[C
 
 
 def write(evaluation: LabelEvaluation, folder: Path) -> None:
-    """scores.json, labels.jsonl with one record per item, and confusion.png."""
+    """Write scores.json, labels.jsonl with one record per item, and confusion.png."""
 
     def fill(place: Path) -> None:
         write_lines(evaluation.records, place / "labels.jsonl")

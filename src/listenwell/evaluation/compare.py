@@ -1,4 +1,4 @@
-"""Evaluated systems in one table: scores, paired tests against a baseline, and the papers' numbers underneath."""
+"""Compares evaluated systems in one table: scores, paired tests against a baseline, and published numbers below."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from listenwell.metrics.score import Better
 ALPHA = 0.05
 
 ABSENT = "–"
-"""Stands where a system has no such score: it is not zero."""
+"""Shown if a system lacks a score, which is not the same as zero."""
 
 INCIDENTAL = frozenset({"bs", "rs", "ci", "v", "version", "unk", "unseen", "precision"})
-"""What may differ between the signatures of one column: how the interval was drawn, versions, and what belongs to the
-system: unknown words, which are paid for, and the precision that it computes in, which is shown beside its decoding."""
+"""Signature fields that may differ within a column: how the interval was computed, versions, and properties of the
+system: its unknown words, which are charged for, and its numeric precision, which is shown next to its decoding."""
 
 UNJUDGED = frozenset({"length"})
-"""Scores of which more is neither better nor worse as such: no best, no winner."""
+"""Scores for which higher is neither better nor worse, so no value is marked as best."""
 
 SMALL = frozenset({"ses", "positivity"})
-"""Metrics whose values lie between -1 and 1, where the third digit matters."""
+"""Metrics with values between -1 and 1, where the third digit matters."""
 
 TESTED = ("score", "system", "difference", "95 % interval", "p, bootstrap", "Holm", "p, t-test", "Holm")
 HOW_TESTED = (
@@ -51,16 +51,16 @@ class Column:
     better: Better
     digits: int
     alike: bool
-    """Were the systems' values computed in the same way?"""
+    """Whether all systems' values were computed in the same way."""
 
     @property
     def judged(self) -> bool:
-        """Is one value better than another?"""
+        """Whether values can be ranked."""
         return self.alike and self.name not in UNJUDGED
 
     @property
     def arrow(self) -> str:
-        """Which way is better."""
+        """An arrow in the direction of better values."""
         return {"higher": "↑", "lower": "↓"}[self.better] if self.name not in UNJUDGED else ""
 
     def __str__(self) -> str:
@@ -69,17 +69,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class BaselineTest:
-    """A system against the baseline on one score. Holm's correction counts the systems of the column."""
+    """Tests a system against the baseline on one score. Holm's correction is over the systems of the column."""
 
     bootstrap: Paired
-    """Of the corpus number: what the table's marks go by."""
+    """Test of the corpus-level score, on which the table's marks are based."""
     bootstrap_holm: float
     t: Paired
-    """Of the items' own numbers; for BLEU and F1 that is not the corpus number."""
+    """Test of the per-item scores, whose mean is not the corpus-level score for BLEU and F1."""
     t_holm: float
 
     def verdict(self, alpha: float = ALPHA) -> Verdict | None:
-        """Is the system better or worse than the baseline, by the corrected bootstrap?"""
+        """Whether the system is significantly better or worse than the baseline, by the corrected bootstrap."""
         if self.bootstrap_holm >= alpha or self.bootstrap.difference == 0:
             return None
         return "better" if (self.bootstrap.difference > 0) == (self.bootstrap.better == "higher") else "worse"
@@ -87,7 +87,7 @@ class BaselineTest:
 
 @dataclass(frozen=True, slots=True)
 class TableCell:
-    """A cell of the table, ready to be written in any form."""
+    """A cell of the table, independent of the output format."""
 
     value: str
     interval: str = ""
@@ -99,19 +99,19 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows are systems, columns are scores. `compare` makes it; `markdown`, `page` and the command write it."""
+    """A table with systems as rows and scores as columns, made by `compare`; `markdown` and `page` render it."""
 
     systems: list[StoredEvaluation]
     columns: list[Column]
     baseline: str | None
-    """The system that the others are tested against; None where no test can be made."""
+    """The system that the others are tested against; None if no test is possible."""
     tests: dict[tuple[str, str], BaselineTest] = field(default_factory=dict)
-    """By system and column."""
+    """Tests by system and column."""
     published: list[Row] = field(default_factory=list)
     footnotes: list[str] = field(default_factory=list)
     """Keys of published.NOTES, in the order of their numbers."""
     remarks: list[str] = field(default_factory=list)
-    """What else a reader must know."""
+    """Further notes for the reader."""
 
     @property
     def title(self) -> str:
@@ -134,7 +134,7 @@ class Comparison:
         return " ".join(parts)
 
     def cell(self, system: StoredEvaluation, column: Column) -> TableCell | None:
-        """None where the system has no such score."""
+        """The cell of a system in a column; None if the system has no such score."""
         score = system.scores.get(column.name)
         if score is None:
             return None
@@ -149,14 +149,14 @@ class Comparison:
         return None if cell is None else TableCell(str(cell), note=self.footnotes.index(cell.note) + 1)
 
     def is_best(self, score: Score, column: Column) -> bool:
-        """The best measured value of its column; there is none where all are equal."""
+        """Whether a score is the best measured value of its column; no value is if all are equal."""
         values = [one.scores[column.name].value for one in self.systems if column.name in one.scores]
         if not column.judged or min(values) == max(values):
             return False
         return score.value == (max(values) if column.better == "higher" else min(values))
 
     def facts(self) -> tuple[list[str], list[list[str]]]:
-        """What is known of the systems beside their scores: a head, and a row each."""
+        """Facts about the systems besides their scores: a header, and one row per system."""
         formats = {
             "decoding": lambda value: str(value),
             "precision": lambda value: str(value),
@@ -182,7 +182,7 @@ class Comparison:
                     yield system.name, column, test
 
     def tested_rows(self) -> list[list[str]]:
-        """The tests as texts, a row each, under TESTED."""
+        """The tests as rows of text, with the columns TESTED."""
         rows = []
         for system, column, test in self.tested():
             boot = test.bootstrap
@@ -193,7 +193,7 @@ class Comparison:
         return rows
 
     def signatures(self) -> list[tuple[str, list[tuple[str, list[str]]]]]:
-        """For each column the different signatures of its values, each with the systems that have it."""
+        """For each column the distinct signatures of its values, each with its systems."""
         rows = []
         for column in self.columns:
             by: dict[str, list[str]] = {}
@@ -241,10 +241,10 @@ def compare(
     resamples: int = RESAMPLES,
     progress: Progress | None = None,
 ) -> Comparison:
-    """The table of systems that were scored on the same items.
+    """Compare systems that were scored on the same items.
 
-    `papers` names published tables ("mime/2"); `baseline` is a system's name, by default the first with per-item
-    values; `scores` keeps only some columns, in that order.
+    `papers` names published tables ("mime/2"); `baseline` is the name of a system, by default the first one with
+    per-item values; `scores` selects columns and their order.
     """
     systems = list(systems)
     check_same_items(systems)
@@ -264,7 +264,7 @@ def compare(
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Holm's step-down correction: each p such that the chance of any false alarm among all stays below alpha."""
+    """Holm's step-down correction of p-values, which controls the family-wise error rate."""
     corrected, largest = [0.0] * len(p), 0.0
     for rank, index in enumerate(sorted(range(len(p)), key=p.__getitem__)):
         largest = max(largest, min(1.0, (len(p) - rank) * p[index]))
@@ -273,7 +273,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def _columns(systems: Sequence[StoredEvaluation], wanted: Sequence[str]) -> tuple[list[Column], list[str]]:
-    """The union of all scores, each after the one that it follows in its own system's list."""
+    """The union of all scores, each placed after the score it follows in its own system's list."""
     order: list[str] = []
     for one in systems:
         place = 0
@@ -297,7 +297,7 @@ def _columns(systems: Sequence[StoredEvaluation], wanted: Sequence[str]) -> tupl
 
 
 def _ways(scores: dict[str, Score]) -> dict[str, list[str]]:
-    """What matters of the signatures, and who has which."""
+    """The relevant part of each signature, with the systems that have it."""
     ways: dict[str, list[str]] = {}
     for system, score in scores.items():
         fields = (f"{key}:{value}" for key, value in score.signature if key not in INCIDENTAL)
@@ -306,7 +306,7 @@ def _ways(scores: dict[str, Score]) -> dict[str, list[str]]:
 
 
 def digits(scores: Sequence[Score]) -> int:
-    """The same for a whole column: none for counts, one where a number is large, three for a mean between -1 and 1."""
+    """The number of decimals in a column: 0 for counts, 3 for metrics in SMALL, 1 if a value reaches 100, else 2."""
     if all(score.unit == "" and score.low is None and score.value.is_integer() for score in scores):
         return 0
     if all(score.signature.metric in SMALL for score in scores):
@@ -332,7 +332,7 @@ def _tests(
     resamples: int,
     progress: Progress | None,
 ) -> dict[tuple[str, str], BaselineTest]:
-    """Every other system against the baseline, where both have items and were scored alike."""
+    """Tests every other system against the baseline, if both have per-item values and were scored in the same way."""
     pairs: dict[str, list[StoredEvaluation]] = {}
     for column in columns:
         ground = base.scores.get(column.name)
@@ -354,7 +354,7 @@ def _tests(
 
 
 def _near(place: Path) -> str:
-    """Relative to the working directory where it is below it: a report need not show where a home folder is."""
+    """Relative to the working directory if inside it, so that a report does not reveal the home folder."""
     return str(place.relative_to(Path.cwd())) if place.is_relative_to(Path.cwd()) else str(place)
 
 
@@ -365,7 +365,7 @@ def _has_items(score: Score) -> bool:
 def _published_rows(
     systems: Sequence[StoredEvaluation], papers: Sequence[str], columns: Sequence[Column]
 ) -> tuple[list[Row], list[str]]:
-    """The rows with a number for one of the columns, and what must be said of those without, and of other data."""
+    """The published rows with a number in one of the columns, and remarks on omitted numbers and on other datasets."""
     names = {column.name for column in columns}
     data = next((one.about["data"] for one in systems if one.about.get("data")), None)
     published: list[Row] = []

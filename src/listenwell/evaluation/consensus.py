@@ -1,4 +1,4 @@
-"""Is a discrete latent used? What it says of a context, what another context's costs, and replies under each value."""
+"""Is a discrete latent used? Measures its information on the context and its effect on perplexity and replies."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from listenwell.metrics.sums import Statistics
 from listenwell.systems.base import LatentScores, System
 
 USED_FROM = 0.01
-"""The share of contexts from which on a value counts as used."""
+"""A value counts as used if it is the likeliest one for at least this share of contexts."""
 
 
 class SystemWithLatent(System, Protocol):
-    """A system whose discrete latent can be looked at."""
+    """A system with a discrete latent that can be inspected."""
 
     def latent_scores(
         self, items: Sequence[Example], done: Callable[[int], None] | None = None
@@ -36,7 +36,7 @@ def consensus(
     values: int = 5,
     resamples: int = 1000,
 ) -> StudyResult:
-    """Scores of the latent over all items, and replies to some contexts under its most common values."""
+    """Scores of the latent over all items, and replies to some contexts for its most common values."""
     contexts = contexts_of(items)
     scores = system.latent_scores(items, progress("latent", len(items)))
     if scores is None:
@@ -56,12 +56,12 @@ def consensus(
 
 
 def latent_statistics(scores: LatentScores, resamples: int) -> list[Score]:
-    """How much information z has about the context, and how much it lowers the perplexity.
+    """How informative z is about the context, and how much it lowers the perplexity.
 
-    information: H(mean q) − mean H(q), in nats: 0 where z is the same for every context, log K at most.
-    values-used: how many values are the likeliest one of at least 1 % of the contexts.
+    information: H(mean q) − mean H(q), in nats: 0 if z is the same for every context, log K at most.
+    values-used: the number of values that are the likeliest one for at least 1 % of the contexts.
     perplexity-latent: per token, from Σ_z q(z|c) p(y|c,z); perplexity-other-latent: the same with the q of another
-    context, half the items away. latent-ratio: the second divided by the first; 1 where z does nothing.
+    context, half the items away. latent-ratio: the second divided by the first; 1 if z has no effect.
     """
     count, values = scores.log_q.shape
     signature = Signature.of("consensus", values=values, items=count)
@@ -86,5 +86,5 @@ def latent_statistics(scores: LatentScores, resamples: int) -> list[Score]:
 
 
 def _costs(log_q: np.ndarray, nll: np.ndarray) -> np.ndarray:
-    """−log Σ_z q(z) p(reply | z) of each item."""
+    """−log Σ_z q(z) p(reply | z) for each item."""
     return -np.logaddexp.reduce(log_q - nll, axis=1)

@@ -1,4 +1,4 @@
-"""Does a system reply with the requested intent? The share of its replies in which a classifier finds it."""
+"""Does a system reply with the requested intent? Measures the share of replies in which a classifier finds it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def control(
     intents: Sequence[str] = INTENTS,
     resamples: int = 1000,
 ) -> StudyResult:
-    """Every context is answered once for each intent.
+    """Generate a reply to every context with each intent, and check the intent with a classifier.
 
-    Nothing is chosen here by what the classifier says. A system that itself chooses among candidates may ask the same
-    one whether a reply does what was asked for: the signature says by what it chose.
+    The classifier is not used to select replies here. A system that reranks candidates itself may use the same
+    classifier; the signature records how it reranks.
     """
     check_takes_intent(system)
     for intent in intents:
@@ -50,7 +50,7 @@ def control(
             {"id": context.id, "asked": intent, "reply": reply.text, "recognised": label.name}
             for context, reply, label in zip(contexts, replies, labels, strict=True)
         ]
-    decoding = HouseDecoding.extend(Capabilities.of(system).decoding or Decoding())  # an endpoint's is its own
+    decoding = HouseDecoding.extend(Capabilities.of(system).decoding or Decoding())  # an endpoint's is unknown
     how = {"intents": len(intents), "items": len(items), **labeller_fields(labeller)}
     how |= {"guidance": f"{decoding.guidance:g}"} if decoding.guidance else {}
     signature = Signature.of("control", **how, reranked=decoding.rerank.signature() or "no")
@@ -63,9 +63,9 @@ def check_takes_intent(system: System) -> None:
 
 
 def control_scores(hits: np.ndarray, intents: Sequence[str], signature: Signature, resamples: int) -> list[Score]:
-    """In percent: the mean over all intents, the least of them, and each. hits: (items, intents), 1 where recognised.
+    """In percent: the mean over all intents, the minimum, and each. hits: (items, intents), 1 if recognized.
 
-    The least is a minimum over intents, which resampling would only lower: it has no interval.
+    The minimum over intents has no interval, since resampling would bias it downward.
     """
     shares = {"mean": hits.mean(axis=1), **dict(zip(intents, hits.T, strict=True))}
     scores = []

@@ -1,4 +1,4 @@
-"""The emotion embeddings of trained systems: how far the polarities lie apart, and a picture (MIME's Figure 3)."""
+"""The emotion embeddings of trained systems: how well the polarities separate, and a plot (MIME's Figure 3)."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Embeddings:
     vectors: np.ndarray
 
     def plane(self) -> tuple[np.ndarray, float]:
-        """The emotions on the first two principal components (32, 2), and the share of the variance these have."""
+        """The emotions projected on the first two principal components (32, 2), and their share of the variance."""
         centred = self.vectors - self.vectors.mean(axis=0)
         left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
         points = left[:, :2] * sizes[:2]
-        # A component's sign means nothing: the positive lie to the right and above, so that pictures compare.
+        # The sign of a component is arbitrary: positive emotions go to the right and top, to make plots comparable.
         points = points * np.where(points[IS_POSITIVE].mean(axis=0) < 0, -1.0, 1.0)
         return points, float((sizes[:2] ** 2).sum() / (sizes**2).sum())
 
     def scores(self) -> dict[str, float]:
-        """How well the two polarities are separated, in the whole space by angle and in the plane by distance."""
+        """How well the two polarities separate, by angle in the full space and by distance in the plane."""
         points, share = self.plane()
         return {
             "silhouette": silhouette(cosine_distances(self.vectors), IS_POSITIVE),
@@ -46,7 +46,7 @@ class Embeddings:
 
 
 def read(system: str) -> Embeddings:
-    """Those of a trained system by name or folder."""
+    """Read the embeddings of a trained system, by name or folder."""
     bot = load(system, care=False)
     table = getattr(getattr(bot, "model", None), "emotion_embeddings", None)
     if table is None:
@@ -55,12 +55,12 @@ def read(system: str) -> Embeddings:
 
 
 def distances(points: np.ndarray) -> np.ndarray:
-    """Euclidean, of all pairs (n, n)."""
+    """Euclidean distances of all pairs (n, n)."""
     return np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=-1))
 
 
 def cosine_distances(vectors: np.ndarray) -> np.ndarray:
-    """1 − cosine, of all pairs (n, n)."""
+    """1 − cosine for all pairs (n, n)."""
     directions = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return 1 - directions @ directions.T
 
@@ -68,7 +68,8 @@ def cosine_distances(vectors: np.ndarray) -> np.ndarray:
 def silhouette(apart: np.ndarray, groups: np.ndarray) -> float:
     """Rousseeuw's mean silhouette of two groups, from −1 to 1, given the distances of all pairs (n, n).
 
-    Of each point (b − a) / max(a, b), with a its mean distance to the others of its group and b to the other group.
+    For each point it is (b − a) / max(a, b), where a is the mean distance to the rest of its group and b the mean
+    distance to the other group.
     """
     same = groups[:, None] == groups[None]
     own = (apart * (same & ~np.eye(len(apart), dtype=bool))).sum(axis=1) / (same.sum(axis=1) - 1)
@@ -77,7 +78,7 @@ def silhouette(apart: np.ndarray, groups: np.ndarray) -> float:
 
 
 def draw(spaces: Sequence[Embeddings], path: Path) -> None:
-    """The planes side by side, coloured by polarity, with the emotions' names."""
+    """Draw the planes side by side, colored by polarity and with the names of the emotions."""
     figure = need("matplotlib.figure", "a picture").Figure(figsize=(6.2 * len(spaces), 6), layout="constrained")
     for index, one in enumerate(spaces):
         _draw_plane(figure.add_subplot(1, len(spaces), index + 1), one)

@@ -1,4 +1,4 @@
-"""A classifier of empathy on pairs that people rated: are the levels that it gives the people's?"""
+"""Evaluates an empathy classifier on pairs rated by people: do its levels match theirs?"""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from listenwell.outputs import EVALUATE, write_folder
 
 @dataclass
 class EmpathyEvaluation:
-    """A classifier's scores on pairs, and the levels that it gave."""
+    """A classifier's scores on pairs, and its predicted levels."""
 
     system: str
     scores: list[Score]
     classes: dict[str, list[ClassScore]]
-    """Of each mechanism: how well each level is recognised."""
+    """By mechanism: the scores of each level."""
     records: list[dict[str, Any]]
     about: dict[str, Any] = field(default_factory=dict)
 
@@ -41,7 +41,7 @@ def evaluate_empathy(
     progress: Progress,
     resamples: int = 1000,
 ) -> EmpathyEvaluation:
-    """Rates the replies and scores the levels: macro F1 and accuracy of those chosen, calibration of their chances."""
+    """Predict levels and score them: macro F1 and accuracy of the levels, calibration of their probabilities."""
     items = [item for item in items if item.context and item.reply is not None]
     gold = gold_levels(items)
     if (gold == ABSENT).all():
@@ -81,7 +81,7 @@ def _rounded(levels: np.ndarray) -> float:
 
 
 def write(evaluation: EmpathyEvaluation, folder: Path) -> None:
-    """scores.json, and levels.jsonl with one record per pair; no text of the corpus is in it."""
+    """Write scores.json, and levels.jsonl with one record per pair; neither contains text of the corpus."""
 
     def fill(place: Path) -> None:
         write_lines(evaluation.records, place / "levels.jsonl")

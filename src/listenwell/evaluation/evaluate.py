@@ -1,4 +1,4 @@
-"""A system on a split: every reply, every score, and a folder with both."""
+"""Evaluates a system on a split: generates all replies, computes all scores, and writes both to a folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from listenwell.systems.house.options import HouseDecoding
 from listenwell.systems.reply import Reply
 
 CHUNK = 512
-"""Replies written, and kept, at a time."""
+"""Number of replies generated, and saved, at a time."""
 
 EMOTION_METRICS = ("accuracy@1", "accuracy@2", "accuracy@5", "macro-f1", "weighted-f1")
 LABEL_METRICS = tuple(f"{who}-{part}" for who in ("label", "random-label") for part in ("precision", "recall", "f1"))
@@ -52,7 +52,7 @@ class Evaluation:
     labels: dict[str, Counter[str]] = field(default_factory=dict)
     """How often the system chose each label, and how often a classifier found it in the replies and the references."""
     tables: Tables = field(default_factory=dict)
-    """The scores of some items: by "polarity" or "emotion" of the dialogue, then by group."""
+    """Scores on subsets of the items: by "polarity" or "emotion" of the dialogue, then by group."""
 
     def __getitem__(self, name: str) -> Score:
         for score in self.scores:
@@ -75,20 +75,20 @@ def evaluate(
     empathy: EmpathyLoader | None = None,
     vectors: Path | None = None,
 ) -> Evaluation:
-    """Generates and scores. The system is given contexts alone: no situation, no emotion, no label.
+    """Generate replies and score them. The system only gets contexts: no situation, no emotion, no label.
 
-    `labeller`, of the 41 labels, and `judge`, of polarity, read the replies where they are given, and `classifiers` of
-    other label sets by their names; `empathy` loads the classifier of empathy, if a metric needs it; `vectors` is a
-    file of word vectors. What is in `partial_results` is not done again.
+    `labeller` (41 labels), `judge` (polarity) and `classifiers` (other label sets, by name) classify the replies, if
+    given; `empathy` loads the empathy classifier, if a metric needs it; `vectors` is a file of word vectors. Results in
+    `partial_results` are not computed again.
 
-    `metrics` are names, "all", or None for the default set (docs/metrics.md). What of these cannot be computed stands
-    in `about["left out"]`, with the reason.
+    `metrics` are names, "all", or None for the default set (docs/metrics.md). Metrics that cannot be computed are
+    listed in `about["left out"]`, with the reason.
     """
     items = list(items)
     if not items:
         raise ValueError("there is nothing to evaluate: no reply with a context in the data")
     language = one_language(items)
-    wanted = registry.chosen(metrics, Material([""] * len(items), items).languages)  # a wrong name is refused at once
+    wanted = registry.chosen(metrics, Material([""] * len(items), items).languages)  # a wrong name raises at once
     if vectors is not None:
         check_vectors_used(vectors, wanted)
     readers = {"emotion-intent": labeller, "polarity": judge, **(classifiers or {})}
@@ -121,7 +121,7 @@ def evaluate(
 
 
 def check_vectors_used(vectors: Path, metrics: Sequence[registry.Metric]) -> None:
-    """Refuses what is not a file of word vectors, or one that no metric would read."""
+    """Raises an error if the file has no word vectors, or if no metric would read it."""
     check_word_vectors(vectors)
     if not any("word vectors" in one.needs for one in metrics):
         readers = ",".join(name for name, one in registry.known().items() if "word vectors" in one.needs)
@@ -131,7 +131,7 @@ def check_vectors_used(vectors: Path, metrics: Sequence[registry.Metric]) -> Non
 def generate_replies(
     system: System, items: Sequence[Example], done: Callable[[int], None], partial_results: PartialResults | None
 ) -> tuple[list[Reply], float]:
-    """The replies, and how long they took; some at a time, so that a stop loses little."""
+    """The replies and the seconds they took, in chunks, so that an interruption loses little."""
     replies, seconds = (
         ([], 0.0) if partial_results is None else (list(partial_results.replies), partial_results.seconds)
     )
@@ -152,7 +152,7 @@ def generate_replies(
 
 
 def one_language(items: Sequence[Example]) -> str:
-    """The language of all items: scores of several languages together would mean nothing."""
+    """The language of the items. Raises ValueError for several languages: a joint score would be meaningless."""
     languages = Counter(item.language for item in items)
     if len(languages) > 1:
         counts = ", ".join(f"{number:,} in {name}" for name, number in languages.most_common())
@@ -161,9 +161,9 @@ def one_language(items: Sequence[Example]) -> str:
 
 
 def draw_items(items: Sequence[Example], number: int, seed: int = 0) -> list[Example]:
-    """So many of the items, or all, in their order, chosen by the seed alone: the same for every system.
+    """Draw `number` items, or all, in their order. The choice depends only on the seed: every system gets the same.
 
-    The first so many would be of few kinds where a corpus is sorted.
+    Taking the first `number` items would not be representative if the corpus is sorted.
     """
     rows = np.random.default_rng(seed).permutation(len(items))[:number]
     return [items[row] for row in sorted(rows)]
@@ -172,22 +172,22 @@ def draw_items(items: Sequence[Example], number: int, seed: int = 0) -> list[Exa
 def emotion_scores(
     replies: Sequence[Reply], items: Sequence[Example], resamples: int, capabilities: Capabilities | None = None
 ) -> list[Score]:
-    """Absent, not zero, for a system that recognises no emotions, or data without them."""
+    """Emotion scores; none (rather than zero) for a system that predicts no emotions, or data without them."""
     return _scores(EMOTION_METRICS, replies, items, resamples, capabilities)
 
 
 def label_scores(
     replies: Sequence[Reply], items: Sequence[Example], resamples: int, capabilities: Capabilities | None = None
 ) -> list[Score]:
-    """Is the label chosen that of the reply in the data? With what a uniform guess among all labels would score.
+    """Compares the chosen label with that of the reference reply; also scores a uniform random guess.
 
-    Absent for a system that does not choose, or where the data's labels are not these.
+    Empty for a system that does not choose a label, or if the data's labels are from another set.
     """
     return _scores(LABEL_METRICS, replies, items, resamples, capabilities)
 
 
 def reply_scores(replies: Sequence[Reply], items: Sequence[Example], resamples: int) -> list[Score]:
-    """Those of the default set that texts alone give."""
+    """The default scores that need only the texts."""
     return _scores(REPLY_METRICS, replies, items, resamples)
 
 
@@ -203,13 +203,13 @@ def _scores(
 
 
 def chosen_labels(replies: Sequence[Reply]) -> dict[str, Counter[str]]:
-    """How often each label was chosen to reply with; nothing of a system that does not choose."""
+    """How often the system chose each label to reply with; empty for a system that does not choose."""
     counts = Counter(reply.label for reply in replies if reply.label is not None)
     return {"chosen": counts} if counts else {}
 
 
 def classified_labels(material: Material) -> dict[str, Counter[str]]:
-    """How often a classifier finds each label in the replies and in the references."""
+    """How often a classifier assigns each label to the replies and to the references."""
     try:
         read = material.get("classifier emotion-intent")
     except UnavailableError:
@@ -218,13 +218,13 @@ def classified_labels(material: Material) -> dict[str, Counter[str]]:
 
 
 def check_judge(judge: Checkpoint, system: Checkpoint) -> None:
-    """A judge that is a part of the system would praise its own choice."""
+    """Raises ValueError if the judge is a part of the system, since it would favor its own choices."""
     if (name := part_of(judge, system)) is not None:
         raise ValueError(f"the judge is the {name} that {system.name} itself has; name another with --judge")
 
 
 def part_of(judge: Checkpoint, system: Checkpoint) -> str | None:
-    """The name under which a system has a judge as a part of its own; None where it has not."""
+    """The name of the system's part that is the same model as the judge; None if there is none."""
     same = (
         name
         for name, part in all_parts(system)
@@ -234,18 +234,18 @@ def part_of(judge: Checkpoint, system: Checkpoint) -> str | None:
 
 
 def all_parts(system: Checkpoint) -> Iterator[tuple[str, Checkpoint]]:
-    """Of whatever depth, by name."""
+    """All parts with their names, recursively."""
     for name, part in system.parts.items():
         yield name, part
         yield from all_parts(part)
 
 
 def write(evaluation: Evaluation, folder: Path) -> None:
-    """scores.json and replies.jsonl, one record per item: the numbers and what they were computed from.
+    """Write scores.json, items.json (the scores with per-item values) and replies.jsonl (one record per item).
 
-    tables.json has the scores split by the dialogue's polarity and emotion, where the data has emotions.
-    And labels.png (MEED2's Figure 5), where there are labels: those that the system chose for its replies, and those
-    that a classifier found in the replies and in the references.
+    If the data has emotions, also tables.json, with the scores split by the dialogue's polarity and emotion. If there
+    are labels, also labels.png (MEED2's Figure 5): the labels that the system chose for its replies, and those that a
+    classifier found in the replies and in the references.
     """
 
     def fill(place: Path) -> None:
@@ -263,7 +263,7 @@ def write(evaluation: Evaluation, folder: Path) -> None:
                 }
                 if (likeliest := likeliest_label(reply)) is not None:
                     record["likeliest label"] = likeliest
-                if any(candidate.terms for candidate in reply.candidates):  # so that others may be chosen (`rerank`)
+                if any(candidate.terms for candidate in reply.candidates):  # so that `rerank` can choose again
                     record["candidates"] = [candidate.to_json() for candidate in reply.candidates]
                 lines.write(json.dumps(record, ensure_ascii=False) + "\n")
         summary = {"command": EVALUATE.command, "system": evaluation.system, "about": evaluation.about}

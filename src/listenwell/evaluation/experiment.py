@@ -1,4 +1,4 @@
-"""What a study of a system's replies to some contexts finds: the scores, and every reply that they come from."""
+"""The result of a study of a system's replies: the scores, and all replies they were computed from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from listenwell.outputs import Owner, write_folder
 
 @dataclass
 class StudyResult:
-    """The scores, a record for each reply, and what was measured how."""
+    """The scores, a record for each reply, and a description of the study."""
 
     scores: list[Score]
     records: list[dict[str, Any]]
@@ -27,14 +27,14 @@ class StudyResult:
 
 
 def contexts_of(items: Sequence[Example]) -> list[Dialogue]:
-    """The contexts alone, without anything that only the corpus knows."""
+    """The contexts alone, without the annotations of the corpus."""
     if not items:
         raise ValueError("there is nothing to reply to: no reply with a context in the data")
     return [Dialogue(item.id, without_annotations(item).context) for item in items]
 
 
 def write(result: StudyResult, folder: Path, study: Owner) -> None:
-    """scores.json and replies.jsonl: the numbers, and a record for each reply."""
+    """Write scores.json and replies.jsonl: the scores, and a record for each reply."""
 
     def fill(place: Path) -> None:
         write_lines(result.records, place / "replies.jsonl")

@@ -1,8 +1,8 @@
-"""A comparison as one HTML page that stands alone: tables, notes, and the systems' replies side by side.
+"""Renders a comparison as a self-contained HTML page: tables, notes, and the systems' replies side by side.
 
-Names and replies are text from outside. In the markup Jinja escapes them; in the embedded JSON no `<` is left, so
-nothing in it can end its element; the page's script makes text nodes of them; and the page's policy lets no other
-script run.
+Names and replies are untrusted text. Jinja escapes them in the markup; the embedded JSON contains no `<`, so it cannot
+close its element; the page's script inserts them as text nodes; and the page's content security policy allows no other
+script.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SEED = 12345
 
 
 def page(comparison: Comparison, samples: int = 300, seed: int = SEED) -> str:
-    """The page, with the replies to at most `samples` items."""
+    """Render the page, with the replies to at most `samples` items."""
     source = resources.files("listenwell.evaluation").joinpath("page.html").read_text(encoding="utf-8")
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(source)
     data = sample_data(comparison, samples, seed)
@@ -44,12 +44,12 @@ def page(comparison: Comparison, samples: int = 300, seed: int = SEED) -> str:
         tested=TESTED,
         how_tested=HOW_TESTED,
         drawn=_drawn(comparison, len(data["items"]), seed),
-        samples=Markup(embedded(data)),  # no sign of markup is left in it
+        samples=Markup(embedded(data)),  # contains no markup characters
     )
 
 
 def _published(comparison: Comparison) -> list[tuple[str, list[tuple[str, list[TableCell | None]]]]]:
-    """The published rows, by where they were published."""
+    """The published rows, grouped by where they were published."""
 
     def cells(row: Any) -> list[TableCell | None]:
         return [comparison.published_cell(row, column) for column in comparison.columns]
@@ -66,20 +66,20 @@ def _drawn(comparison: Comparison, shown: int, seed: int) -> str:
 
 
 def draw(records: Sequence[dict[str, Any]], number: int, seed: int = SEED) -> list[int]:
-    """The places of `number` records, as evenly over their gold emotions as can be, in their own order."""
+    """Draw the indices of `number` records, spread as evenly as possible over the gold emotions, in order."""
     groups: dict[str, list[int]] = {}
     for index, record in enumerate(records):
         groups.setdefault(str(record.get("gold emotion")), []).append(index)
     generator = Random(seed)
     for _, group in sorted(groups.items()):
         generator.shuffle(group)
-    # An emotion's n-th item comes before any other's n + 1st; within a round, by chance.
+    # The n-th item of any emotion comes before the (n + 1)-th of any other; within a round, the order is random.
     rounds = [(turn, generator.random(), index) for _, g in sorted(groups.items()) for turn, index in enumerate(g)]
     return sorted(index for _, _, index in sorted(rounds)[: max(0, number)])
 
 
 def sample_data(comparison: Comparison, number: int, seed: int = SEED) -> dict[str, Any]:
-    """What the page's script shows: items with the replies of every system that has kept them."""
+    """The data for the page's script: items with the replies of every system that stored them."""
     whole = [one for one in comparison.systems if not one.from_card]
     if not whole:
         return {"systems": [], "items": []}
@@ -100,7 +100,7 @@ def sample_data(comparison: Comparison, number: int, seed: int = SEED) -> dict[s
 
 
 def embedded(data: Any) -> str:
-    """JSON that may stand in a script element."""
+    """JSON that is safe inside a script element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -108,7 +108,7 @@ def embedded(data: Any) -> str:
 
 
 def _policy(template: str) -> str:
-    """Nothing from anywhere, and of scripts and styles only the page's own, by their hashes."""
+    """A content security policy that allows no external resources, and only the page's own script and style by hash."""
 
     def own(tag: str) -> str:
         text = template.split(f"<{tag}>")[1].split(f"</{tag}>")[0]

@@ -1,7 +1,7 @@
-"""A listener on dialogues: is the predicted emotion right, and does the predicted label match people's replies?
+"""Evaluates a listener: is the predicted emotion right, and does the predicted label match the reference reply?
 
-The numbers are those of any system that replies (`evaluate.emotion_scores`, `evaluate.label_scores`), on the same
-items, so that they stand in one table; and how far the confidence of each head is from the share it gets right.
+The scores are the same as for systems that reply (`evaluate.emotion_scores`, `evaluate.label_scores`), on the same
+items, so that they can share a table; plus the calibration error of each head.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from listenwell.systems.capabilities import Capabilities
 from listenwell.systems.reply import Reply
 
 TOP_CLASSES = 5
-"""So many of the likeliest emotions and labels are kept of each item."""
+"""Number of the likeliest emotions and labels to store for each item."""
 
 
 @dataclass
@@ -40,10 +40,10 @@ class ListeningEvaluation:
     system: str
     scores: list[Score]
     confusion: np.ndarray
-    """(emotions, emotions) how often the gold emotion of the row was predicted as that of the column."""
+    """(emotions, emotions) how often the gold emotion of the row was predicted as the emotion of the column."""
     records: list[dict[str, Any]]
     emotions: LabelSet
-    """That it distinguishes."""
+    """The emotions that it distinguishes."""
     about: dict[str, Any] = field(default_factory=dict)
 
 
@@ -54,7 +54,7 @@ def evaluate_listening(
     progress: Progress,
     resamples: int = 1000,
 ) -> ListeningEvaluation:
-    """Listens and scores. The listener is given contexts alone: no situation, no emotion, no label."""
+    """Predict and score. The listener only gets contexts: no situation, no emotion, no label."""
     items = list(items)
     known, known_labels = listening.model.emotions, listening.model.label_set
     targets = Targets(known_labels, emotions=known)
@@ -96,7 +96,7 @@ def _record(item: Example, reading: ListenerPrediction, with_labels: bool) -> di
 
 
 def write(evaluation: ListeningEvaluation, folder: Path) -> None:
-    """scores.json, heard.jsonl with one record per item, and confusion.png of the emotions."""
+    """Write scores.json, heard.jsonl with one record per item, and confusion.png of the emotions."""
 
     def fill(place: Path) -> None:
         write_lines(evaluation.records, place / "heard.jsonl")

@@ -1,4 +1,4 @@
-"""A comparison as Markdown, for a report."""
+"""Renders a comparison as Markdown, for a report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from listenwell.evaluation.compare import ABSENT, HOW_TESTED, MARKS, TESTED, Com
 
 
 def markdown(comparison: Comparison) -> str:
-    """The table, the paired tests, the notes, the systems and the signatures."""
+    """Render the table, the notes, the paired tests, the systems and the signatures."""
     parts = [f"# {escaped(comparison.title)}", _scores(comparison), escaped(comparison.legend)]
     if comparison.footnotes or comparison.remarks:
         notes = [f"{n}. {escaped(published.NOTES[key])}" for n, key in enumerate(comparison.footnotes, 1)]
@@ -25,7 +25,7 @@ def markdown(comparison: Comparison) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that Markdown leaves as it is, in a table's cell too."""
+    """Escapes text for Markdown, also inside table cells."""
     return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", " ".join(text.split()))
 
 

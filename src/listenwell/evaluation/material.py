@@ -1,4 +1,4 @@
-"""What metrics need, as an evaluation can provide it: likelihoods, classifiers, vectors. Each when needed."""
+"""Provides what metrics need in an evaluation: likelihoods, classifiers, vectors. Each is computed when needed."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from listenwell.systems.capabilities import Capabilities
 from listenwell.systems.reply import Reply
 
 EmpathyLoader = Callable[[], EmpathyClassifier]
-"""Loads a classifier of empathy, when the first metric needs it; raises `UnavailableError` where there is none."""
+"""Loads an empathy classifier when a metric first needs it; raises `UnavailableError` if there is none."""
 
 NO_LABEL = "the system takes no label to reply with"
 
 SIDES = {"polarity": ("replies", "contexts")}
-"""Which texts a classifier of a label set reads; the replies and the references where nothing else is said."""
+"""The texts that a classifier reads, by label set; replies and references by default."""
 
 FIRST_CLAUSES = "first clauses' polarity"
 
@@ -59,9 +59,9 @@ def collect_material(
     capabilities: Capabilities | None = None,
     vectors: Path | None = None,
 ) -> Material:
-    """Replies with all that is needed to score them; without a system, only what the replies give.
+    """Collect replies with everything needed to score them; without a system, only what follows from the replies.
 
-    The emotions and labels are of the sets in `capabilities`: those of the system, if not given.
+    Emotions and labels are from the label sets in `capabilities`, by default those of the system.
     """
     can = capabilities or Capabilities.of(system)
     providers: dict[str, Callable[[], Any]] = {
@@ -95,7 +95,7 @@ def _predicted_emotions(replies: Sequence[Reply], emotions: LabelSet) -> np.ndar
 
 
 def _true_emotions(items: Sequence[Example], capabilities: Capabilities) -> np.ndarray:
-    """Among the emotions that the system knows, where the data that it learned from has them."""
+    """Gold emotions as ids in the system's emotion set, from the place that the system was trained to predict."""
     emotions = capabilities.emotions
     gold = np.array([label_id_in(emotions, item.label_of(capabilities.emotion_of)) for item in items])
     if not (gold >= 0).any():
@@ -104,14 +104,14 @@ def _true_emotions(items: Sequence[Example], capabilities: Capabilities) -> np.n
 
 
 def _chosen_labels(replies: Sequence[Reply], labels: LabelSet) -> np.ndarray:
-    """(items, labels), 1 for the label that was chosen."""
+    """(items, labels), 1 for the chosen label."""
     if not all(reply.label in labels for reply in replies):
         raise UnavailableError("the system does not choose a label to reply with")
     return np.eye(len(labels))[[labels.ids[reply.label or ""] for reply in replies]]
 
 
 def likeliest_label(reply: Reply) -> str | None:
-    """What the system found likeliest, which is not what it chose where its choice is fitted to a score."""
+    """The label that the system found likeliest; it may choose another one if its choice is tuned to a score."""
     return next(iter(reply.reasons.get("likeliest", {})), None)
 
 
@@ -158,7 +158,7 @@ def _labelled_rows(items: Sequence[Example], labels: LabelSet) -> list[int]:
 
 
 def _oracle(system: System, items: Sequence[Example], progress: Progress) -> Likelihoods:
-    """Of a system that replies with a label: its likelihoods if the reply's own label were given."""
+    """For a system that replies with a label: its likelihoods given the gold label of each reply."""
     measure = _knowing_measure(system)
     labels = Capabilities.of(system).label_set
     rows = _labelled_rows(items, labels)
@@ -168,7 +168,7 @@ def _oracle(system: System, items: Sequence[Example], progress: Progress) -> Lik
 
 
 def _knowing_measure(system: System) -> Callable[[Sequence[Example], Any], Likelihoods]:
-    """What measures replies whose label is given: of an item the reply alone keeps its own."""
+    """A function that computes likelihoods given each reply's label; no other annotation of the item is used."""
     measure = getattr(system, "oracle_likelihoods", None)
     if measure is None:
         raise UnavailableError(NO_LABEL)
@@ -182,7 +182,7 @@ def _knowing_measure(system: System) -> Callable[[Sequence[Example], Any], Likel
 
 
 def _given_label(system: System, material: Material, known: LabelSet, progress: Progress) -> Likelihoods:
-    """As MEED2's paper has it: every reply's label is given, by a classifier where the data has none."""
+    """As in MEED2's paper: the label of every reply is given, from a classifier if the data has none."""
     measure = _knowing_measure(system)
     items = list(material.items)
     if lacking := set(range(len(items))).difference(_labelled_rows(items, known)):
@@ -195,8 +195,8 @@ def _given_label(system: System, material: Material, known: LabelSet, progress: 
 
 
 def _labelled(material: Material, labels: LabelSet) -> Likelihoods:
-    """Of the references that have a label, without giving it: what the oracle's are compared with."""
-    # The pass with the labels costs nothing more here: every evaluation that has this one has that one too.
+    """Likelihoods of the references that have a label, without giving it, for comparison with the oracle's."""
+    # The oracle's likelihoods cost nothing extra: every evaluation that needs these needs those too.
     oracle = material.get("oracle likelihoods")
     rows = _labelled_rows(material.items, labels)
     if len(rows) == len(material.items):
@@ -207,7 +207,7 @@ def _labelled(material: Material, labels: LabelSet) -> Likelihoods:
 
 
 def _sentence_vectors(material: Material) -> tuple[str, np.ndarray, np.ndarray]:
-    """The encoder's name, and the vectors of replies and references."""
+    """The name of the encoder, and the vectors of replies and references."""
     try:
         encoder = sentence_encoder()
     except (ImportError, OSError, ValueError) as problem:
@@ -219,7 +219,7 @@ def _sentence_vectors(material: Material) -> tuple[str, np.ndarray, np.ndarray]:
 
 
 def _able(material: Material, labels: str, reader: Labeller | None) -> Labeller:
-    """The classifier, if there is one and it reads the language of the items."""
+    """The classifier; raises UnavailableError if there is none, or if it does not support the items' languages."""
     if reader is None:
         raise UnavailableError(f"no classifier of {labels} was given")
     read = reader.checkpoint.languages
@@ -229,7 +229,7 @@ def _able(material: Material, labels: str, reader: Labeller | None) -> Labeller:
 
 
 def _first_clauses(material: Material, judge: Labeller | None) -> ClassifierOutput:
-    """What a classifier of polarity says of how replies, and references, begin."""
+    """The output of a polarity classifier for the first clauses of replies, and of references if there are any."""
     reader = _able(material, "polarity", judge)
     sides = {"replies": [first_clause(text) for text in material.replies]}
     if all(item.reply for item in material.items):
@@ -240,7 +240,7 @@ def _first_clauses(material: Material, judge: Labeller | None) -> ClassifierOutp
 
 
 def _classified(material: Material, labels: str, reader: Labeller | None) -> ClassifierOutput:
-    """What a classifier says of the replies and of another side, read together."""
+    """The output of a classifier for the replies and the other side in SIDES, computed in one pass."""
     reader = _able(material, labels, reader)
     sides = SIDES.get(labels, ("replies", "references"))
     texts = [material.replies if side == "replies" else material.get(side) for side in sides]
@@ -253,7 +253,7 @@ def _classified(material: Material, labels: str, reader: Labeller | None) -> Cla
 
 
 def _empathy(material: Material, load: EmpathyLoader) -> ClassifierOutput:
-    """The expected levels of the replies and, where there are any, of the references, to the turns they answer."""
+    """The expected empathy levels of the replies to the turns they answer, and of the references if there are any."""
     reader = load()
     posts: list[str] = material.get("contexts")
     sides: dict[str, Sequence[str]] = {"replies": material.replies}
@@ -265,6 +265,6 @@ def _empathy(material: Material, load: EmpathyLoader) -> ClassifierOutput:
 
 
 def labeller_fields(labeller: Labels | EmpathyClassifier) -> dict[str, str]:
-    """Which classifier it is, for a signature: two trainings of one recipe are two."""
+    """Signature fields that identify a classifier; two training runs of one recipe differ."""
     ckpt = labeller.checkpoint
     return {"by": ckpt.meta.get("recipe", {}).get("name", ckpt.name), "weights": fingerprint(ckpt)[:8]}

@@ -36,8 +36,8 @@ class PartialResults:
         """`key` identifies the evaluation: partial results of another one in this folder are deleted."""
         self.folder = folder
         self.chunks: dict[int, tuple[list[Reply], float]] = {}
-        """By the index of the first reply: the replies, and the seconds that they took. Several processes finish them
-        in any order."""
+        """By the index of the first reply: the replies, and the seconds they took. Several processes finish chunks in
+        any order."""
         if (folder / key).is_file():
             self._read()
         else:
@@ -77,7 +77,7 @@ class PartialResults:
         np.savez(self.folder / LIKELIHOODS, **asdict(likelihoods))
 
     def delete(self) -> None:
-        """For when the evaluation itself is written."""
+        """Delete the partial results, once the evaluation itself is written."""
         discard(self.folder, self._own_names())
 
     def _unbroken(self) -> Iterator[tuple[list[Reply], float]]:
@@ -97,9 +97,9 @@ class PartialResults:
                 try:
                     seconds, replies, *place = json.loads(line)
                 except ValueError:
-                    break  # cut in two by a hard stop
+                    break  # cut off by a hard stop
                 whole.append(line)
-                first = place[0] if place else len(self.replies)  # earlier versions wrote chunks in order alone
+                first = place[0] if place else len(self.replies)  # earlier versions only wrote chunks in order
                 self.chunks[first] = [_reply(reply) for reply in replies], seconds
             (self.folder / REPLIES).write_text("".join(whole), encoding="utf-8")
 

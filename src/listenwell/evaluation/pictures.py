@@ -1,5 +1,5 @@
-"""Pictures of labels, which are taken for which and how often each is given (MEED2's Figures 2 and 5), and of systems
-by two of their scores."""
+"""Plots of labels (confusion matrices, and frequencies as in MEED2's Figures 2 and 5), and of systems by two of their
+scores."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from listenwell.outputs import save_picture
 
 COLOURS = ("#4878a8", "#c8773a", "#5b9a62", "#9a6fb0", "#7f7f7f")
 LABELLED_FROM = 10
-"""Percent from which on a cell of a confusion has its number written in it."""
+"""Cells of a confusion matrix show their number from this percentage on."""
 
 
 def draw_confusion(table: np.ndarray, names: Sequence[str], title: str, path: Path) -> None:
-    """Row by row, the share of a gold label's items that were given each label.
+    """Draw a confusion matrix, normalized by row: the share of a gold label's items that were given each label.
 
-    table (labels, labels): how often the gold label of the row was given the label of the column. A label that is never
-    gold has no row, and one that is never given no column.
+    table (labels, labels): how often items with the row's gold label were given the column's label. Labels that are
+    never gold have no row, and labels that are never given no column.
     """
     rows, columns = (np.flatnonzero(table.sum(axis=axis)).tolist() for axis in (1, 0))
     if not rows:
@@ -47,10 +47,11 @@ def draw_confusion(table: np.ndarray, names: Sequence[str], title: str, path: Pa
 def draw_distributions(
     counts: Mapping[str, Mapping[str, int]], title: str, path: Path, command: str = "evaluate"
 ) -> None:
-    """Bars for the share of each of the 41 labels, side by side where there are several corpora or systems.
+    """Draw a bar chart with the share of each of the 41 labels, with several corpora or systems side by side.
 
-    `counts`: what each bar's colour stands for, and how often it has each label; others than the 41 do not count. The
-    emotions, the intents and neutral stand in three groups, in the order of the taxonomy. The file holds the `command`.
+    `counts`: for each corpus or system (one color each), how often it has each label; labels outside the 41 are
+    ignored. Emotions, intents and neutral form three groups, in the order of the taxonomy. The `command` is recorded
+    in the file.
     """
     counts = {name: {label: by_label.get(label, 0) for label in LABELS} for name, by_label in counts.items()}
     totals = {name: sum(by_label.values()) for name, by_label in counts.items()}
@@ -75,9 +76,9 @@ def draw_distributions(
 
 
 def draw_against(systems: Mapping[str, Mapping[str, Score]], across: str, up: str, path: Path) -> None:
-    """One point per system: the score `across` to the right, `up` upwards, with their intervals as bars.
+    """Draw one point per system: the score `across` on the x axis and `up` on the y axis, with intervals as error bars.
 
-    `systems`: each one's scores by name. Those without one of the two scores are not drawn.
+    `systems`: the scores of each system by name. Systems without one of the two scores are not drawn.
     """
     drawn = {name: scores for name, scores in systems.items() if {across, up} <= scores.keys()}
     if not drawn:
@@ -101,14 +102,14 @@ def draw_against(systems: Mapping[str, Mapping[str, Score]], across: str, up: st
 
 
 def _bar(score: Score) -> list[list[float]] | None:
-    """How far the interval reaches to both sides; None without one."""
+    """The error bar of a score: how far its interval extends to both sides; None without an interval."""
     if score.low is None or score.high is None:
         return None
     return [[max(score.value - score.low, 0.0)], [max(score.high - score.value, 0.0)]]
 
 
 def _grouped() -> np.ndarray:
-    """Where the bars of each label stand: a gap before the intents and before neutral."""
+    """The x positions of the labels, with gaps before the intents and before neutral."""
     gaps = np.zeros(len(LABELS))
     gaps[len(EMOTIONS) :] += 0.8
     gaps[len(EMOTIONS) + len(INTENTS) :] += 0.8

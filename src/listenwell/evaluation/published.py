@@ -1,8 +1,8 @@
-"""The published numbers, and which of our scores each may be compared with.
+"""The published numbers, and which of our scores each can be compared with.
 
-`published.csv` holds every number of every table: paper, table, dataset, system, metric, value. A metric that is
-none of our scores (a human rating, the verdict of another sentiment model) has no entry in MEANINGS and never enters a
-table of measured numbers; it is named as left out.
+`published.csv` holds every number of every table: paper, table, dataset, system, metric, value. A metric that does not
+correspond to any of our scores (a human rating, the output of another sentiment model) has no entry in MEANINGS and
+never appears in a table of measured numbers; it is listed as left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from importlib import resources
 from listenwell.labels.taxonomy import unknown_name
 
 DATASETS = {"empathetic-dialogues": "ed", "edos": "edos", "opensubtitles": "os"}
-"""What the papers' datasets are called among our sources."""
+"""The papers' names of datasets, by the names of our sources."""
 
 NOTES: dict[str, str] = {
     "perplexity": (
@@ -66,18 +66,18 @@ NOTES: dict[str, str] = {
         "all-MiniLM-L6-v2's, whose cosines have another scale."
     ),
 }
-"""Where a published number is not defined as the measured one above it."""
+"""How published numbers differ in definition from the measured ones above them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a published metric is among ours."""
+    """The score of ours that corresponds to a published metric."""
 
     score: str
     note: str
     """How the definitions differ: a key of NOTES."""
     places: int = 0
-    """How far the decimal point moves: a share becomes percent by two."""
+    """How many places to shift the decimal point: 2 turns a fraction into percent."""
 
 
 MEANINGS: dict[str, Meaning] = {
@@ -100,21 +100,21 @@ MEANINGS: dict[str, Meaning] = {
 }
 
 MEANINGS_IN: dict[tuple[str, str], Meaning] = {("meed2", "ppl"): Meaning("perplexity", "perplexity-subword")}
-"""Where a paper means something else by the name: (paper, metric)."""
+"""Exceptions, for papers that use a name in another sense: by (paper, metric)."""
 
 
 def meaning(paper: str, metric: str) -> Meaning | None:
-    """Which of our scores a paper's metric is; None where it is none of them."""
+    """The score of ours that corresponds to a paper's metric; None if there is none."""
     return MEANINGS_IN.get((paper, metric)) or MEANINGS.get(metric)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A published number in the unit of the measured ones, with the digits that the paper gives."""
+    """A published number in the unit of the measured ones, with the paper's digits."""
 
     value: Decimal
     metric: str
-    """As the paper's table calls it."""
+    """The paper's name for the metric."""
     note: str
 
     def __str__(self) -> str:
@@ -130,14 +130,14 @@ class Row:
     dataset: str
     system: str
     values: Mapping[str, Decimal]
-    """By metric, as published."""
+    """Values by metric, as published."""
 
     @property
     def where(self) -> str:
         return f"{self.paper}, {'text' if self.table == 'text' else f'table {self.table}'}, {self.dataset}"
 
     def cells(self) -> dict[str, Cell]:
-        """The numbers that are scores of ours, by the score's name."""
+        """The numbers that correspond to a score of ours, by the score's name."""
         by_score: dict[str, Cell] = {}
         for metric, value in self.values.items():
             if means := meaning(self.paper, metric):
@@ -145,7 +145,7 @@ class Row:
         return by_score
 
     def left_out(self) -> list[str]:
-        """The metrics that are no score of ours."""
+        """The metrics that do not correspond to any score of ours."""
         return [metric for metric in self.values if meaning(self.paper, metric) is None]
 
 
@@ -161,7 +161,7 @@ def load() -> tuple[Row, ...]:
 
 
 def rows(paper: str, table: str | None = None, dataset: str | None = None) -> list[Row]:
-    """The rows of a paper, of one table of it, of one dataset in that. There is always at least one."""
+    """The rows of a paper, or only of one table or dataset. There is always at least one; else it raises ValueError."""
     rows_left = _narrowed(list(load()), "paper", paper, "")
     if table is not None:
         rows_left = _narrowed(rows_left, "table", table, f" of {paper}")
@@ -171,9 +171,9 @@ def rows(paper: str, table: str | None = None, dataset: str | None = None) -> li
 
 
 def rows_at(place: str, data: str | None = None) -> list[Row]:
-    """The rows that "mime/2" or "meed2/3/edos" names.
+    """The rows named by "mime/2" or "meed2/3/edos".
 
-    Where no dataset is named and the table has several, those of the source `data` alone, if there are any.
+    If no dataset is named and the table has several, only those of the source `data`, if there are any.
     """
     paper, *rest = place.split("/")
     if not paper or len(rest) > 2 or not all(rest):
@@ -191,5 +191,5 @@ def _narrowed(rows_left: list[Row], part: str, name: str, of: str) -> list[Row]:
         known = dict.fromkeys(getattr(row, part) for row in rows_left)
         if part == "paper":
             raise ValueError(unknown_name("paper", name, known))
-        raise ValueError(f"unknown {part} {name!r}{of}; known: {', '.join(known)}")  # a near number is no hint
+        raise ValueError(f"unknown {part} {name!r}{of}; known: {', '.join(known)}")  # a similar number is no hint
     return matching

@@ -1,7 +1,7 @@
-"""Ablation of the terms by which a system chooses among its candidates: chosen again from the saved candidates.
+"""Ablation of the reranking terms: chooses again among saved candidates.
 
-Writing candidates takes hours, choosing among them a moment. An evaluation keeps them with their terms; here other
-weights choose, and what would have been said is scored.
+Generating candidates takes hours, reranking them a moment. An evaluation stores candidates with their terms; here they
+are reranked with other weights, and the resulting replies are scored.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ TERMS = tuple(asdict(Rerank()))
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way to choose, and what came of it."""
+    """One way to choose among the candidates, with its scores."""
 
     name: str
     weights: Rerank | None
-    """None: any candidate, drawn."""
+    """None for a random candidate."""
     scores: dict[str, Score]
     changed: float
-    """The share of replies that the first way would not have said, in percent."""
+    """The share of replies that differ from those of the first variant, in percent."""
 
 
 def stored_candidates(evaluation: StoredEvaluation) -> list[list[Candidate]]:
-    """The candidates of every item, each with its terms."""
+    """The candidates of every item, with their terms."""
     candidates = [[Candidate.from_json(one) for one in record.get("candidates", ())] for record in evaluation.records]
     if not candidates or not all(candidates):
         raise ValueError(
@@ -51,19 +51,19 @@ def stored_candidates(evaluation: StoredEvaluation) -> list[list[Candidate]]:
 
 
 def known_terms(candidates: Sequence[Sequence[Candidate]]) -> tuple[str, ...]:
-    """Those that every candidate has, in the order of `Rerank`."""
-    # A plain sentence that was said where all candidates were vetoed has none.
+    """The terms that every candidate has, in the order of `Rerank`."""
+    # The plain fallback sentence, used if all candidates were vetoed, has none.
     weighed = [one.terms for several in candidates for one in several if one.terms]
     return tuple(name for name in TERMS if weighed and all(name in terms for terms in weighed))
 
 
 def weights_of(evaluation: StoredEvaluation) -> Rerank:
-    """Those that the evaluation chose by."""
+    """The weights that the evaluation used."""
     return Rerank(**evaluation.about.get("rerank", {}))
 
 
 def ways(weights: Rerank, terms: Sequence[str]) -> list[tuple[str, Rerank | None]]:
-    """All terms, without each of them, each alone, and none: any candidate."""
+    """The variants to compare: all terms, without each one, each one alone, and none (a random candidate)."""
     if missing := [name for name in TERMS if getattr(weights, name) and name not in terms]:
         raise ValueError(
             f"the candidates were not weighed by {', '.join(missing)}, so that it is not known; they have "
@@ -78,12 +78,12 @@ def ways(weights: Rerank, terms: Sequence[str]) -> list[tuple[str, Rerank | None
 
 
 def choose(candidates: Sequence[Sequence[Candidate]], weights: Rerank | None) -> list[Candidate]:
-    """The best of each item by the weights, of equals any; without weights any; always the same.
+    """The best candidate of each item by the weights, with ties broken at random; without weights a random one.
 
-    What was vetoed is chosen by no weight, as long as there is something else.
+    Deterministic. A vetoed candidate is only chosen by weights if there is no other.
     """
     draw = random.Random(0)
-    # They are kept best first by all terms: that order would let all of them speak where one alone is undecided.
+    # Candidates are stored best first by all terms; without shuffling, that order would break ties of a single term.
     shuffled = [draw.sample(several, len(several)) for several in candidates]
     if weights is None:
         return [several[0] for several in shuffled]
@@ -98,7 +98,7 @@ def reranked(
     encoder: SentenceEncoder | None = None,
     resamples: int = 0,
 ) -> list[Choice]:
-    """Every way to choose, with the scores of what it would have said. Each text is read once, whoever chooses it."""
+    """All variants, with the scores of the replies they choose. Models read each candidate only once."""
     candidates = stored_candidates(evaluation)
     items = [_item(record) for record in evaluation.records]
     read = _Read(candidates, items, judge, encoder, progress)
@@ -114,7 +114,7 @@ def reranked(
 
 
 class _Read:
-    """Scores that a model gives to replies, the model having read every candidate beforehand."""
+    """Model-based scores of replies; the models read every candidate once, in advance."""
 
     def __init__(
         self,

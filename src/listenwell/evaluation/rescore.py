@@ -1,6 +1,6 @@
-"""Scores from what an evaluation keeps, without a model: texts are scored again, statistics added up again.
+"""Recomputes scores from what an evaluation stores, without a model: from its texts, or from its statistics.
 
-So a number can be checked long after its weights are gone, and a change of a metric is seen at once.
+So a number can be checked long after the weights are gone, and a change in a metric shows at once.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from listenwell.metrics import registry
 from listenwell.metrics.material import Material, UnavailableError
 
 FROM_TEXTS = frozenset({"references", "contexts", "chosen labels", "likeliest labels", "reference labels"})
-"""What a metric may need that the kept replies give."""
+"""Inputs of metrics that are available from the stored replies."""
 
 TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """A kept score and what it is when it is computed again."""
+    """A stored score and its recomputed value."""
 
     name: str
     kept: float
@@ -38,7 +38,7 @@ class Rescored:
 
 
 def rescore(evaluation: StoredEvaluation) -> tuple[list[Rescored], list[str]]:
-    """The scores that could be computed again, and the names of the others."""
+    """The scores that could be recomputed, and the names of the others."""
     kept = evaluation.scores
     wanted = [one for one in registry.known().values() if one.name in kept and set(one.needs) <= FROM_TEXTS]
     texts = {score.name: score for score in registry.run(wanted, _material(evaluation)).scores}
@@ -54,7 +54,7 @@ def rescore(evaluation: StoredEvaluation) -> tuple[list[Rescored], list[str]]:
 
 
 def check(evaluations: Sequence[StoredEvaluation]) -> int:
-    """How many scores were computed again; raises where one is not what was kept."""
+    """Recompute scores and return their number; raises ValueError if one differs from what was stored."""
     number = 0
     for evaluation in evaluations:
         done, _ = rescore(evaluation)

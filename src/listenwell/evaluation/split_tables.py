@@ -1,6 +1,6 @@
-"""Scores of a part of the items: those whose dialogue has one polarity, or one emotion.
+"""Scores on subsets of the items: those whose dialogue has a given polarity or emotion.
 
-Nothing is recomputed: a score's statistics, one row per item, are summed over the part. Scores without statistics
+Nothing is recomputed: a score's statistics, one row per item, are summed over the subset. Scores without statistics
 (Distinct-n, unique replies, entropy) depend on the number of replies, and are not split.
 """
 
@@ -18,13 +18,13 @@ from listenwell.metrics.score import Score, Signature
 from listenwell.metrics.sums import Statistics
 
 POLARITIES = ("positive", "negative", "ambiguous", "neutral")
-"""In the order of a table."""
+"""Polarities in the order of a table."""
 
 Tables = dict[str, dict[str, list[Score]]]
 
 
 def split_tables(scores: Sequence[Score], items: Sequence[Example], resamples: int) -> Tables:
-    """By polarity and by emotion of the dialogue, of the 32 or of another label set; none where the data has none."""
+    """Scores by polarity and by emotion of the dialogue, from the 32 or another label set; empty without emotions."""
     names = {item.emotion.name for item in items if item.emotion}
     known = EMOTION if any(name in EMOTION for name in names) else set_with(names)
     labels = sorted(names) if known is None else known.labels
@@ -55,11 +55,11 @@ def _table(
 
 
 def _part(score: Score, chosen: np.ndarray, known: np.ndarray, group: str, resamples: int) -> Score | None:
-    """The score of the chosen items; None where its rows may not be those of the items."""
+    """The score on the chosen items; None if its rows cannot be matched to the items."""
     if score.statistics is None:
         return None
     if len(score.statistics) != len(chosen):
-        # What is compared with the dialogue's emotion has rows only for dialogues that have one.
+        # Scores of predicted emotions only have rows for dialogues with an emotion.
         if len(score.statistics) != known.sum() or "absent" not in score.signature:
             return None
         chosen = chosen[known]

@@ -1,4 +1,4 @@
-"""What `listenwell evaluate` wrote, read again; or what the card of a shipped system says of it."""
+"""Reads what `listenwell evaluate` wrote, or the scores on the card of a shipped system."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from listenwell.metrics.score import Score
 from listenwell.weights import shipped
 
 USUAL_DATA = "empathetic-dialogues"
-"""What a system that talks is evaluated on where no other corpus is named."""
+"""The corpus that systems that generate replies are evaluated on by default."""
 
 FILES = ("scores.json", "items.json", "replies.jsonl")
 
 ABOUT = ("data", "split", "items", "drawn", "decoding", "commit", "seed", "examples", "seconds", "parameters")
-"""The facts shown about a system, where they are known."""
+"""The facts shown about a system, if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredEvaluation:
-    """A system's scores on a split; with every reply, unless they are those on its card."""
+    """A system's scores on a split, with every reply, unless they were read from its card."""
 
     name: str
     place: Path
     scores: dict[str, Score]
     records: tuple[dict[str, Any], ...] = ()
-    """The lines of replies.jsonl; none on a card."""
+    """The lines of replies.jsonl; empty for a card."""
     about: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -49,23 +49,23 @@ def folder_name(
     limit: int = 0,
     decoding: str | None = None,
 ) -> str:
-    """What an evaluation's folder within a run's is called: by the split and by what else was named.
+    """The name of an evaluation's folder inside that of a run, made of the split and any other options.
 
-    Two ways to evaluate have two folders: on other data, on some items drawn or the first ones, by a decoding (its
-    signature) that is not the system's own.
+    Different ways to evaluate have different folders: other data, a number of items drawn (`items`) or the first ones
+    (`limit`), or a decoding (its signature) that is not the system's own.
     """
     if data is not None and is_jsonl(data):
         data = Path(data).name.split(".", 1)[0]
     some = (str(items) if items else None, f"first{limit}" if limit else None)
     if decoding is not None:
-        decoding = re.sub("[(),]+", "-", decoding).strip("-")  # a shell reads these otherwise
+        decoding = re.sub("[(),]+", "-", decoding).strip("-")  # special characters in a shell
     return "-".join(word for word in (data, part, split, *some, decoding) if word)
 
 
 def _chosen(run: Path, split: str, data: str | None) -> Path:
-    """The evaluation of a run that is meant: on the whole split; if there is none, on the most items drawn from it.
+    """The evaluation of a run to use: on the whole split; if there is none, on the largest sample of it.
 
-    By the system's own decoding: what was evaluated in another way is named by its folder.
+    Only evaluations with the system's own decoding are considered; others must be named by their folder.
     """
     whole = run / "evaluation" / folder_name(split, data)
     some = [place for place in whole.parent.glob("*") if re.fullmatch(re.escape(whole.name) + r"-\d+", place.name)]
@@ -75,7 +75,7 @@ def _chosen(run: Path, split: str, data: str | None) -> Path:
 
 
 def read_all(runs: Sequence[str], split: str = "test", data: str | None = None) -> list[StoredEvaluation]:
-    """The evaluations of runs, of folders with an evaluation, of shipped systems, each with a name of its own."""
+    """Read the evaluations of runs, of evaluation folders or of shipped systems, each with a unique name."""
     if not runs:
         raise ValueError("nothing to compare: give the folders of one or more evaluated runs")
     evaluations = [read(run, split, data) for run in runs]
@@ -86,10 +86,11 @@ def read_all(runs: Sequence[str], split: str = "test", data: str | None = None) 
 
 
 def read(run: str, split: str = "test", data: str | None = None) -> StoredEvaluation:
-    """`run` is the folder of a run, a folder that `evaluate --out` wrote, or the name of a trained system.
+    """Read one evaluation. `run` is the folder of a run, a folder written by `evaluate --out`, or the name of a
+    shipped system.
 
-    With `data`, the evaluation on another corpus than the system's own. Of a run's evaluations on one split it is the
-    whole one, else that on the most items.
+    `data` selects the evaluation on a corpus other than the system's own. If a run has several evaluations on a split,
+    the one on the whole split is read, else the one on the most items.
     """
     path = Path(os.path.abspath(Path(run).expanduser()))
     if (path / FILES[0]).is_file():
@@ -121,7 +122,7 @@ def read(run: str, split: str = "test", data: str | None = None) -> StoredEvalua
 
 
 def read_folder(place: Path, command: str) -> StoredEvaluation:
-    """The evaluation in a folder; where a file is missing, `command` is said to make it."""
+    """Read the evaluation in a folder; if a file is missing, the error names `command` as the way to create it."""
     for name in FILES:
         if not (place / name).is_file():
             raise ValueError(f"{place / name} is missing; create it again with: {command}")
@@ -134,7 +135,7 @@ def read_folder(place: Path, command: str) -> StoredEvaluation:
 
 
 def read_card(place: Path, name: str, split: str) -> StoredEvaluation | None:
-    """The scores that a packed checkpoint carries, which are on the test split; None if it carries none."""
+    """The test scores in the metadata of a packed checkpoint; None if it has none."""
     file = place / "meta.json"
     if split != "test" or not file.is_file():
         return None
@@ -144,14 +145,15 @@ def read_card(place: Path, name: str, split: str) -> StoredEvaluation | None:
         return None
     about = {key: meta[key] for key in ABOUT if key in meta and key != "data"}  # its data is what it was trained on
     about |= {"split": split, "decoding": card.get("decoding"), **({"drawn": card["drawn"]} if "drawn" in card else {})}
-    # The first cards did not name the corpus: it was the one that systems that talk are evaluated on by default.
+    # Early cards did not name the corpus: for systems that generate replies, it was the default one.
     talks = any("replies" in score["signature"] for score in card["test"])
     about |= {"data": data} if (data := card.get("data", USUAL_DATA if talks else None)) else {}
     return StoredEvaluation(name, place, _scores(card["test"], file), (), about)
 
 
 def check_same_items(evaluations: Sequence[StoredEvaluation]) -> None:
-    """A paired test, and a table, need one set of items in one order; where they differ, an error says which."""
+    """Checks that all systems were scored on the same items in the same order, as tables and paired tests require;
+    else the error names the differences."""
     whole = [one for one in evaluations if not one.from_card]
     for other in whole[1:]:
         _check_pair(whole[0], other)
@@ -163,7 +165,7 @@ def check_same_items(evaluations: Sequence[StoredEvaluation]) -> None:
 
 
 def item_number(one: StoredEvaluation) -> int | None:
-    """How many items a system was scored on; a card has it in its signatures."""
+    """The number of items that a system was scored on; for a card, it is taken from the signatures."""
     if one.records:
         return len(one.records)
     fields = [dict(score.signature.fields).get("replies") for score in one.scores.values()]
@@ -189,7 +191,7 @@ def _some(ids: set[str]) -> str:
 
 
 def _names(evaluations: Sequence[StoredEvaluation]) -> list[str]:
-    """The last part of each path, and as much before it as makes it unique."""
+    """The last part of each path, with as many parts before it as needed to make it unique."""
     parts = [_place_parts(one) for one in evaluations]
     names = [part[-1] for part in parts]
     longest = max(map(len, parts))
@@ -202,7 +204,8 @@ def _names(evaluations: Sequence[StoredEvaluation]) -> list[str]:
 
 
 def _place_parts(one: StoredEvaluation) -> tuple[str, ...]:
-    """A run's evaluation is called by the run, and by the decoding that is not its own; any other folder by itself."""
+    """An evaluation inside a run is named after the run, and after the decoding unless it is the run's own; any other
+    folder after itself."""
     if one.from_card:
         return (*one.place.parts[1:-1], one.name)
     split, data, part, decoding = (one.about.get(key) for key in ("split", "data", "part", "decoding"))

@@ -1,4 +1,4 @@
-"""How differently does a system reply to the same input? Every context is answered several times."""
+"""How varied are a system's replies to the same input? Every context is answered several times."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SystemWithDecoding(System, Protocol):
 def variety(
     system: SystemWithDecoding, items: Sequence[Example], progress: Progress, draws: int = 5, resamples: int = 1000
 ) -> StudyResult:
-    """Each draw has a seed of its own: of the noise in the system, and of the words where they are sampled."""
+    """Generate `draws` replies to every context. Each draw has its own seed, for system noise and for sampling."""
     if draws < 2:
         raise ValueError(f"{draws} draws do not show how replies differ, expected at least 2")
     contexts = contexts_of(items)
@@ -50,10 +50,10 @@ def variety(
 
 
 def variety_scores(replies: Sequence[Sequence[str]], resamples: int) -> list[Score]:
-    """Of each context's replies, as many to every context.
+    """Scores of the replies to each context, with the same number of replies to every context.
 
-    different: how many differ, from 1 to the number of draws; varied: the share of contexts with more than one.
-    Distinct-n and the share of different replies are those of all draws together.
+    different: the number of distinct replies, from 1 to the number of draws; varied: the share of contexts with more
+    than one. Distinct-n and the share of unique replies are computed over all draws together.
     """
     draws = len(replies[0])
     signature = Signature.of("variety", draws=draws, items=len(replies), case="lc")

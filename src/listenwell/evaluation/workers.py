@@ -1,10 +1,9 @@
-"""An evaluation's replies and likelihoods, shared out over several processes: the same as one process computes.
+"""Computes an evaluation's replies and likelihoods in several processes, with the same results as in a single one.
 
-A system replies to a chunk of items whose borders do not depend on the number of processes, and its sampling depends on
-an item's place in the corpus. The likelihoods are one piece of work, since the batches they are computed in, and what
-is sampled for them, depend on all items. Each process holds the system; the one that starts the
-others computes, too. A product's last digit may go by the number of threads: with OMP_NUM_THREADS=1 every number of
-workers has the same.
+Replies are computed in chunks whose boundaries do not depend on the number of processes, and sampling depends on an
+item's position in the corpus. The likelihoods are a single task, since their batches and samples depend on all items.
+Each process holds the system, and the parent process computes too. The last digits of a matrix product may depend on
+the number of threads: with OMP_NUM_THREADS=1, results are identical for any number of workers.
 """
 
 from __future__ import annotations
@@ -33,23 +32,23 @@ from listenwell.systems.house.system import TOGETHER, House
 from listenwell.systems.reply import Reply
 
 Result = tuple[list[Reply] | Likelihoods | None, float]
-"""What a piece of work gives, and the seconds it took."""
+"""The result of a task, and the seconds it took."""
 
 Done = Callable[[int], None]
-"""Told how many more items are done."""
+"""Called with the number of newly finished items."""
 
 
 class WorkerError(RuntimeError):
-    """A worker process ended before its work did."""
+    """A worker process ended before its work was done."""
 
 
 class StoppedError(Exception):
-    """This process's own share is given up, since the evaluation ends."""
+    """Aborts this process's own task when the evaluation ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The replies to some items, from the place `first` on; or, without a place, the likelihoods of all."""
+    """The replies to some items, starting at index `first`; or, if `first` is None, the likelihoods of all items."""
 
     items: tuple[Example, ...]
     first: int | None = None
@@ -70,11 +69,11 @@ class Task:
 
 
 Submit = Callable[[Task], "Future[Result]"]
-"""Hands a task to a process."""
+"""Submits a task to a process."""
 
 
 def load_like(system: str, decoding: Decoding, precision: str) -> System:
-    """The system of this name, set up as another process has it."""
+    """Load the system of this name with the same settings as in another process."""
     other: Any = load(system, care=False)
     other.decoding = decoding
     if precision:
@@ -83,9 +82,9 @@ def load_like(system: str, decoding: Decoding, precision: str) -> System:
 
 
 def tasks(system: System, items: Sequence[Example], partial_results: PartialResults) -> list[Task]:
-    """What is still to do; the likelihoods, which take longer than a chunk, come first."""
+    """The remaining tasks; the likelihoods, which take longer than a chunk, come first."""
     inputs = [without_annotations(item) for item in items]
-    size = TOGETHER if isinstance(system, House) else CHUNK  # pieces that the system's own batches do not cross
+    size = TOGETHER if isinstance(system, House) else CHUNK  # boundaries that the system's own batches do not cross
     unbroken = len(partial_results.replies)
     places = [
         first for first in range(0, len(inputs), size) if first >= unbroken and first not in partial_results.chunks
@@ -102,9 +101,9 @@ def compute(
     partial_results: PartialResults,
     begin: Progress,
 ) -> None:
-    """Puts all replies and likelihoods into `kept`, computed by this process and `workers` - 1 others.
+    """Compute all replies and likelihoods into `partial_results`, in this process and `workers` - 1 others.
 
-    `load_other` is called in each of these, and can be pickled. The threads of tensor work are divided among them.
+    `load_other` is called in each of the others and must be picklable. The torch threads are divided among all of them.
     """
     todo = deque(tasks(system, items, partial_results))
     bars = {"replies": begin("replies", len(items)), "likelihoods": begin("likelihoods", len(items))}
@@ -117,7 +116,7 @@ def compute(
                     task, submit = todo.popleft(), idle.pop()
                     running[submit(task)] = task, submit
                 finished = wait(running, return_when=FIRST_COMPLETED).done
-                for future in sorted(finished, key=lambda one: one.exception() is not None):  # what is done is kept
+                for future in sorted(finished, key=lambda one: one.exception() is not None):  # finished tasks first
                     task, submit = running.pop(future)
                     _keep(partial_results, task, *future.result())
                     idle.append(submit)
@@ -132,10 +131,11 @@ def compute(
 def _processes(
     system: System, load_other: Callable[[], System], workers: int, bars: Mapping[str, Done]
 ) -> Iterator[list[Submit]]:
-    """What hands a task to each process; this one's last. At the end, however it comes, all of them stop."""
+    """Functions that submit a task to each process, this one last. All processes are stopped at the end, even after an
+    error."""
     threads, before, stop = torch.get_num_threads(), multiprocessing.active_children(), Event()
     share = max(1, threads // workers)
-    context = multiprocessing.get_context("spawn")  # a fork would copy locks in whatever state they are
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks in an unknown state
     others = ProcessPoolExecutor(max(1, workers - 1), context, _start_worker, (load_other, share))
     own = ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(share,))
 
@@ -178,7 +178,7 @@ _system: System | None = None
 
 def _start_worker(load_system: Callable[[], System], threads: int) -> None:
     global _system
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the one that started this one ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent ends this one
     torch.set_num_threads(threads)
     _system = load_system()
 

@@ -1,4 +1,4 @@
-"""The mean of the weights over the last part of a stage. Every step follows a few examples; their mean follows none."""
+"""Averages the weights over the last part of a stage. Each step follows a few examples; the mean evens them out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Average:
     """The running mean of some of a model's parameters."""
 
     def __init__(self, model: nn.Module, names: Iterable[str], mean: Mapping[str, Tensor], count: int = 0) -> None:
-        """Goes on from the mean of `count` times, where there were any."""
+        """`mean` and `count`: the mean so far and how many sets of weights are in it, to resume from."""
         wanted = set(names)
         self.parameters = {name: p for name, p in model.named_parameters() if name in wanted}
         self.mean = {name: mean[name].to(p.device) for name, p in self.parameters.items() if name in mean}
@@ -20,7 +20,7 @@ class Average:
 
     @torch.no_grad()
     def add(self) -> None:
-        """Takes the weights as they are now into the mean."""
+        """Add the current weights to the mean."""
         self.count += 1
         for name, parameter in self.parameters.items():
             if self.count == 1:
@@ -30,6 +30,6 @@ class Average:
 
     @torch.no_grad()
     def put(self) -> None:
-        """Gives the model the mean for its weights."""
+        """Set the model's weights to the mean."""
         for name, parameter in self.parameters.items():
             parameter.copy_(self.mean[name])

@@ -1,4 +1,4 @@
-"""What a recipe asks of its model and its data, checked before the first update."""
+"""Checks that a recipe fits its model and its data, before the first update."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from listenwell.training.recipe import Recipe, Stage, Stream
 
 
 def check_stages(recipe: Recipe, ckpt: Checkpoint) -> None:
-    """What a recipe asks of its model, for all stages before the first: a mistake shows now, not in hours."""
+    """Checks all stages before the first one starts: a mistake shows up now, not hours later."""
     for stage in recipe.stages:
         objectives = [(move.objective, move.options) for move in stage.moves]
         if stage.measure:
@@ -33,14 +33,14 @@ def check_objective(model: Model, stage: Stage, name: str, options: dict[str, An
     if name not in objectives:
         raise ConfigError(f"stage {stage.name}: {unknown_name('objective', name, objectives)}")
     method = getattr(model, objectives[name])
-    _, _, *known = inspect.signature(method).parameters  # behind the batch and the moment
+    _, _, *known = inspect.signature(method).parameters  # after the batch and the moment
     for option in options:
         if option not in known:
             raise ConfigError(f"stage {stage.name}: {unknown_name('option', option, known)}")
 
 
 def _check_labels(recipe: Recipe, ckpt: Checkpoint, stage: Stage) -> None:
-    """Whether each stream, and what is validated on, has labels of the sets that its objectives read."""
+    """Checks that each stream, and the validation data, has labels of the sets that its objectives read."""
     drawn = [(stage.streams.get(move.stream) or Stream(), move.objective) for move in stage.moves]
     drawn.append((stage.valid or Stream(), stage.measure or stage.moves[0].objective))
     read: dict[int, LabelSets] = {}

@@ -1,4 +1,4 @@
-"""The learning curves of a run as a picture, from its journal."""
+"""Plots the learning curves of a run from its journal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from listenwell.training.display import read_journal
 
 
 def draw(folder: Path) -> Path | None:
-    """Writes curves.png beside log.jsonl: a panel for each thing learned. None without matplotlib or data."""
+    """Writes curves.png next to log.jsonl, with one panel per loss. Returns None without matplotlib or data."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

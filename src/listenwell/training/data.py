@@ -1,4 +1,4 @@
-"""From a recipe to ids: reads the corpora, learns the vocabulary, encodes, counts words, reads word vectors."""
+"""From a recipe to token ids: reads the corpora, learns the vocabulary, encodes, counts words, reads word vectors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from listenwell.training.recipe import DataConfig, Recipe, Stage, Stream
 
 
 class NoExamplesError(ConfigError):
-    """A corpus has no example of the kind asked for."""
+    """A corpus has no examples of the requested kind."""
 
 
 def read_dialogues(data: DataConfig, split: str, report: sources.Report | None = None) -> Iterator[Dialogue]:
@@ -57,7 +57,8 @@ def read_examples(data: DataConfig, split: str, report: sources.Report | None = 
 
 
 def learn_tokenizer(recipe: Recipe) -> Tokenizer:
-    """From every turn of the training split, or of those of the sources that `vocabulary` names; nothing else."""
+    """Trains the tokenizer on every turn of the training split, or of the training splits that `vocabulary` names; on
+    nothing else."""
     if recipe.vocabulary:
         dialogues = sources.read(recipe.vocabulary, split="train")
     else:
@@ -66,16 +67,16 @@ def learn_tokenizer(recipe: Recipe) -> Tokenizer:
 
 
 def training_hash(recipe: Recipe) -> str:
-    """Of the training file's bytes: the same weights come only from the same data."""
+    """A hash of the training files' bytes: only the same data gives the same weights."""
     data = recipe.data
     return sources.data_hash(sources.data_files(data.source, data.path, data.split, **_part(data)))
 
 
 def input_files(recipe: Recipe) -> dict[str, Path | Traversable]:
-    """Every file that the run reads: of all streams, of validation, the vocabulary, the vectors and the lexicon.
+    """Every file that the run reads: all streams, validation data, vocabulary, vectors and lexicon.
 
-    The key says what a file is and not where: a corpus may be in another folder when the run is resumed. What is not
-    there is left out: whoever reads it says so, and a run that is resumed needs no vectors any more.
+    The keys say what each file is, not where it is, since a corpus may be in another folder when the run is resumed.
+    Missing files are left out: reading them raises an error anyway, and a resumed run no longer needs the vectors.
     """
     files: dict[str, Path | Traversable] = {}
     for data in _inputs(recipe):
@@ -90,7 +91,7 @@ def input_files(recipe: Recipe) -> dict[str, Path | Traversable]:
 
 
 def check_sources(recipe: Recipe) -> None:
-    """Whether the files are there that another command writes, also for the stages that come last."""
+    """Checks that files written by other commands exist, for the last stages too."""
     for data in _inputs(recipe):
         if data.written_by:
             try:
@@ -135,9 +136,9 @@ def encode_split(
     emotions: Counter[str] | None = None,
     begin: Begin | None = None,
 ) -> Encoded:
-    """The examples of a split as ids of the sets that the data names, or else the model (`sets`).
+    """Encodes the examples of a split; labels are ids in the label sets named by the data, else by the model (`sets`).
 
-    The emotions that occur, known or not, are counted in `emotions`; `begin` shows the progress of long work.
+    All emotions that occur, known or not, are counted in `emotions`; `begin` reports the progress of long work.
     """
     items: Iterable[Example] = read_examples(data, split)
     if emotions is not None:
@@ -156,7 +157,7 @@ def encode_split(
 
 
 def targets(recipe: Recipe, data: DataConfig, sets: LabelSets | None = None) -> Targets:
-    """What the labels and emotions of a stream are. `sets` are those of the objective that draws from it."""
+    """The label and emotion targets of a stream. `sets` are the label sets of the objective that draws from it."""
     with own_label_sets(recipe.own_label_sets()):
         emotions = label_set(data.emotions) if data.emotions else (sets or LabelSets()).emotion or EMOTION
         return Targets(label_set(data.labels), data.label_of, emotions, data.emotion_of)
@@ -170,7 +171,7 @@ def _counted(items: Iterable[Example], data: DataConfig, emotions: Counter[str])
 
 
 def unknown_emotions(emotions: Counter[str], known: LabelSet) -> str | None:
-    """What to say of emotions that are not learned, the most frequent first; None where all are."""
+    """A warning about emotions that the model does not know, the most frequent first; None if it knows them all."""
     unknown = Counter({name: number for name, number in emotions.items() if name not in known})
     if not unknown:
         return None
@@ -199,7 +200,7 @@ def find_lexicon(name: str) -> Path:
 
 
 def _find(name: str, what: str, way_out: str) -> Path:
-    """A path as it stands, or within the folders where corpora are looked for."""
+    """Looks for a path as given, then in the data folders."""
     places = [Path(name).expanduser(), *(root / name for root in sources.data_roots())]
     for place in places:
         if place.is_file():
@@ -209,7 +210,7 @@ def _find(name: str, what: str, way_out: str) -> Path:
 
 
 def read_lexicon(path: Path, tokenizer: Tokenizer) -> Tensor:
-    """Which words, or Chinese characters, of the vocabulary a lexicon associates with an emotion: (vocabulary,)."""
+    """A mask (vocabulary,) of the words, or Chinese characters, that a lexicon associates with an emotion."""
     if tokenizer.kind not in ("word", "char"):
         raise ConfigError(
             f"{path}: a lexicon has whole words, but text.kind is {tokenizer.kind}, expected word, or char for Chinese"
@@ -225,9 +226,9 @@ def read_lexicon(path: Path, tokenizer: Tokenizer) -> Tensor:
 
 
 def read_vectors(path: Path, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
-    """Vectors of any width in GloVe's text form: (vocabulary, width), and which words are known.
+    """Reads word vectors of any width in GloVe's text format: (vocabulary, width), and a mask of the words found.
 
-    Pieces of words have none, but a piece that is a whole word has the word's, in capitals too.
+    Subwords have no vector unless they are whole words, which get the word's vector whatever their case.
     """
     vocabulary = tokenizer.whole_words()
     rows: dict[int, np.ndarray] = {}
@@ -248,13 +249,13 @@ def read_vectors(path: Path, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
 
 
 def combined_seed(*numbers: int) -> int:
-    """One seed of several numbers."""
+    """Derive one seed from several numbers."""
     return int(np.random.SeedSequence(numbers).generate_state(1)[0])
 
 
 @dataclass
 class Feed:
-    """A stream's batches, one after another for ever; (epoch, batch) is all it needs to resume anywhere."""
+    """An endless iterator over a stream's batches; (epoch, batch) is all it needs to resume anywhere."""
 
     stream: Stream
     data: Encoded
@@ -281,7 +282,7 @@ class Feed:
 
     def draw(self) -> Batch:
         rows = self._batches()[self.batch]
-        # Of its own, so that all processes that share a batch make the same one.
+        # A generator of its own, so that all processes that share a batch draw the same noise.
         noise = torch.Generator().manual_seed(combined_seed(self.seed, self.epoch, self.batch))
         self.batch += 1
         if self.batch == len(self._batches()):
@@ -291,7 +292,7 @@ class Feed:
         if self.stream.forget_words > 0 and batch.context is not None:
             tokens = batch.context.tokens
             chance = torch.rand(tokens.shape, generator=noise)
-            words = (tokens > self.tokenizer.ctx) & (tokens != self.tokenizer.end)  # ends may be anywhere in a backbone
+            words = (tokens > self.tokenizer.ctx) & (tokens != self.tokenizer.end)  # a backbone's end may be any id
             tokens.masked_fill_(words & (chance < self.stream.forget_words), self.tokenizer.unk)
         return batch
 
@@ -316,10 +317,10 @@ def feeds(
     model: Model | None = None,
     begin: Begin | None = None,
 ) -> dict[str, Feed]:
-    """The stage's streams, except those that only optional moves draw from and the data has nothing for.
+    """The stage's streams, without those that have no examples and are only used by optional moves.
 
-    `ready` remembers encoded data across stages; `labeller` labels the turns, where the recipe has one; `model` says
-    which label sets its objectives read.
+    `ready` caches encoded data across stages; `labeller` labels the turns, if the recipe has one; `model` tells which
+    label sets its objectives read.
     """
     streams = stage.streams or {"train": Stream(**vars(recipe.data))}
     needed = {move.stream for move in stage.moves if not move.optional}
@@ -337,7 +338,7 @@ def feeds(
 
 
 def sets_read(model: Model | None, objectives: Sequence[str]) -> LabelSets:
-    """The label sets that the objectives of one stream read; the trainer has checked that they agree."""
+    """The label sets that the objectives of one stream read; `check_stages` has checked that they agree."""
     return model.label_sets(objectives[0]) if model is not None and objectives else LabelSets()
 
 
@@ -350,14 +351,14 @@ def encode_valid(
     model: Model | None = None,
     begin: Begin | None = None,
 ) -> Encoded:
-    """What the stage is validated on: the listeners' replies, as in use, unless it says otherwise."""
+    """The stage's validation data; by default the valid split of the recipe's corpus, with replies not truncated."""
     stream = stage.valid or Stream(**{**vars(recipe.data), "split": "valid"})
     sets = sets_read(model, [stage.measure or stage.moves[0].objective])
     return _encoded(recipe, stream, tokenizer, ready, False, labeller, sets, begin)
 
 
 def with_corpus(recipe: Recipe, stream: Stream) -> Stream:
-    """The stream with the recipe's own corpus, where it names none."""
+    """The stream, with the recipe's own corpus filled in if it names none."""
     if stream.source:
         return stream
     own = recipe.data
@@ -380,7 +381,7 @@ def with_corpus(recipe: Recipe, stream: Stream) -> Stream:
 
 
 def _stream_or_recipe(stream: Stream, own: DataConfig, name: str) -> Any:
-    """What the stream says itself, else what the recipe's corpus does."""
+    """The stream's own setting if it differs from the default, else that of the recipe's corpus."""
     value = getattr(stream, name)
     return getattr(own, name) if value == getattr(DataConfig, name) else value
 

@@ -1,4 +1,4 @@
-"""What a run shows and records: a progress display, JSON lines, TensorBoard."""
+"""The output of a run: a progress display, JSON lines, TensorBoard."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 
 class Journal:
-    """log.jsonl, one record per line, and the same numbers for TensorBoard where it is installed."""
+    """Writes log.jsonl, one record per line, and the same numbers to TensorBoard if it is installed."""
 
     def __init__(self, folder: Path, after: int) -> None:
-        """`after`: how many updates the run has behind it; what an interrupted run logged beyond is dropped."""
+        """`after`: the number of updates done so far; anything an interrupted run logged beyond that is dropped."""
         self.path = folder / "log.jsonl"
         self._drop_beyond(after)
         self._lines = self.path.open("a", encoding="utf-8")
@@ -39,7 +39,7 @@ class Journal:
                 if json.loads(line)["update"] <= after:
                     lines.append(line)
             except (ValueError, KeyError):
-                continue  # the line that a hard stop cut in two
+                continue  # a line that was cut off by a hard stop
         fresh = self.path.with_suffix(".writing")
         fresh.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         fresh.replace(self.path)
@@ -61,7 +61,7 @@ class Journal:
 
 
 def _as_table(replies: list[dict[str, str]]) -> str:
-    """A Markdown table, which TensorBoard shows."""
+    """A Markdown table, which TensorBoard can render."""
     cells = [[text.replace("|", "\\|").replace("\n", " ") for text in reply.values()] for reply in replies]
     return "\n".join(["| context | reply |", "|---|---|", *(f"| {' | '.join(row)} |" for row in cells)])
 
@@ -71,7 +71,7 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
 
 
 class Display:
-    """A bar with loss parts, examples/s and time left in a terminal; a line every half minute elsewhere."""
+    """A progress bar with losses, examples/s and time left in a terminal; elsewhere a line every 30 seconds."""
 
     def __init__(self, console: Console, quiet: bool = False) -> None:
         self.console = console
@@ -102,7 +102,7 @@ class Display:
         self._progress.stop()
 
     def begin(self, name: str, total: int) -> Callable[[int], None]:
-        """Shows work that comes before learning; returns a function to call with how many more are done."""
+        """Show the progress of work before training; returns a function to call with the number of newly done items."""
         task, done = self._progress.add_task(name, total=total, state=""), 0
         self.say(f"{name}: {total:,}")
 
@@ -139,12 +139,12 @@ class Display:
             self.console.print(text, highlight=False, soft_wrap=True, markup=False)
 
     def warn(self, text: str) -> None:
-        """Problems are shown even where nothing else is."""
+        """Print a warning, even in quiet mode."""
         self.console.print(f"[yellow]warning:[/] {escape(text)}", highlight=False, soft_wrap=True)
 
 
 def describe(means: dict[str, float]) -> str:
-    """Losses as they are; the reply's as the perplexity people think in; shares in per cent."""
+    """Formats losses for display: the reply loss as perplexity, accuracies in percent, all others as they are."""
     parts = []
     for name, value in means.items():
         if name == "reply":

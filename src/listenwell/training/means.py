@@ -1,4 +1,4 @@
-"""Losses averaged over updates, for the log and for validation."""
+"""Averages losses over updates, for the log and for validation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from listenwell.contract import Term
 
 @dataclass
 class RunningMeans:
-    """Running sums of the named terms since they were last read."""
+    """Running sums of named loss terms since the last `take`."""
 
     sums: dict[str, list[float]] = field(default_factory=dict)
 
@@ -20,7 +20,7 @@ class RunningMeans:
             entry[1] += term.count
 
     def merge(self, others: list[dict[str, list[float]]]) -> None:
-        """Takes the sums of all processes for its own."""
+        """Replace the sums with the totals over all processes."""
         self.sums = {}
         for sums in others:
             for name, (total, count) in sums.items():

@@ -1,4 +1,4 @@
-"""The optimizers of a stage: which parameters each moves, at what rate, and which of them learns now."""
+"""The optimizers of a stage: which parameters each one updates, at what rate, and which one is active."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from listenwell.training.schedule import rate
 
 
 def trained_parameters(model: nn.Module, options: Optimizer) -> dict[str, nn.Parameter]:
-    """The parameters that an optimizer updates, by name. Borrowed weights are left out."""
+    """The parameters that an optimizer updates, by name. Borrowed weights are excluded."""
     borrowed = model.borrowed() if isinstance(model, Model) else frozenset()
     named = ((name, p) for name, p in model.named_parameters() if name not in borrowed)
     chosen = {name: p for name, p in named if _like(name, options.learns)}
@@ -45,7 +45,7 @@ class OptimizerSet:
         groups: dict[tuple[float, float], list[Tensor]] = {}
         for name, parameter in trained_parameters(self.model, options).items():
             factor = next((f for pattern, f in options.factors.items() if fnmatch(name, pattern)), 1.0)
-            # Norms, biases and single vectors are not pulled towards zero.
+            # No weight decay for norms, biases and other vectors.
             decay = options.decay if parameter.ndim > 1 else 0.0
             groups.setdefault((factor, decay), []).append(parameter)
         parameter_groups: list[dict[str, Any]] = [
@@ -56,27 +56,26 @@ class OptimizerSet:
         return kind(parameter_groups, lr=options.rate, betas=options.betas, eps=options.eps, fused=True)
 
     def activate(self, name: str) -> None:
-        """Only the parameters of this optimizer collect gradients; gradients still flow through the rest.
+        """Let only this optimizer's parameters accumulate gradients; gradients still flow through the others.
 
-        A module without trained parameters is put in eval mode: frozen weights with active dropout would be a noisy
-        judge.
+        Modules without trained parameters are set to eval mode, since dropout in frozen modules would only add noise.
         """
         if self._active == name:
             return
         chosen = trained_parameters(self.model, self.options[name])
         for key, parameter in self.model.named_parameters():
             parameter.requires_grad_(key in chosen)
-        for module in self.model.modules():  # parents first; what has no parameters does as its parent does
+        for module in self.model.modules():  # parents first; a module without parameters keeps its parent's mode
             if parameters := list(module.parameters()):
                 module.train(any(p.requires_grad for p in parameters))
         self._active = name
 
     def reset_active(self) -> None:
-        """Call this after the model's train/eval modes were changed elsewhere: the next `activate` sets them again."""
+        """Call this after changing train/eval modes elsewhere, so that the next `activate` sets them again."""
         self._active = None
 
     def step(self, name: str, rounds: int, progress: float) -> Tensor:
-        """One step of one optimizer on the current gradients; returns their norm before clipping."""
+        """Take one step with one optimizer on the current gradients; returns their norm before clipping."""
         optimizer, options = self.optimizers[name], self.options[name]
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         norm = nn.utils.clip_grad_norm_(parameters, options.clip or float("inf"))
@@ -88,7 +87,7 @@ class OptimizerSet:
         return norm
 
     def forget(self, names: Iterable[str]) -> None:
-        """Drops the optimizer state of parameters that were reset: their old moments would disturb them."""
+        """Drop the optimizer state of parameters that were reset, since their old moments no longer apply."""
         patterns = list(names)
         renewed = {p for name, p in self.model.named_parameters() if _like(name, patterns)}
         for optimizer in self.optimizers.values():

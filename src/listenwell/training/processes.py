@@ -1,6 +1,6 @@
-"""The processes that train together: one, or as many as `accelerate launch` started, on one machine or several.
+"""Distributed training: one process, or as many as `accelerate launch` started, on one or several machines.
 
-A recipe's batch is shared out among them, and every loss is divided by what it counts in all of them. So the same
+A recipe's batch is split among the processes, and every loss is divided by its count over all of them. So the same
 recipe takes the same steps on any number of processes, except for dropout noise.
 """
 
@@ -23,23 +23,23 @@ from listenwell.training.signals import ignore_termination
 Precision = Literal["float32", "bf16"]
 
 LOST = ("connection closed", "connection reset", "broken pipe", "timed out", "timeout", "gloo", "nccl", "peer")
-"""How the libraries below say that another process does not answer."""
+"""Parts of the error messages of the underlying libraries when another process does not respond."""
 
 
 class TrainingError(RuntimeError):
-    """Training cannot continue; the message says where it was and what it saw."""
+    """Training cannot continue; the message says where it stopped and why."""
 
 
 def is_main() -> bool:
-    """Whether this is the process that speaks, also before the others are known."""
+    """Whether this is the main process; works before the process group is set up."""
     return int(os.environ.get("RANK", "0")) == 0
 
 
 class Processes:
-    """This process among those it trains with."""
+    """This process and the others it trains with."""
 
     def __init__(self, precision: Precision | None = None, device: Literal["auto", "cpu"] = "auto") -> None:
-        # What is in use differs from move to move: adversaries take turns, parts are frozen.
+        # The parameters in use differ from move to move: adversaries take turns, parts are frozen.
         distributed = DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
         self._accelerator = Accelerator(cpu=device == "cpu", mixed_precision="no", kwargs_handlers=[distributed])
         kind = self._accelerator.distributed_type
@@ -67,7 +67,7 @@ class Processes:
         return self._accelerator.device
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        """The model on its device; called as a module, its gradients come out averaged over the processes."""
+        """Move the model to its device and wrap it so that gradients are averaged over the processes."""
         return self._accelerator.prepare_model(model)
 
     def autocast(self) -> torch.autocast:
@@ -75,18 +75,19 @@ class Processes:
 
     @property
     def length_step(self) -> int:
-        """What the lengths of a batch are best a multiple of."""
+        """Pad batches to a multiple of this length for speed."""
         return LENGTH_STEP if self.precision == "bf16" and self.device.type == "cpu" else 1
 
     def share(self, batch: Batch) -> tuple[Batch, bool]:
-        """This process's rows of a batch. A batch smaller than the crowd gives some a row that must not count."""
+        """This process's rows of a batch, and whether they count: if there are fewer rows than processes, some get a
+        dummy row."""
         if self.count == 1:
             return batch, True
         rows = torch.arange(self.index, len(batch), self.count)
         return batch.select(rows if len(rows) else torch.zeros(1, dtype=torch.long)), len(rows) > 0
 
     def sum_terms(self, terms: dict[str, Term]) -> dict[str, Term]:
-        """The terms over all processes, without gradient."""
+        """Sum the terms over all processes, without gradient."""
         if self.count == 1:
             return terms
         rows = [
@@ -102,7 +103,7 @@ class Processes:
         }
 
     def any(self, *flags: bool) -> list[bool]:
-        """Which of these wishes some process has: all then do the same."""
+        """A logical OR of each flag over all processes, so that all of them act alike."""
         if self.count == 1:
             return list(flags)
         with self._detect_lost_process():
@@ -110,7 +111,7 @@ class Processes:
         return [bool(value) for value in summed > 0]
 
     def gather(self, value: Any) -> list[Any]:
-        """Everybody's value, in the order of the processes."""
+        """The values of all processes, in order."""
         if self.count == 1:
             return [value]
         with self._detect_lost_process():
@@ -124,12 +125,12 @@ class Processes:
             return broadcast_object_list([value])[0]
 
     def broadcast_tensors(self, tensors: Mapping[str, Tensor]) -> None:
-        """Sets parameters or buffers, the same in all processes, to the values that the main process has."""
+        """Set parameters or buffers in all processes to the main process's values."""
         if self.count == 1:
             return
         with self._detect_lost_process(), torch.no_grad():
             for value in tensors.values():
-                sent = value.to(torch.uint8) if value.dtype == torch.bool else value.clone()  # not all can send bools
+                sent = value.to(torch.uint8) if value.dtype == torch.bool else value.clone()  # some cannot send bools
                 value.copy_(broadcast(sent))
 
     def wait(self) -> None:
@@ -137,7 +138,8 @@ class Processes:
             self._accelerator.wait_for_everyone()
 
     def end(self) -> None:
-        """All are done and part in order: one that just left might be ended by its own threads, as if it had failed."""
+        """Shut down the process group once all processes are done. One that simply exited could be killed by its own
+        threads and look as if it had failed."""
         if self.count > 1:
             self.wait()
             self._accelerator.state.destroy_process_group()
@@ -165,7 +167,7 @@ def _shown(term: Term) -> Tensor:
 
 
 def _launched_precision() -> Precision:
-    """What `accelerate launch --mixed_precision` asked for."""
+    """The precision set by `accelerate launch --mixed_precision`."""
     precision = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
     if precision not in ("no", "bf16"):
         raise ConfigError(f"accelerate is configured for {precision}, expected bf16 or no")

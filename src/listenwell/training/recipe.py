@@ -1,8 +1,8 @@
-"""A recipe: data + text + model + stages + decoding. One YAML file per row of a table; see recipe_files.py.
+"""A recipe: data + text + model + stages + decoding. One YAML file per table row; see recipe_files.py.
 
-A stage is a round of moves. A move draws a batch from a stream, asks the model for one of its objectives
-on it and steps one optimizer. One move is plain training; a generator's and a discriminator's moves take
-turns; paired and unpaired data are two moves on two streams; pre-training and fine-tuning are two stages.
+A stage repeats rounds of moves. A move draws a batch from a stream, computes one of the model's objectives on it and
+steps one optimizer. Plain training is a single move; a generator and a discriminator are two alternating moves; paired
+and unpaired data are two moves on two streams; pre-training and fine-tuning are two stages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from listenwell.models import current_model, earlier_model
 from listenwell.text import TextConfig
 
 NOT_SHAPING = "not shaping"
-"""Marks a field that does not change what is learned."""
+"""Marks a field that has no effect on the trained weights."""
 
 
 @dataclass
@@ -31,41 +31,42 @@ class DataConfig:
     """Where dialogues come from."""
 
     source: str = "shipped"
-    """A source by name (see `listenwell data`), or a path to a .jsonl file."""
+    """The name of a source (see `listenwell data`), or a path to a .jsonl file."""
     path: str | None = None
     """The file or folder, if it is not in LISTENWELL_DATA."""
     split: str = "train"
     """Which split to learn from."""
     replies_by: list[Role] = field(default_factory=lambda: ["listener"])
-    """Whose turns are learned as replies."""
+    """The roles whose turns are used as replies."""
     sides: list[Side] = field(default_factory=lambda: ["context", "reply"])
-    """What an example must have; unpaired data has only a context or only a reply. A situation comes alone, in the
-    place of the context; so does an opening, what the speaker says first, in the place of the reply."""
+    """What an example must have; unpaired data has only a context or only a reply. "situation" must be the only side
+    and takes the place of the context; "opening", the speaker's first turn, must too and takes that of the reply."""
     clean: bool = False
-    """Cut dialogues at junk turns and leave out duplicates."""
+    """Cut dialogues at junk turns and drop duplicates."""
     emoticons: bool = True
-    """False takes [哈哈] and the like out of the texts: where labels follow them, they would be all that is learned."""
+    """False removes [哈哈] and the like from the texts. Where labels were derived from emoticons, a model would
+    otherwise learn nothing else."""
     label_names: dict[str, str] = field(default_factory=dict)
-    """Other names for labels of the source, such as {happy: happiness}, to learn from two corpora of like labels."""
+    """New names for labels of the source, such as {happy: happiness}, to combine two corpora with similar labels."""
     part: str | None = None
-    """Only this part, of a source that has parts, such as edos's mturk."""
+    """Read only this part of a source that has parts, such as edos's mturk."""
     labels: str = "emotion-intent"
-    """The label set that labels are of, by name: the 41, polarity (onto which those of any corpus are mapped), that of
+    """The name of the label set for labels: the 41, polarity (to which the labels of any corpus are mapped), the set of
     a corpus, such as smp, or one of the recipe's own `label_sets`."""
     label_of: LabelPlace = "reply"
-    """Whose label is learned: the reply's, that of the context's last turn, or the dialogue's."""
+    """Which label is the target: that of the reply, of the context's last turn, or of the dialogue."""
     emotions: str = ""
-    """The label set that emotions are of; the one that the model knows if not given."""
+    """The name of the label set for emotions; the model's own by default."""
     emotion_of: LabelPlace = "dialogue"
-    """Whose label is learned as the emotion: the dialogue's, that of the context's last turn, or the reply's."""
+    """Which label is the target emotion: that of the dialogue, of the context's last turn, or of the reply."""
     chances_by: str = ""
-    """A trained classifier of texts by name or folder: a batch then has the chance it gives each label of the reply."""
+    """Name or folder of a trained text classifier: batches then include its probability for each label of the reply."""
     labelled: bool = False
-    """Only examples that have a label, where `label_of` says."""
+    """Only examples that have a label at the place `label_of` names."""
     leave_out: list[str] = field(default_factory=list)
-    """The ids of dialogues that are not read."""
+    """Ids of dialogues to skip."""
     written_by: str = field(default="", metadata={NOT_SHAPING: True})
-    """The command that writes the source, for whoever does not have it yet."""
+    """The command that creates the source, for users who do not have it yet."""
 
     def __post_init__(self) -> None:
         for alone in ("situation", "opening"):
@@ -76,20 +77,21 @@ class DataConfig:
 
 @dataclass
 class Stream(DataConfig):
-    """Data as it flows into a move: batches of like length."""
+    """The data of a move, in batches of similar length."""
 
     source: str = ""
-    """A source by name or a path to a .jsonl file; the recipe's own corpus if not given."""
+    """The name of a source or a path to a .jsonl file; the recipe's own corpus by default."""
     examples: int = 16
-    """Most examples in a batch; 0 for no limit."""
+    """Maximum number of examples per batch; 0 for no limit."""
     tokens: int = 0
-    """Most padded tokens in a batch; 0 for no limit."""
+    """Maximum number of tokens per batch, padding included; 0 for no limit."""
     rare_as_unknown: float = 0.5
-    """How often a word that was seen once is read and learned as the unknown word, so that the model knows
-    how likely an unknown word is (Good and Turing's estimate, in effect)."""
+    """Probability of replacing a word that was seen only once by the unknown token, in inputs and targets, so that the
+    model learns how likely an unknown word is (in effect, the Good-Turing estimate)."""
 
     forget_words: float = 0.0
-    """How often any word of the context is read as the unknown word, so that no single word gives all away."""
+    """Probability of replacing any word of the context by the unknown token, so that no single word gives away the
+    answer."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,60 +101,61 @@ class Stream(DataConfig):
 
 @dataclass
 class Validation(Stream):
-    """Data to look at without learning from it."""
+    """Data to validate on."""
 
     split: str = "valid"
-    """Which split to look at."""
+    """Which split to validate on."""
 
 
 @dataclass
 class Optimizer:
-    """How parameters learn."""
+    """An optimizer and its learning-rate schedule."""
 
     kind: Literal["adam", "adamw"] = "adamw"
-    """Adam, or AdamW with weight decay apart from the gradient."""
+    """Adam, or AdamW with decoupled weight decay."""
     rate: float = 8e-4
-    """Highest learning rate."""
+    """Peak learning rate."""
     schedule: Literal["constant", "linear", "noam"] = "linear"
-    """constant; linear: falls to `floor` at the end of the budget; noam: rises, then falls by the root of steps."""
+    """constant; linear: decays to `floor` at the end of the budget; noam: rises, then decays with the inverse square
+    root of the step."""
     warmup: int = 200
-    """Steps of linear rise."""
+    """Number of linear warmup steps."""
     floor: float = 0.02
-    """Where the linear schedule ends, as a share of the rate."""
+    """Final learning rate of the linear schedule, as a fraction of `rate`."""
     betas: tuple[float, float] = (0.9, 0.98)
-    """Adam's moments."""
+    """Adam's betas."""
     decay: float = 0.01
     """Weight decay on matrices."""
     eps: float = 1e-8
     """Added to the root of Adam's second moment."""
     clip: float = 1.0
-    """Largest norm of the gradient; 0 for no clipping."""
+    """Maximum gradient norm; 0 for no clipping."""
     learns: list[str] = field(default_factory=lambda: ["*"])
-    """Patterns of parameter names that this optimizer updates; it leaves all others unchanged."""
+    """Name patterns of the parameters to update; all others are left unchanged."""
     factors: dict[str, float] = field(default_factory=dict)
-    """Factors of the rate for parameters named like a pattern, such as {"backbone.*": 0.1}."""
+    """Learning-rate factors for parameters whose name matches a pattern, such as {"backbone.*": 0.1}."""
 
 
 @dataclass
 class Move:
-    """One objective on one stream by one optimizer."""
+    """One objective on one stream with one optimizer."""
 
     objective: str = "likelihood"
     """One of the model's objectives."""
     stream: str = "train"
-    """Which stream its batches come from."""
+    """The stream to draw batches from."""
     optimizer: str = "main"
-    """Which optimizer steps."""
+    """The optimizer to step."""
     times: int = 1
-    """How often in a row, each round."""
+    """How many times in a row, each round."""
     hold: bool = False
-    """Leave the gradient for the next move of the same optimizer: their losses add up in one step."""
+    """Keep the gradient for the next move of the same optimizer, so that both losses are summed in one step."""
     optional: bool = False
-    """Leave this move out where the data has nothing for its stream, as a corpus without situations has not."""
+    """Skip this move if the data has no examples for its stream, such as a corpus without situations."""
     weights: dict[str, float] = field(default_factory=dict)
-    """Factors of the objective's named losses; 1 where none is given."""
+    """Weights of the objective's named losses; 1 by default."""
     options: dict[str, Any] = field(default_factory=dict)
-    """What else the objective takes, such as smoothing."""
+    """Further arguments of the objective, such as smoothing."""
 
     def __post_init__(self) -> None:
         if self.times < 1:
@@ -161,35 +164,36 @@ class Move:
 
 @dataclass
 class Stage:
-    """A named part of training."""
+    """A named phase of training."""
 
     name: str = "train"
-    """Shown while it runs, and passed to the model before each epoch."""
+    """Shown during training, and passed to the model before each epoch."""
     epochs: float = 1.0
-    """Budget in passes over the first stream."""
+    """Budget in passes over the first move's stream."""
     examples: int = 0
-    """Budget in examples of the first stream instead; 0 to use epochs."""
+    """Budget in examples of the first move's stream instead; 0 to use epochs."""
     moves: list[Move] = field(default_factory=lambda: [Move()])
-    """What a round is made of."""
+    """The moves of a round."""
     streams: dict[str, Stream] = field(default_factory=dict)
-    """Streams by name. One called train, with the recipe's data, is there if none is given."""
+    """Streams by name. If none is given, there is one named train, with the recipe's data."""
     optimizers: dict[str, Optimizer] = field(default_factory=lambda: {"main": Optimizer()})
     """Optimizers by name."""
     validate_every: float = 1.0
     """Epochs between validations."""
     criterion: str = "reply"
-    """The loss that says which checkpoint is best, and when to stop; score for the model's own score()."""
+    """The validation loss that selects the best checkpoint and decides when to stop; "score" for the model's own
+    score()."""
     measure: str = ""
-    """The objective that validation computes; the first move's if not given."""
+    """The objective to compute in validation; the first move's by default."""
     valid: Validation | None = None
-    """What to validate on; the valid split of the recipe's corpus if not given."""
+    """The validation data; the valid split of the recipe's corpus by default."""
     patience: int = 0
-    """Stop after so many validations without a better one; 0 to use the whole budget."""
+    """Stop after this many validations without improvement; 0 to use the whole budget."""
     keep: Literal["best", "last"] = "best"
-    """What the stage hands on: its best checkpoint by the criterion, or its last."""
+    """Which checkpoint the stage passes on: the best by the criterion, or the last."""
     average: float = 0.0
-    """For `keep: last`: the share of the budget, at its end, over whose rounds the weights are averaged; what is handed
-    on is their mean. 0 for the last weights alone."""
+    """For `keep: last`: the final fraction of the budget over whose rounds the weights are averaged; the stage passes
+    on the mean. 0 for the last weights alone."""
 
     def __post_init__(self) -> None:
         for move in self.moves:
@@ -218,7 +222,8 @@ class Stage:
                 )
 
     def with_streams(self, present: Collection[str]) -> Stage:
-        """The stage without the moves whose streams are not there; what was held for them is stepped with."""
+        """The stage without the moves whose streams are missing; a move that held its gradient for one of them steps
+        by itself."""
         moves = [move for move in self.moves if move.stream in present]
         for index, (move, after) in enumerate(zip(moves, [*moves[1:], None], strict=True)):
             if move.hold and (after is None or after.optimizer != move.optimizer):
@@ -228,43 +233,44 @@ class Stage:
 
 @dataclass
 class Recipe:
-    """All that a run is made of. The same recipe, seed and data give the same weights."""
+    """Everything that defines a run. The same recipe, seed and data give the same weights."""
 
     name: str
-    """Also the run's folder."""
+    """Also the name of the run's folder."""
     model: dict[str, Any]
     """`name`, and any fields of that model's config."""
     about: str = ""
-    """One line for people."""
+    """A one-line description."""
     row: str = ""
-    """Which published row this stands for, as paper/table/system."""
+    """The published row that this reproduces, as paper/table/system."""
     data: DataConfig = field(default_factory=DataConfig)
-    """The corpus: its train split gives the vocabulary, its valid split the criterion."""
+    """The corpus: the vocabulary comes from its train split, the criterion from its valid split."""
     label_sets: dict[str, Any] = field(default_factory=dict)
-    """Label sets of your own by name: a list of labels, or `labels` and the `polarity` of each. They travel with the
+    """Your own label sets by name: a list of labels, or `labels` and the `polarity` of each. They are saved with the
     trained model."""
     start: str = ""
-    """Weights and vocabulary to start from: a run beside this one, a folder, or a trained system by name."""
+    """Weights and vocabulary to start from: a run next to this one, a folder, or the name of a trained system."""
     vocabulary: str = ""
-    """The sources whose train splits the tokenizer learns from, with + between; the recipe's own if not given."""
+    """The sources whose train splits the tokenizer learns from, joined with +; the recipe's own corpus by default."""
     parts: dict[str, str] = field(default_factory=dict)
-    """Trained systems, named as `start` is, that become parts of what is trained, by what they are to it. The labeller
-    labels the turns for a model that reads labels; without one, contexts have the labels of the corpus, and in use
-    none."""
+    """Trained systems to include in the trained model, by role; each is named in the same way as `start`. The part
+    "labeller" labels turns for a model that reads labels; without it, contexts have the labels of the corpus in
+    training, and none in use."""
     text: TextConfig = field(default_factory=TextConfig)
     """How text becomes tokens."""
     encoding: EncodingConfig = field(default_factory=EncodingConfig)
-    """How examples are cut and marked."""
+    """How examples are truncated and marked up."""
     vectors: str | None = None
-    """Pretrained word vectors to start from, as text: a path, also one within LISTENWELL_DATA."""
+    """Pretrained word vectors to start from, as a text file: a path, which may be relative to LISTENWELL_DATA."""
     lexicon: str | None = None
-    """Words and their emotions, as JSON, for a model that asks for them: a path, also one within LISTENWELL_DATA."""
+    """A JSON file of words and their emotions, for models that need one: a path, which may be relative to
+    LISTENWELL_DATA."""
     stages: list[Stage] = field(default_factory=lambda: [Stage()])
-    """Carried out in order."""
+    """Run in order."""
     decoding: Decoding = field(default_factory=Decoding)
-    """How the trained system speaks, and how it is scored."""
+    """How the trained system generates replies, also when it is evaluated."""
     seed: int = 1
-    """Of weights, batches and dropout."""
+    """The seed for weights, batches and dropout."""
 
     def __post_init__(self) -> None:
         self.model = current_model(self.model)
@@ -292,14 +298,14 @@ class Recipe:
         return asdict(self)
 
     def fingerprint(self) -> str:
-        """Changes when anything does that shapes the training: resuming under another recipe is refused."""
+        """A hash of everything that affects training: a run cannot be resumed with a different recipe."""
         shaping = {key: value for key, value in _not_default(self).items() if key not in ("about", "row", "decoding")}
-        shaping["model"] = earlier_model(shaping["model"])  # a run that was begun under that name can be resumed
+        shaping["model"] = earlier_model(shaping["model"])  # so that a run started under that name can be resumed
         return hashlib.sha256(json.dumps(shaping, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def _not_default(value: Any) -> Any:
-    """Plain data without what is as it is by default: a field that a later version adds changes no recipe."""
+    """Plain data without default values, so that a field added in a later version does not change old recipes."""
     if is_dataclass(value) and not isinstance(value, type):
         return {
             f.name: _not_default(getattr(value, f.name))

@@ -1,12 +1,12 @@
-"""From a name or a YAML file to a recipe. A recipe may be based on another one and then has only what differs:
+"""Loads a recipe by name or from a YAML file. A recipe may extend another one and then only lists the differences:
 
-    base: mime                              # a shipped recipe by name, or a .yaml file beside this one
+    base: mime                              # the name of a shipped recipe, or a .yaml file next to this one
     name: mime-no-mimicry
     model: {mimicry: false}                 # mappings are merged, key by key; anything else replaces what was there
-    stages.1.examples: 80000                # a key with dots sets one value as --set does, list items by number
+    stages.1.examples: 80000                # a key with dots sets one value, like --set; list items by number
 
-`name`, `about` and `row` say which recipe this is and are not inherited. A `model` with another name replaces that of
-the base whole: its choices belong to another model. Changes by --set come last.
+`name`, `about` and `row` identify a recipe and are not inherited. A `model` with another name replaces the base's model
+entirely, since the options of one model do not apply to another. Changes by --set come last.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from listenwell.training.recipe import Recipe
 
 BASE = "base"
 OWN = ("name", "about", "row")
-"""What a recipe does not inherit."""
+"""Keys that a recipe does not inherit."""
 SUFFIXES = (".yaml", ".yml")
 
 
 def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
-    """A shipped recipe by name or a YAML file, with changes such as "stages.0.epochs=2" applied."""
+    """Load a shipped recipe by name, or a YAML file, and apply changes such as "stages.0.epochs=2"."""
     data = resolved(name_or_path)
     for change in changes:
         _apply_change(data, change)
@@ -43,12 +43,12 @@ def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
 
 
 def recipe_from_dict(data: Mapping[str, Any]) -> Recipe:
-    """A recipe from what `Recipe.to_dict` gave, as a checkpoint keeps it; its decoding is left out."""
+    """The inverse of `Recipe.to_dict`, for a recipe stored in a checkpoint; its decoding is left out."""
     return instantiate(Recipe, {key: value for key, value in data.items() if key != "decoding"}, "recipe")
 
 
 def _decoding(model: Mapping[str, Any], options: Any, where: str) -> Decoding:
-    """The options by which the system of this model writes: some systems have options of their own."""
+    """The decoding options of this model's system; some systems have options of their own."""
     cls = decoding_class(model["name"]) if model.get("name") else Decoding
     for mistake in mistakes(cls, options, "decoding"):
         raise OptionError(f"{where}: {mistake}")
@@ -56,17 +56,17 @@ def _decoding(model: Mapping[str, Any], options: Any, where: str) -> Decoding:
 
 
 def resolved(name_or_path: str) -> dict[str, Any]:
-    """The recipe as plain data, all that it inherits filled in."""
+    """The recipe as plain data, with everything it inherits filled in."""
     return _resolve(name_or_path, ())
 
 
 def recipe_names() -> list[str]:
-    """The recipes inside the package."""
+    """The names of the shipped recipes."""
     return list(_shipped_texts())
 
 
 def _resolve(name_or_path: str, derived: tuple[str, ...]) -> dict[str, Any]:
-    """`derived`: the recipes that are based on this one, to notice one that is based on itself."""
+    """`derived`: the recipes that extend this one, to detect cycles."""
     data = _read(name_or_path)
     base = data.pop(BASE, None)
     if base is None:
@@ -93,13 +93,13 @@ def _is_file_name(name_or_path: str) -> bool:
 
 
 def _beside(base: str, name_or_path: str) -> str:
-    """A base that is a file is looked for from the folder of the recipe that names it."""
+    """If both are files, resolves the base relative to the folder of the recipe that names it."""
     own = Path(name_or_path)
     return str(own.parent / base) if _is_file_name(base) and _is_file_name(name_or_path) else base
 
 
 def _merged(base: dict[str, Any], data: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What the recipe says over what it inherits; keys with dots last, since they reach into what is there then."""
+    """Merges a recipe into its base; keys with dots come last, since they change values inside the merged result."""
     merged = deepcopy(base)
     plain = {key: value for key, value in data.items() if "." not in str(key)}
     model = plain.get("model")
@@ -160,7 +160,7 @@ def _text(name_or_path: str) -> str:
 
 @cache
 def _shipped_texts() -> dict[str, str]:
-    """The recipes inside the package as YAML, by name."""
+    """The shipped recipes as YAML text, by name."""
     folder = resources.files("listenwell").joinpath("recipes")
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".yaml")), key=lambda file: file.name)
     return {file.name.removesuffix(".yaml"): file.read_text(encoding="utf-8") for file in files}
@@ -180,7 +180,7 @@ def _apply_change(data: dict[str, Any], change: str) -> None:
 
 
 def _set(data: dict[str, Any], path: str, value: Any, where: str) -> None:
-    """Sets one value by its dotted path; list items by number."""
+    """Sets one value by its dotted path; list items are addressed by number."""
     *parents, last = path.split(".")
     target: Any = data
     for key in parents:

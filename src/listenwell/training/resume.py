@@ -1,4 +1,4 @@
-"""What a run needs to resume as if it had never stopped, as safetensors and JSON."""
+"""The state a run needs to resume as if it had never stopped, as safetensors and JSON."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from listenwell.checkpoint import CheckpointError, read_json, read_tensors, writ
 
 @dataclass
 class RunState:
-    """How far a run has come."""
+    """The progress of a run."""
 
     fingerprint: str
-    """Of the recipe and its training split: a run with another one cannot be resumed from here."""
+    """A hash of the recipe and its training split: only a run with the same one can resume from here."""
     stage: int = 0
     rounds: int = 0
-    """Rounds of moves in this stage."""
+    """Rounds of moves so far in this stage."""
     seen: int = 0
-    """Examples of the stage's first stream."""
+    """Examples seen in this stage, counting only its first stream."""
     update: int = 0
-    """Optimizer steps in the whole run."""
+    """Moves made in the whole run, each on one batch."""
     total_seen: int = 0
-    """Examples in the whole run."""
+    """Examples seen in the whole run, in all streams."""
     epochs_begun: int = 0
-    """Epochs of the stage's first stream whose start was announced to the model."""
+    """Epochs of the stage's first stream for which `on_epoch_start` was called."""
     validations: int = 0
-    """In this stage."""
+    """Validations in this stage."""
     best: float | None = None
     stale: int = 0
     """Validations since the best one."""
     seconds: float = 0.0
-    """Spent training and validating."""
+    """Time spent on training and validation."""
     cursors: dict[str, list[int]] = field(default_factory=dict)
-    """Epoch and batch of every stream."""
+    """The epoch and batch of every stream."""
     sums: dict[str, list[float]] = field(default_factory=dict)
-    """Of the losses since they were last logged."""
+    """Sums of the losses since they were last logged."""
     averaged: int = 0
-    """Rounds of this stage whose weights are in their mean."""
+    """Number of rounds in this stage's weight average."""
     files: dict[str, str] = field(default_factory=dict)
-    """Hashes of the data files that the run reads, by what they are; empty in runs of earlier versions."""
+    """Hashes of the data files that the run reads, keyed by what they are; empty in runs of earlier versions."""
     finished: bool = False
 
 
 MEAN = "mean of weights"
-"""Before the names of parameters, among the tensors of a run."""
+"""Prefix of the averaged parameters among the saved tensors."""
 
 
 def write_state(
@@ -59,7 +59,7 @@ def write_state(
     random: list[Tensor],
     mean: Mapping[str, Tensor] | None = None,
 ) -> None:
-    """`random` is the state of every process's generator, the main one's first; `mean` that of the weights, if any."""
+    """`random` holds the generator state of every process, the main one first; `mean` the averaged weights, if any."""
     tensors = {_random(index): generator for index, generator in enumerate(random)}
     tensors |= {f"{MEAN}/{name}": value.contiguous() for name, value in (mean or {}).items()}
     for name, optimizer in optimizers.items():
@@ -79,7 +79,7 @@ def read_run_state(folder: Path) -> RunState:
 
 
 def read_training(folder: Path) -> dict[str, Tensor]:
-    """The tensors of optimizers and random state."""
+    """The saved tensors: optimizer states, random states and averaged weights."""
     path = folder / "training.safetensors"
     tensors = read_tensors(path)
     if "random" not in tensors:
@@ -92,15 +92,15 @@ def _random(process: int) -> str:
 
 
 def read_mean(folder: Path) -> dict[str, Tensor]:
-    """The mean of the weights so far, by the names of the parameters; none where the run had not come to that."""
+    """The averaged weights so far, by parameter name; empty if averaging had not started."""
     tensors = read_training(folder).items()
     return {path.removeprefix(f"{MEAN}/"): value for path, value in tensors if path.startswith(f"{MEAN}/")}
 
 
 def read_state(folder: Path, optimizers: dict[str, torch.optim.Optimizer], process: int = 0) -> None:
-    """Puts optimizers and random state back. An optimizer that had not stepped yet has nothing to put back.
+    """Restore the optimizers and the random state. An optimizer that had not stepped yet has no state.
 
-    A process that was not there when the run was saved keeps the random state it has.
+    A process that did not exist when the run was saved keeps its current random state.
     """
     tensors = read_training(folder)
     states: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in optimizers}

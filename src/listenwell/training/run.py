@@ -1,4 +1,4 @@
-"""One call from a recipe to a trained system: start, or resume as if never stopped."""
+"""Trains a recipe in one call, or resumes an interrupted run as if it had never stopped."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WRITTEN_BY = "# Written by listenwell train: the recipe of this run, as it was t
 RUN_FILES = frozenset(
     {RECIPE_FILE, "log.jsonl", "log.writing", "tensorboard", "curves.png", ".last.writing", ".best.writing"}
 )
-"""What a run that has no checkpoint yet may have written into its folder."""
+"""What a run may have written to its folder before its first checkpoint."""
 
 
 def train(
@@ -62,10 +62,10 @@ def train(
     precision: Precision | None = None,
     device: Literal["auto", "cpu"] = "auto",
 ) -> Path:
-    """Trains into `folder` and returns the trained system's checkpoint, `folder/best`.
+    """Train into `folder` and return the path of the trained system's checkpoint, `folder/best`.
 
-    A run that is resumed takes the recipe's decoding, also where it is at its end; all else must be as it was begun.
-    Started by `accelerate launch`, all processes call it alike; the folder must be one that all of them see.
+    A resumed run adopts the recipe's decoding, even if it is already finished; everything else must be unchanged. Under
+    `accelerate launch`, all processes call this in the same way, and `folder` must be visible to all of them.
     """
     processes = Processes(precision, device)
     display = Display(Console(stderr=True), quiet or not processes.main)
@@ -88,7 +88,7 @@ def train(
     else:
         trained, state, source = newest
         _check_unchanged(folder, state, fingerprint, hashes, files)
-        processes.wait()  # until all have read what may be rewritten
+        processes.wait()  # until all have read the files that may be rewritten
         _take_decoding(recipe, trained, folder, state, display, processes)
         if state.finished:
             display.say(f"{folder} is trained to the end of its recipe.")
@@ -109,8 +109,8 @@ def train(
 def _check_unchanged(
     folder: Path, state: RunState, fingerprint: str, hashes: dict[str, str], files: Mapping[str, object]
 ) -> None:
-    """Whether the run may be resumed with this recipe and these files. A run of an earlier version has only the hash
-    of its training split to compare, which is part of the fingerprint."""
+    """Raises ConfigError if the run cannot be resumed with this recipe and these files. Runs of earlier versions only
+    recorded the hash of the training split, as part of the fingerprint."""
     changed = [name for name, known in state.files.items() if hashes.get(name, known) != known]
     if changed:
         names = "; ".join(f"{name} ({files[name]})" for name in changed)
@@ -123,7 +123,7 @@ def _check_unchanged(
 
 
 def _check_folder(recipe: Recipe, folder: Path, resume: bool) -> None:
-    """Whether the run may be written there: a new one only where there is nothing else, a resumed one where it is."""
+    """Checks that the run may write there: a new run needs a folder without other files, a resumed one its own."""
     begun = any((folder / name).exists() for name in ("last", "previous", "best", ".last.old", ".best.old"))
     if begun and not resume:
         raise ConfigError(f"{folder} already holds a run: continue it with --resume, or name another folder with --out")
@@ -135,16 +135,16 @@ def _check_folder(recipe: Recipe, folder: Path, resume: bool) -> None:
 
 
 def _wrote_recipe(recipe: Recipe, folder: Path) -> bool:
-    """Whether a folder without any checkpoint is one that a run began in and was stopped."""
+    """Whether a folder without a checkpoint belongs to a run that was stopped early."""
     try:
         text = (folder / RECIPE_FILE).read_text(encoding="utf-8")
     except (OSError, ValueError):
         return False
-    return text.startswith(WRITTEN_BY) or text == _recipe_text(recipe)  # earlier versions did not say so
+    return text.startswith(WRITTEN_BY) or text == _recipe_text(recipe)  # earlier versions did not write the header
 
 
 def _newest(folder: Path, display: Display) -> tuple[Checkpoint, RunState, Path] | None:
-    """The newest checkpoint that can be read; None if there never was one."""
+    """The newest readable checkpoint; None if none was ever written."""
     problems = []
     for name in ("last", "previous"):
         saved = folder / name
@@ -164,7 +164,7 @@ def _newest(folder: Path, display: Display) -> tuple[Checkpoint, RunState, Path]
 def _take_decoding(
     recipe: Recipe, trained: Checkpoint, folder: Path, state: RunState, display: Display, processes: Processes
 ) -> None:
-    """Lets the run speak as the recipe says now: no weight depends on it, so that it is often chosen last.
+    """Applies the recipe's current decoding to the run. No weight depends on it, so it is often chosen last.
 
     A resumed run rewrites its other checkpoints itself.
     """
@@ -191,7 +191,7 @@ def _recipe_text(recipe: Recipe) -> str:
 
 
 def _fresh(recipe: Recipe, folder: Path, data: dict[str, Any], display: Display, processes: Processes) -> Checkpoint:
-    """A new model. The weights depend on the seed, the training data and what it starts from alone."""
+    """A new model. Its weights depend only on the seed, the training data and the start checkpoint."""
     start = _start(recipe, folder)
     parts = {} if start is None else dict(start.parts)
     for part, name in recipe.parts.items():
@@ -243,13 +243,13 @@ def _fresh(recipe: Recipe, folder: Path, data: dict[str, Any], display: Display,
 
 
 def _languages(encoded: Encoded, start: Checkpoint | None) -> list[str]:
-    """Of the data, and of what the weights learned from before; the trainer adds those of other streams."""
+    """The languages of the data and of the start checkpoint; the trainer adds those of other streams."""
     earlier = () if start is None else start.meta.get("languages", ("en",))
     return list(dict.fromkeys([*(name for name, _ in encoded.languages.most_common()), *earlier]))
 
 
 def _trained(key: str, name: str, recipe: Recipe, folder: Path) -> Checkpoint:
-    """What a key of the recipe names: the run of that name beside this one, else what the name or path stands for."""
+    """Loads the system named in the recipe under `key`: a run of that name next to this one, else by name or path."""
     beside = folder.parent / name
     try:
         return checkpoint.load(find(beside if beside.is_dir() else name))
@@ -259,7 +259,7 @@ def _trained(key: str, name: str, recipe: Recipe, folder: Path) -> Checkpoint:
 
 
 def _start(recipe: Recipe, folder: Path) -> Checkpoint | None:
-    """What the recipe starts from, if its vocabulary is the one that the recipe asks for."""
+    """The checkpoint to start from, if any. Its vocabulary must match what the recipe asks for."""
     if not recipe.start:
         return None
     start = _trained("start", recipe.start, recipe, folder)
@@ -272,7 +272,7 @@ def _start(recipe: Recipe, folder: Path) -> Checkpoint | None:
 
 
 def _provenance(name: str, start: Checkpoint) -> dict[str, Any]:
-    """What a run keeps of what it started from: what those weights learned from binds these too."""
+    """What to record about the start checkpoint: the terms of its training data also apply to these weights."""
     return {"name": name, "hash": weights_hash(start), "data": checkpoint.learned_from(start.meta)}
 
 
@@ -296,7 +296,7 @@ def _fits(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def _commit() -> str | None:
-    """Of the checkout this package is run from, with a + if it is changed; None for an installed package."""
+    """The commit of the checkout this package runs from, with a + if it has changes; None for an installed package."""
     root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists():
         return None

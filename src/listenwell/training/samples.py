@@ -1,4 +1,4 @@
-"""A few replies to the same validation contexts at each validation: a model whose replies collapse is seen at once."""
+"""Sample replies to the same few contexts at every validation, so that collapsing replies are noticed at once."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ SAMPLES = 4
 
 
 def sample_replies(checkpoint: Checkpoint, data: Encoded, device: torch.device) -> list[dict[str, str]]:
-    """What the model says now to the first contexts of the data, greedily; empty for a model that does not talk.
+    """Greedy replies of the model to the first contexts of the data; empty for a model that does not generate text.
 
-    The model must be in eval mode. The random state is left as it was.
+    The model must be in eval mode. The random state is left unchanged.
     """
     rows = [row for row, context in enumerate(data.contexts) if context is not None][:SAMPLES]
     if not rows or not checkpoint.model.talks:
         return []
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
-    # In use there is no reply and no gold label to look at.
+    # As in use: no reference reply and no gold labels.
     batch = collate(data, rows, tokenizer.pad).to(device)
     batch = replace(batch, reply=None, following=None, emotion=None, label=None)
     greedy = replace(checkpoint.decoding, method="greedy", candidates=1)

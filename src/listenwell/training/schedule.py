@@ -1,4 +1,4 @@
-"""Learning-rate schedules as plain functions of where a stage stands."""
+"""Learning-rate schedules as plain functions of a stage's progress."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from listenwell.training.recipe import Optimizer
 
 
 def rate(optimizer: Optimizer, step: int, progress: float) -> float:
-    """The learning rate of this step. `progress` counts examples seen, so that batches of any size decay alike."""
+    """The learning rate at this step. `progress` counts examples, so that decay does not depend on batch size."""
     rise = min(1.0, (step + 1) / max(1, optimizer.warmup))
     if optimizer.schedule == "linear":
         return optimizer.rate * rise * (optimizer.floor + (1 - optimizer.floor) * (1 - min(progress, 1.0)))

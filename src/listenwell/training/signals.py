@@ -1,4 +1,4 @@
-"""Stopping a run without losing anything."""
+"""Stops a run without losing anything."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-class Interrupted(Exception):  # noqa: N818  not an error: a wish that was met
-    """A person asked to stop; everything is saved."""
+class Interrupted(Exception):  # noqa: N818  not an error: the run stopped as requested
+    """The user asked to stop; everything is saved."""
 
 
 @contextmanager
 def stop_on_signal(ask: Callable[[], None]) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) asks to stop after this update; the second one stops at once."""
+    """The first Ctrl-C (or SIGTERM) calls `ask`, to stop at the next opportunity; the second one stops at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -29,11 +29,11 @@ def stop_on_signal(ask: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            if signal.getsignal(number) is on_signal:  # not where something inside has chosen otherwise
+            if signal.getsignal(number) is on_signal:  # unless code inside has set another handler
                 signal.signal(number, handler)
 
 
 def ignore_termination() -> None:
-    """For a process that is about to end and must first say why: its launcher may be ending it at this moment."""
+    """For a process that must report an error before it exits, while its launcher may already be terminating it."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""The loop: stages, rounds of moves, validation, checkpoints. Knows no model and no corpus by name."""
+"""The training loop: stages, rounds of moves, validation, checkpoints. Independent of any model or corpus."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from listenwell.training.samples import sample_replies
 from listenwell.training.signals import Interrupted, stop_on_signal
 
 SCORE = "score"
-"""The criterion that asks the model's own score(): labels and latents summed out, as in evaluation."""
+"""The criterion that uses the model's own score(), with labels and latents marginalized out, as in evaluation."""
 
-LOG_EVERY = 50  # updates: often enough to see a curve, rare enough to cost nothing
-NEAR_THE_END = 0.05  # of the way between two validations: the one at the end of a stage is then near enough
+LOG_EVERY = 50  # updates: often enough for a curve, rarely enough to cost nothing
+NEAR_THE_END = 0.05  # of a validation interval: this close to the end of a stage, the final validation is enough
 
 
 def _loss(terms: dict[str, Term], whole: dict[str, Term], move: Move) -> Tensor:
-    """The weighted sum of the learned terms, each divided by what it counts in the whole batch."""
+    """The weighted sum of the learned terms, each divided by its count in the whole batch."""
     learned = {name: term for name, term in terms.items() if term.learned}
     parts = [move.weights.get(name, 1.0) * t.total / max(whole[name].count, 1.0) for name, t in learned.items()]
     return torch.stack(parts).sum() if parts else torch.zeros(())
@@ -49,7 +49,7 @@ def _equal(one: Tensor, other: Tensor | None) -> bool:
 
 
 class Trainer:
-    """Carries out a recipe's stages on a model, from wherever `state` says the run stands."""
+    """Runs a recipe's stages on a model, starting from the progress in `state`."""
 
     def __init__(
         self,
@@ -122,22 +122,22 @@ class Trainer:
         self.state.epochs_begun = self.state.validations = self.state.stale = 0
         self.state.best, self.state.cursors, self.state.sums = None, {}, {}
         self.state.averaged, self.average = 0, None
-        self.optimizer_set = None  # the next stage has its own: a run resumed from here would take these for them
+        self.optimizer_set = None  # the next stage has its own, and must not resume with these
         self._save()
 
     def _note_languages(self, streams: dict[str, Feed]) -> None:
-        """What is learned from here is what the system can be expected to speak."""
+        """Records the languages of the training data, as those that the system can be expected to speak."""
         languages = [name for feed in streams.values() for name in feed.data.languages]
         self.ckpt.meta["languages"] = list(dict.fromkeys([*self.ckpt.meta.get("languages", ()), *languages]))
 
     def _average(self, stage: Stage, resume_from: Path | None) -> Average:
-        """Of all that learns in the stage, as far as the run has come."""
+        """The running average of all parameters trained in the stage, restored from a checkpoint if there is one."""
         names = {name for optimizer in stage.optimizers.values() for name in trained_parameters(self.model, optimizer)}
         mean = {} if resume_from is None else read_mean(resume_from)
         return Average(self.model, names, mean, self.state.averaged)
 
     def _possible(self, stage: Stage, streams: dict[str, Feed]) -> Stage:
-        """The stage with the moves that there is data for."""
+        """The stage, reduced to the moves that there is data for."""
         left_out = sorted({move.stream for move in stage.moves} - set(streams))
         if left_out:
             self.display.say(f"{stage.name}: the data has no examples for {', '.join(left_out)}; training without them")
@@ -173,7 +173,7 @@ class Trainer:
             state.sums = means.sums
             far = budget - state.seen > NEAR_THE_END * every
             if ends or (far and state.seen >= (state.validations + 1) * every):
-                # Time and speed count training; what validation takes is counted in seconds only.
+                # The speed covers training only; the time spent on validation goes into `seconds` alone.
                 state.seconds += time.monotonic() - clock
                 begun = time.monotonic()
                 self._validate(stage)
@@ -190,7 +190,7 @@ class Trainer:
                 raise Interrupted
 
     def _update(self, stage: Stage, move: Move, feed: Feed, progress: float, means: RunningMeans) -> int:
-        """One batch, one step of one optimizer."""
+        """Makes one move on one batch, and steps the optimizer unless the move holds its gradient."""
         assert self.optimizer_set is not None
         batch = feed.draw()
         share, counts = self.processes.share(batch)
@@ -204,7 +204,7 @@ class Trainer:
         whole = self.processes.sum_terms(terms)
         if not torch.isfinite(_loss(whole, whole, move)):
             raise TrainingError(self._not_finite(stage, whole, feed, batch, "loss"))
-        # Gradients are averaged over the processes, but the loss is already divided by what all of them count.
+        # Gradients are averaged over the processes, but the loss is already divided by the count over all of them.
         self.processes.backward(self.processes.count * _loss(terms, whole, move))
         if not move.hold:
             norm = self.optimizer_set.step(move.optimizer, self.state.rounds, progress)
@@ -232,19 +232,19 @@ class Trainer:
             f"such as --set stages.{self.state.stage}.optimizers.main.rate=3e-4"
         )
 
-    # Looking and keeping
+    # Validation and checkpoints
 
     def _whole(self, data: Encoded, part: slice = slice(None)) -> Iterator[Batch]:
         for rows in ordered_batches(data.lengths())[part]:
             yield self._placed(collate(data, rows, self.ckpt.tokenizer.pad), data)
 
     def _placed(self, batch: Batch, data: Encoded) -> Batch:
-        """Where and as the model reads it."""
+        """The batch on the model's device, padded to the preferred length."""
         pad, step = self.ckpt.tokenizer.pad, self.processes.length_step
         return lengthened(batch, step, pad, data.padding_label).to(self.processes.device)
 
     def _begin_epoch(self, stage: Stage, first: Feed) -> None:
-        """Lets the model set parameters and buffers from a look at the data; optimizers start afresh on the former."""
+        """Lets the model set parameters and buffers from the data; the optimizer state of those parameters is reset."""
         assert self.optimizer_set is not None
         self.model.eval()
         renewed: list[str] = []
@@ -268,7 +268,7 @@ class Trainer:
         move, means, state = stage.moves[0], RunningMeans(), self.state
         moment = Moment(state.update, 1.0)
         self.model.eval()
-        # Looking must not change what is learned: the noise of validation is its own, and always the same.
+        # Validation must not affect training: it uses its own random state, always the same.
         with torch.inference_mode(), torch.random.fork_rng(), self.processes.autocast():
             torch.manual_seed(0)
             for batch in self._whole(self.valid, slice(self.processes.index, None, self.processes.count)):
@@ -295,7 +295,8 @@ class Trainer:
             self._write("replies", {"stage": stage.name, "examples": state.total_seen, "replies": samples})
         mark = " · best so far" if better else ""
         self.display.say(f"{stage.name}: {state.seen:,} examples: validation {describe(losses)}{mark}")
-        # What could not be written is not the best: a later one that is better than the one kept must take its state.
+        # A checkpoint that could not be written does not count as the best, so that a later one can still replace the
+        # one on disk.
         if better and (stage.keep == "last" or self._save_best(losses)):
             state.best = value
 
@@ -324,7 +325,7 @@ class Trainer:
         return self._keep(lambda: checkpoint.save(whole, self.folder / "best"), needed)
 
     def _save(self) -> None:
-        """The checkpoint that a run resumes from; the one before it stays beside it."""
+        """Writes the checkpoint to resume from; the previous one is kept next to it."""
 
         random = self.processes.gather(torch.get_rng_state())
 
@@ -339,7 +340,8 @@ class Trainer:
         self._saved = time.monotonic()
 
     def _keep(self, save: Callable[[], None], needed: bool) -> bool:
-        """Whether it was written. A full disk must not end a run with hours behind it: the last good one stays."""
+        """Returns whether the checkpoint was written. A full disk must not end a run after hours of training, so the
+        last good checkpoint stays."""
         written = True
         try:
             if self.processes.main:

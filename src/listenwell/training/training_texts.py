@@ -1,4 +1,4 @@
-"""Texts of the examples that a run learned from, by their numbers, where its corpus is available."""
+"""Looks up the texts of training examples by their numbers, if the corpus is available."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from listenwell.training.recipe_files import recipe_from_dict
 
 
 def training_queries(recipe: Mapping[str, Any] | None, numbers: Collection[int]) -> dict[int, str]:
-    """The last turns of the contexts with these numbers, of the first stream of the last stage.
+    """The last turns of the contexts with these numbers in the first stream of the last stage.
 
-    Empty where the recipe is not known, or its corpus is not available.
+    Empty if the recipe is unknown or its corpus is not available.
     """
     if not recipe or not numbers:
         return {}

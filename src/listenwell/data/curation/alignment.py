@@ -1,7 +1,7 @@
-"""Who says which cue: the words of a subtitle file aligned with those of a script that names its speakers.
+"""Finds the speaker of each cue by aligning the words of a subtitle file with those of a script that names speakers.
 
-Both are read as one long sequence of words and aligned as a whole (Needleman–Wunsch), so that lines which one of them
-leaves out, shortens or rewords cost only themselves. A cue has a speaker where its words were found in the script.
+Each is treated as one long sequence of words, and both are aligned globally (Needleman–Wunsch), so that omitted,
+shortened or reworded lines have only a local effect. A cue has a speaker if its words were found in the script.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from listenwell.data.curation.cues import Cue
 
 MISMATCH, GAP = -1.5, -0.5
 MIN_MATCHED = 0.6
-"""The share of a cue's words that must be found in the script."""
+"""Minimum share of a cue's words that must be found in the script."""
 
 _WORDS = re.compile(r"[a-z0-9]+")
 
@@ -32,7 +32,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """For one cue: who begins and who ends it, and how much of it was found. None where the script does not say."""
+    """For one cue: its first and last speaker, or None if the script does not tell, and the share of words found."""
 
     first: str | None
     last: str | None
@@ -40,7 +40,7 @@ class Alignment:
 
 
 def read_script(path: Path) -> list[Line]:
-    """Lines of "speaker text"."""
+    """Read a script with lines of "speaker text"."""
     lines = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         speaker, _, text = line.strip().partition(" ")
@@ -78,14 +78,14 @@ def _alignment(line_numbers: list[int | None], script: Sequence[Line]) -> Alignm
 
 
 def _speaker(line: Line) -> str | None:
-    """None for a chorus, "all@" or "chandler@joey": such a line has no one speaker."""
+    """None for several people, "all@" or "chandler@joey": such a line has no single speaker."""
     return None if "@" in line.speaker else line.speaker.lower()
 
 
 def align_words(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
     """Positions of equal words in the best alignment of two sequences, in order.
 
-    Row by row with numpy: what moves along a row is a running maximum, since a gap costs the same everywhere.
+    Computed row by row with numpy: within a row, gaps are a running maximum, since a gap costs the same everywhere.
     """
     ids: dict[str, int] = {}
     a = np.array([ids.setdefault(word, len(ids)) for word in left])
@@ -94,7 +94,7 @@ def align_words(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, in
     weight = np.array([1.0 + 0.15 * min(len(word), 8) for word in ids])
     slope = GAP * np.arange(len(b) + 1)
     row = slope.copy()
-    choices = np.empty((len(a), len(b)), dtype=np.int8)  # 0 both, 1 up: a word of `left` alone, 2 along
+    choices = np.empty((len(a), len(b)), dtype=np.int8)  # 0: both, 1: only a word of `left`, 2: only a word of `right`
     for i, word in enumerate(a):
         both = row[:-1] + np.where(b == word, weight[word], MISMATCH)
         up = row[1:] + GAP

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, whatever stops the program."""
+"""Atomic writes: files appear complete or not at all, even if the program is killed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from typing import Any
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A temporary name to write to; what was written is synced and renamed to `path` at the end."""
-    # Beside the file, since a rename is atomic only within one file system; two processes may write the same file.
+    """Yields a temporary path to write to, which is synced and renamed to `path` at the end."""
+    # In the same folder, since a rename is atomic only within one file system. The name is random, since two processes
+    # may write the same file.
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         yield unfinished
@@ -32,7 +33,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a file; empty where there is no such file or it is something else."""
+    """The JSON object in a file; empty if the file is missing or contains anything else."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -41,7 +42,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def sync(path: Path) -> None:
-    """Makes a file, or the names in a folder, durable."""
+    """Flush a file, or the entries of a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

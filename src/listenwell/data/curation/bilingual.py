@@ -1,9 +1,9 @@
 """Separates the languages of a subtitle file by their scripts.
 
-Lines of a cue are told apart by their letters: Chinese characters, kana, Hangul, or Latin. A Chinese line may name
-people in Latin letters and stays Chinese; one that has a whole English sentence before or behind the Chinese is cut.
-Latin lines are English if their commonest words are, or names if nearly all the file is Chinese; else, like other
-scripts, they are "und".
+The lines of a cue are distinguished by their letters: Chinese characters, kana, Hangul, or Latin. A Chinese line stays
+Chinese if it has names in Latin letters, but is split if a whole English sentence comes before or after the Chinese.
+Latin lines are English if enough of their words are common English ones; in a file that is nearly all Chinese, they are
+names and count as Chinese; otherwise they are "und", like other scripts.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ with are all it's but just can here so she they get if go out up about right lik
 """
 _ENGLISH = frozenset(_COMMON_WORDS.split())
 MIN_ENGLISH = 0.2
-"""The share of such words from which on a Latin text is English. In English it is nearly a half."""
+"""Minimum share of these words for a Latin text to be English. In real English it is nearly a half."""
 
 
 def split_by_script(subtitle: Subtitle) -> dict[str, list[Cue]]:
-    """The cues of each language, in order, with the numbers of the cues they stood in."""
+    """The cues of each language, in order, with their original cue numbers."""
     sides: dict[str, list[Cue]] = {}
     latin = _latin_language(subtitle.cues)
     for cue in subtitle.cues:
@@ -44,14 +44,14 @@ def split_by_script(subtitle: Subtitle) -> dict[str, list[Cue]]:
         texts = {language: "\n".join(own) for language, own in lines.items()}
         for language, text in texts.items():
             for other in texts.values() if len(texts) > 1 else ():
-                # A translator may have marked two speakers where the original did not.
+                # One language may mark two speakers where the other does not.
                 text = carry_dashes(text, other)
             sides.setdefault(language, []).append(replace(cue, text=text))
     return sides
 
 
 def languages_of(cues: Sequence[Cue]) -> str:
-    """The languages of at least a twentieth of the cues, such as "en+zh"; "und" if none is known."""
+    """The languages of at least 5 % of the cues, such as "en+zh"; "und" if none is known."""
     latin = _latin_language(cues)
     counts: dict[str, int] = {}
     for cue in cues:
@@ -61,7 +61,7 @@ def languages_of(cues: Sequence[Cue]) -> str:
 
 
 def _labelled_lines(text: str, latin: str) -> Iterable[tuple[str, str]]:
-    """Each line with its language. A line without letters goes with the line before it, or else the one behind it."""
+    """Each line with its language. A line without letters has that of the line before it, or else of the next one."""
     language: str | None = None
     waiting: list[str] = []
     for line in text.split("\n"):
@@ -83,7 +83,7 @@ def _pieces(line: str) -> list[tuple[str | None, str]]:
     script = _script(line)
     if script != "zh" or _LATIN.search(line) is None:
         return [(script, line)]
-    # "Where are you? 你在哪里" is two languages; "我是 George Minkowski" is one.
+    # "Where are you? 你在哪里" is in two languages; "我是 George Minkowski" is in one.
     for run in _LATIN_RUN.finditer(line):
         at_an_edge = run.start() == 0 or run.end() == len(line)
         words = [word.lower() for word in _WORD.findall(run[0])]
@@ -109,7 +109,7 @@ def _script(line: str) -> str | None:
 
 
 def _latin_language(cues: Sequence[Cue]) -> str:
-    """What the Latin lines of a file are: English, or names in a Chinese file, or unknown."""
+    """The language of a file's Latin lines: English, Chinese (names in a Chinese file), or unknown."""
     words: list[str] = []
     lines = {"latin": 0, "zh": 0}
     for cue in cues:

@@ -1,7 +1,7 @@
-"""The work on one chunk, as any engine runs it: first its dialogues, then what remains of them with labels.
+"""The two tasks on a chunk, run by any engine: extract its dialogues, then deduplicate and label them.
 
-The result is a Parquet file named by a hash of all that it depends on. It is written whole or not at all, so a chunk
-that is there is done, whoever did it, and one that is not is done again.
+The result is a Parquet file, named by a hash of everything it depends on. It is written atomically: if the file exists,
+the chunk is done; otherwise it is processed again.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from listenwell.data.curation.records import CuratedDialogue, digest, read_rows,
 from listenwell.data.curation.settings import Label, Labelling, Settings
 
 ROWS = 128
-"""Records that are held before they are written."""
+"""Number of records to buffer before writing."""
 LABEL_ROWS = 1024
-"""Records that are labelled together: enough for batches of like length."""
+"""Number of records to label together: enough for batches of similar length."""
 ABOUT = b"listenwell"
 DUPLICATE, NEAR_DUPLICATE = "duplicate", "near duplicate"
 
 
 def extract_chunk(job: Job) -> dict[str, Any]:
-    """The dialogues of a chunk of input files, cleaned, written to a file; says which, and how many there are."""
+    """Extract and clean the dialogues of a chunk of input files; returns the key of the output file and its counts."""
     use_little_memory()
     work, settings = Path(job["work"]), Settings(**job["settings"])
     files = [InputFile(**file) for file in job["files"]]
@@ -58,7 +58,7 @@ def extract_chunk(job: Job) -> dict[str, Any]:
 
 
 def finish_chunk(job: Job, labelling: Labelling | None) -> dict[str, Any]:
-    """What is left of a chunk without its near duplicates, with labels where there is a classifier."""
+    """Drop the near duplicates of a chunk, and label the rest if there is a classifier."""
     use_little_memory()
     work, dropped = Path(job["work"]), dict(job["dropped"])
     depends = [job["key"], job["dropped"], None if labelling is None else labelling.fingerprint]
@@ -82,7 +82,7 @@ def finished_path(work: Path, key: str) -> Path:
 
 
 def about_chunk(path: Path) -> dict[str, Any]:
-    """What a chunk's file says of itself, beside its rows."""
+    """The metadata of a chunk's file."""
     import pyarrow.parquet as pq
 
     return json.loads(pq.read_metadata(path).metadata[ABOUT])
@@ -95,7 +95,7 @@ def row_count(path: Path) -> int:
 
 
 def _key(files: list[InputFile], settings: Settings) -> tuple[str, list[list[Any]]]:
-    """A hash of the names and bytes of the files and of the settings; and the hash of each file."""
+    """A hash of the settings and of the files' names and bytes; also the hash of each file."""
     whole = hashlib.sha256(settings.fingerprint().encode())
     contents: list[list[Any]] = []
     for file in files:
@@ -156,7 +156,7 @@ def _labelled(rows: Iterable[dict[str, Any]], label: Label | None) -> Iterator[d
 
 @lru_cache(maxsize=1)
 def _loaded(labelling: Labelling) -> Label:
-    """Once in each process."""
+    """Load the classifier once per process."""
     return labelling.load()
 
 
@@ -171,7 +171,7 @@ def _finished_schema() -> Any:
 
 
 def _write(path: Path, rows: Iterable[dict[str, Any]], columns: Any, about: Any) -> None:
-    """Rows as they come, and at the end what `about` says of them."""
+    """Writes rows as they come, and finally the metadata returned by `about`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""Applies the cleaning steps to turns and dialogues, and counts what each of them did."""
+"""Applies the cleaning steps to turns and dialogues, and counts what each step did."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ REPETITIVE = "mostly the same turn"
 OTHER_LANGUAGE = "not in the language"
 
 _UNIT = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
-"""What the length of a post is counted in: Chinese characters, and words of other scripts."""
+"""The unit for the length of a post: a Chinese character, or a word of another script."""
 
 
 class Effect(Enum):
-    """What a dropped turn does to the dialogue that it stood in."""
+    """What dropping a turn does to its dialogue."""
 
     SKIP = "it was no utterance: the dialogue goes on without it"
     CUT = "the next turn does not answer the one before it: another dialogue begins"
@@ -48,11 +48,11 @@ class TurnCheck:
     fails: Callable[[str], bool]
     effect: Effect
     before_steps: bool = False
-    """Whether the text is checked as it stands in the file."""
+    """Whether to check the raw text, before the text steps."""
 
 
 class Cleaned(NamedTuple):
-    """What is left of turns, and what was dropped, with the reason."""
+    """The remaining turns, and the dropped ones with the reason."""
 
     segments: list[list[CueTurn]]
     dropped: list[tuple[CueTurn, str]]
@@ -60,16 +60,16 @@ class Cleaned(NamedTuple):
 
 @dataclass(frozen=True)
 class Cleaning:
-    """The steps for one kind of input, in their order."""
+    """The steps for one kind of input, in order."""
 
     text_steps: dict[str, Callable[[str], str]]
     turn_checks: tuple[TurnCheck, ...]
     dialogue_checks: tuple[tuple[str, Callable[[Sequence[str]], bool]], ...]
     repeats: bool = True
-    """Whether a long turn that repeats the one before it is dropped."""
+    """Whether to drop a long turn that repeats the one before it."""
 
     def clean(self, turns: Sequence[CueTurn], counts: Counts) -> Cleaned:
-        """The cleaned turns, apart where a dropped one leaves a gap that no dialogue may reach over."""
+        """Clean turns; they are split into segments where a dropped turn leaves a gap that no dialogue may span."""
         cleaned = Cleaned([[]], [])
         for index, turn in enumerate(turns):
             text = turn.text
@@ -96,7 +96,7 @@ class Cleaning:
         return text
 
     def problem(self, dialogue: Sequence[CueTurn]) -> str | None:
-        """The first reason to drop a dialogue."""
+        """The first reason to drop a dialogue; None to keep it."""
         texts = [turn.text for turn in dialogue]
         return next((reason for reason, fails in self.dialogue_checks if fails(texts)), None)
 
@@ -135,7 +135,7 @@ def _for_subtitles(language: str) -> Cleaning:
 
 
 def _for_posts() -> Cleaning:
-    """As `listenwell data clean` does it: what cannot be used ends its thread."""
+    """As in `listenwell data clean`: an unusable post ends its thread."""
     turn_checks = (
         TurnCheck(CONTACT, has_contact, Effect.END, before_steps=True),
         TurnCheck(NO_WORDS, lambda text: not any(map(str.isalnum, text)), Effect.END),

@@ -1,4 +1,4 @@
-"""What went in, what came out and what was dropped, by reason: the books of a curation, which must balance."""
+"""Counts of what went in, what came out and what was dropped, by reason. The totals of a curation must balance."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 UNITS = ("files", "cues", "turns", "dialogues")
 SAMPLES = 10
-"""Dropped pieces that are kept to look at, of each reason."""
+"""Number of samples to keep for each reason to drop."""
 EXCERPT = 240
 
 
 @dataclass
 class Count:
-    """Of one unit."""
+    """The counts of one unit."""
 
     read: int = 0
     kept: int = 0
@@ -33,11 +33,11 @@ class Count:
 
 @dataclass
 class Counts:
-    """Of files, cues, turns and dialogues, with samples of what was dropped. Counts of several chunks add up."""
+    """Counts of files, cues, turns and dialogues, with samples of what was dropped. Counts of chunks can be merged."""
 
     units: dict[str, Count] = field(default_factory=lambda: {unit: Count() for unit in UNITS})
     changed: Counter[str] = field(default_factory=Counter)
-    """Turns that each text step changed."""
+    """The number of turns that each text step changed."""
     samples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def read(self, unit: str, number: int = 1) -> None:
@@ -51,12 +51,12 @@ class Counts:
             self.units[unit].dropped[reason] += number
 
     def drop_kept(self, unit: str, reason: str, number: int = 1) -> None:
-        """What was kept by an earlier step is dropped after all."""
+        """Count something as dropped that an earlier step counted as kept."""
         self.units[unit].kept -= number
         self.drop(unit, reason, number)
 
     def sample(self, reason: str, place: str, text: str, **about: Any) -> None:
-        """Something dropped, to look at. Which of them are kept depends on their places alone, not on the order."""
+        """Add a dropped piece to the samples. Which ones are kept depends only on their places, not on the order."""
         key = hashlib.blake2b(f"{reason}/{place}".encode("utf-8", "replace"), digest_size=8).hexdigest()
         known = self.samples.setdefault(reason, [])
         if len(known) == SAMPLES and known[-1]["key"] <= key:
@@ -75,7 +75,7 @@ class Counts:
         return self
 
     def check(self) -> None:
-        """RuntimeError where what went in is not what came out and what was dropped."""
+        """Raise RuntimeError if the input is not equal to the output plus what was dropped."""
         for unit, count in self.units.items():
             if not count.balances:
                 raise RuntimeError(
@@ -84,7 +84,7 @@ class Counts:
                 )
 
     def all_samples(self) -> list[dict[str, Any]]:
-        """By reason, without the keys that chose them."""
+        """The samples ordered by reason, without the keys used to select them."""
         return [
             {name: value for name, value in sample.items() if name != "key"}
             for reason in sorted(self.samples)

@@ -1,4 +1,4 @@
-"""Dashes and names inside a cue: "- Hi. - Hello." is said by two people."""
+"""Splits cues at dashes and names: "- Hi. - Hello." has two speakers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from itertools import accumulate, pairwise
 from listenwell.data.curation.sentences import sentences
 
 _DASH = "-\u2010-\u2015\u2212\uff0d\ufe63"
-# One dash in front of a word, a quote or a bracket. Two are an interruption, and "-=" is decoration.
+# One dash before a word, a quote or a bracket. Two are an interruption, and "-=" is decoration.
 _LEADING = re.compile(rf"\s*[{_DASH}](?![{_DASH}])\s*(?=[\w\"'“‘「(\[♪#¿¡.…])")
 _INNER = re.compile(rf"(?<=[.?!…\"”'’)\]。？！~])\s+[{_DASH}](?![{_DASH}])\s*(?=[\w\"'“‘「(\[♪¿¡.…])")
-# In a text that begins with a dash, the next one needs no full stop before it: Chinese subtitles have none.
+# In a text that begins with a dash, the next dash needs no period before it, since Chinese subtitles have none.
 _INNER_AFTER_DASH = re.compile(rf"\s+[{_DASH}](?![{_DASH}])\s*(?=[\w\"'“‘「(\[♪¿¡.…])")
 _NAME = re.compile(r"([A-Z][A-Z.'’\- ]*[A-Z.](?: ?#?\d+)?)\s?:\s+(?=\S)")
 
 
 def speaker_texts(text: str) -> list[tuple[str, bool, str | None]]:
-    """Text, whether a dash stands before it, and the name before it, for each speaker of a cue; lines are joined."""
+    """For each speaker of a cue: the text, with lines joined; whether a dash precedes it; and the name before it."""
     speakers: list[tuple[list[str], bool, str | None]] = []
     for line in text.split("\n"):
         for piece, dash in _dashed_pieces(line):
@@ -31,7 +31,7 @@ def speaker_texts(text: str) -> list[tuple[str, bool, str | None]]:
 
 
 def spoken_pieces(text: str) -> list[tuple[str, bool, str | None]]:
-    """The same, cut into sentences."""
+    """The same, split into sentences."""
     return [
         (sentence, dash and index == 0, name)
         for said, dash, name in speaker_texts(text)
@@ -40,9 +40,10 @@ def spoken_pieces(text: str) -> list[tuple[str, bool, str | None]]:
 
 
 def carry_dashes(text: str, marked: str) -> str:
-    """`text` with the dashes that only its translation `marked` has, each before the sentence that fits best by length.
+    """Copy dashes from a translation: adds those of `marked` to `text`, each before the sentence that fits best by
+    length.
 
-    Unchanged where `text` has dashes of its own, or fewer sentences than `marked` has speakers.
+    Unchanged if `text` has its own dashes, or fewer sentences than `marked` has speakers.
     """
     speakers = speaker_texts(marked)
     if len(speakers) < 2 or not all(dash for _, dash, _ in speakers) or any(dash for _, dash, _ in speaker_texts(text)):
@@ -54,7 +55,7 @@ def carry_dashes(text: str, marked: str) -> str:
     shares = _shares(pieces)
     cuts: list[int] = []
     for number, share in enumerate(wanted):
-        # As many sentences must be left as there are speakers to come.
+        # At least one sentence must remain for each following speaker.
         first = cuts[-1] + 1 if cuts else 1
         options = range(first, len(pieces) - (len(wanted) - number) + 1)
         cuts.append(min(options, key=lambda cut: abs(shares[cut - 1] - share)))
@@ -63,7 +64,7 @@ def carry_dashes(text: str, marked: str) -> str:
 
 
 def _shares(texts: list[str]) -> list[float]:
-    """How much of all the text stands before each inner boundary."""
+    """The share of the total text before each inner boundary."""
     total = sum(map(len, texts)) or 1
     return [length / total for length in accumulate(map(len, texts[:-1]))]
 

@@ -1,8 +1,8 @@
-"""Bytes to text, in whatever encoding a subtitle file was saved.
+"""Detects the encoding of a subtitle file and decodes it.
 
-A byte order mark decides; else strict UTF-8; else UTF-16 where every second byte is zero. What is left is a legacy
-encoding, which no byte gives away: each East Asian one is tried, and the one whose text consists of the commonest
-characters of its languages wins; otherwise it is a single-byte encoding, which charset-normalizer tells apart.
+A byte order mark decides first, then UTF-16 without a mark, where many bytes are zero, then UTF-8 with few errors.
+Everything else is a legacy encoding: each East Asian one is tried, and the one whose text has the most of the common
+characters of its language wins; otherwise it is a single-byte encoding, chosen by charset-normalizer.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import re
 from listenwell.data.curation.cues import SubtitleError
 
 MAX_BROKEN = 0.01
-"""The share of characters that may be unreadable before a file counts as undecodable."""
+"""Maximum share of unreadable characters; with more, a file counts as undecodable."""
 
 SAMPLE = 65_536
-"""Bytes that are enough to recognise a legacy encoding."""
+"""Number of bytes used to recognize a legacy encoding."""
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins with the mark of UTF-16: comes first
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins with the mark of UTF-16, so it comes first
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-# The commonest characters of each, about half of all text. A wrong codec yields rare characters instead.
+# The most common characters of each, about half of all text. A wrong codec yields rare characters instead.
 _COMMON = {
     "gb18030": "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里"
     "用道行所然家种事成方多经么去法学如都同现当没动面起看定天分还进好小部其些主样理心她本前开但因只从想实"
@@ -43,10 +43,10 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
 
 
 def decode(data: bytes, file: str = "subtitle") -> tuple[str, str]:
-    """The text, and the name of the codec.
+    """Decode bytes; returns the text and the name of the codec.
 
     Raises:
-        SubtitleError: there is nothing to decode, or the bytes are no text.
+        SubtitleError: there is nothing to decode, or the bytes are not text.
     """
     if not data.strip(b"\x00 \t\r\n"):
         raise SubtitleError(file, "empty file", f"{len(data)} bytes")
@@ -71,7 +71,7 @@ def _codec(data: bytes) -> tuple[str, int]:
 
 
 def _wide(data: bytes) -> str | None:
-    """UTF-16 without a mark: most Latin letters, digits and line ends have a zero as their other byte."""
+    """Detects UTF-16 without a mark: Latin letters, digits and line ends have a zero as their other byte."""
     sample = data[:4096]
     zeros = sample.count(0)
     if zeros < len(sample) // 8:
@@ -80,7 +80,7 @@ def _wide(data: bytes) -> str | None:
 
 
 def _is_utf8(data: bytes) -> bool:
-    """A few broken bytes in a long text, as a careless editor leaves them, do not make it another encoding."""
+    """Whether the bytes are UTF-8; a few broken bytes in a long text, left by a careless editor, are tolerated."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
@@ -100,7 +100,7 @@ def _legacy(data: bytes) -> str:
 
 
 def _share_of_common(sample: bytes, codec: str, common: str) -> float:
-    """Of all characters beyond ASCII, how many are common ones; a broken character counts against it."""
+    """The share of common characters among the non-ASCII ones; a broken character counts against it."""
     beyond_ascii = [char for char in sample.decode(codec, "replace") if char > "\x7f"]
     if not beyond_ascii:
         return 0.0
@@ -111,7 +111,7 @@ def _share_of_common(sample: bytes, codec: str, common: str) -> float:
 def _single_byte(sample: bytes) -> str:
     from charset_normalizer import from_bytes
 
-    # Only lines with a byte beyond ASCII tell anything.
+    # Only lines with non-ASCII bytes are informative.
     lines = [line for line in sample.splitlines() if any(byte > 0x7F for byte in line)]
     matches = from_bytes(
         b"\n".join(lines)[:8192],
@@ -119,6 +119,6 @@ def _single_byte(sample: bytes) -> str:
         steps=3,
     )
     best = matches.best()
-    # Western and Central European letters are equally plausible to it: the commoner encoding wins a draw.
+    # Western and Central European letters look equally plausible to it: on a tie, the more common encoding wins.
     draw = best is not None and any(each.encoding == "cp1252" and each.chaos <= best.chaos for each in matches)
     return "cp1252" if best is None or draw else best.encoding

@@ -1,4 +1,4 @@
-"""One input file → its dialogues, cleaned, with everything that was dropped on the way counted."""
+"""Extracts cleaned dialogues from one input file, and counts everything that was dropped on the way."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HELD_OUT = "stands in the held-out test split"
 
 @dataclass
 class Extractor:
-    """Takes dialogues out of files, and keeps the books."""
+    """Extracts dialogues from files, and keeps the counts."""
 
     settings: Settings
     held_out: HeldOut | None = None
@@ -48,16 +48,16 @@ class Extractor:
     problems: list[dict[str, str]] = field(default_factory=list)
     """Files that could not be used, and why."""
     matches: list[dict[str, Any]] = field(default_factory=list)
-    """Dialogues that stand in the held-out split, and where."""
+    """Dialogues that are in the held-out split, and what they match."""
 
     def __post_init__(self) -> None:
         self._cleaning = cleaning_for(self.settings.kind, self.settings.language)
         if self.settings.kind == "subtitles":
-            # A classifier that cannot be loaded is no fault of the files: it must not be reported as one of each.
+            # Load the classifier now: a failure must not be reported as a problem of every file.
             same_speaker([], self.settings.language)
 
     def dialogues(self, file: InputFile) -> Iterator[tuple[CuratedDialogue, int]]:
-        """The dialogues of a file, each with the number of cues that are counted for it."""
+        """The dialogues of a file, each with the number of cues counted for it."""
         return self._threads(file) if self.settings.kind == "posts" else self._from_subtitles(file)
 
     # Subtitles
@@ -74,7 +74,7 @@ class Extractor:
         except MemoryError:
             raise
         except Exception as problem:
-            # One file out of half a million must not stop the rest, whatever is in it; it is reported by name.
+            # One bad file out of half a million must not stop the rest; it is reported by name.
             return self._refuse(file, UNEXPECTED, f"{type(problem).__name__}: {problem}")
         self.counts.read("cues", len(subtitle.cues) + len(subtitle.dropped))
         for left_out in subtitle.dropped:
@@ -108,7 +108,7 @@ class Extractor:
         accepted: list[CuratedDialogue] = []
         for dialogue in (one for segment in cleaned.segments if segment for one in cut_dialogues(segment)):
             place = f"{file.name}#{dialogue[0].cues[0]}-{dialogue[-1].cues[-1]}"
-            times[place] += 1  # two dialogues of one cue, which is rare, are told apart
+            times[place] += 1  # in rare cases, one cue has two dialogues
             name = place if times[place] == 1 else f"{place}.{times[place]}"
             curated = self._accept(name, file.name, dialogue, split)
             if isinstance(curated, str):
@@ -120,7 +120,7 @@ class Extractor:
     def _count_cues(
         self, subtitle: Subtitle, accepted: Sequence[CuratedDialogue], fates: dict[int, str]
     ) -> list[tuple[CuratedDialogue, int]]:
-        """Every cue is counted once: for the first dialogue that it is in, else for the reason that dropped it."""
+        """Counts every cue once: for the first dialogue it is in, else under the reason why it was dropped."""
         rest = {cue.number for cue in subtitle.cues}
         counted = []
         for dialogue in accepted:
@@ -165,7 +165,7 @@ class Extractor:
         cleaned = self._cleaning.clean(turns, self.counts)
         for turn, reason in cleaned.dropped:
             self._drop_turn(turn, reason, f"{file}:{line}")
-        # As weibo-raw splits its threads: by their texts as they come.
+        # As in weibo-raw, threads are split by their raw texts.
         curated = self._accept(f"{file}:{line}", file, cleaned.segments[0], split_of_texts(record), line, is_read=True)
         return None if isinstance(curated, str) else curated
 
@@ -180,7 +180,7 @@ class Extractor:
         line: int | None = None,
         is_read: bool = False,
     ) -> CuratedDialogue | str:
-        """The record of a dialogue, or the reason why there is none."""
+        """The record of a dialogue, or the reason why it was dropped."""
         if not is_read:
             self.counts.read("dialogues")
         texts = [turn.text for turn in dialogue]
@@ -224,9 +224,9 @@ class Extractor:
 
 
 def _records(file: InputFile) -> Iterator[tuple[int, Any]]:
-    """The records of a file with their lines: of a JSON array its items, else of each line that is not blank.
+    """The records of a file with line numbers: the items of a JSON array, else one per non-blank line.
 
-    A line that is no JSON is its text, which is no thread.
+    A line that is not valid JSON yields its text, which is not a thread.
     """
     if file.path.removesuffix(".gz").endswith(".json"):
         from pathlib import Path

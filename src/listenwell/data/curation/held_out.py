@@ -1,7 +1,7 @@
-"""What must not be learned from: the test split of a corpus that systems are scored on.
+"""Held-out data: keeps the test split of an evaluation corpus out of the training data.
 
-A dialogue is left out if one of its turns of some length is nearly a text of that split, or if it is one of its
-dialogues as a whole. The text that matches is named.
+A dialogue is dropped if one of its longer turns is nearly identical to a text of that split, or if the whole dialogue
+is in it. The matching text is reported.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from listenwell.data.curation.near_duplicates import THRESHOLD, plain_words, shi
 from listenwell.data.dialogue import Dialogue
 
 LONG_TEXT = 5
-"""Words from which on a text is remarkable: "oh no" is said everywhere."""
+"""Minimum number of words for a text to be compared: "oh no" occurs everywhere."""
 
 
 class Leak(NamedTuple):
-    """A turn that stands in the held-out split, or nearly."""
+    """A turn or dialogue that is in the held-out split, or nearly so."""
 
     turn: int | None
-    """Its index; None for a dialogue as a whole."""
+    """The index of the turn; None for a whole dialogue."""
     match: str
     similarity: float
 
 
 class HeldOut:
-    """The texts of a split, found by their runs of three words."""
+    """The texts of a split, indexed by their word trigrams."""
 
     def __init__(self, texts: Iterable[tuple[str, str]], dialogues: dict[str, str]) -> None:
         self._names: list[str] = []
@@ -54,7 +54,7 @@ class HeldOut:
             self._sizes.append(len(marks))
 
     def find(self, turns: Sequence[str]) -> Leak | None:
-        """The first turn of a dialogue that stands in the split; the dialogue itself if all of them are short."""
+        """The first longer turn of a dialogue that is in the split; else the whole dialogue, if that is in it."""
         words = [plain_words(text) for text in turns]
         for index, own in enumerate(words):
             if len(own) >= LONG_TEXT and (nearest := self._nearest(shingles(own))):
@@ -63,7 +63,7 @@ class HeldOut:
         return None if name is None else Leak(None, name, 1.0)
 
     def _nearest(self, marks: np.ndarray) -> tuple[str, float] | None:
-        """The text that shares most, if that is enough."""
+        """The most similar text, if the similarity reaches the threshold."""
         needed = math.ceil(THRESHOLD * len(marks))
         lists = [self._having[mark] for mark in marks.tolist() if mark in self._having]
         if len(lists) < needed:
@@ -75,7 +75,7 @@ class HeldOut:
 
 
 def prepare(source: str, folder: Path) -> dict[str, Any]:
-    """Reads the test split of a source and writes its texts to `folder`, for `load`; says what it is."""
+    """Write the texts of a source's test split to `folder`, for `load`; returns a description of them."""
     dialogues = list(sources.read(source, split="test"))
     if not dialogues:
         raise ValueError(f"{source} has no test split to hold out; name another corpus with --held-out, or none")

@@ -1,7 +1,7 @@
-"""The input of a curation: which files there are, what they are called in the records, and chunks of them.
+"""The input of a curation: its files, their names in the records, and how they are divided into chunks.
 
-Files come in the order of their names, whatever the order in which they were given, and a chunk is a run of them; so
-the same input makes the same chunks with any engine. Nothing holds the list of all files.
+Files are sorted by name, whatever order they were given in, and a chunk is a sequence of consecutive files; so the same
+input gives the same chunks with any engine. The list of all files is never held in memory.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ ENDINGS: dict[str, tuple[str, ...]] = {
     "subtitles": (".srt", ".vtt", ".ass", ".ssa", ".xml", ".srt.gz", ".vtt.gz", ".ass.gz", ".ssa.gz", ".xml.gz"),
     "posts": (".jsonl", ".jsonl.gz", ".json", ".json.gz"),
 }
-"""The files that are taken from a folder. A file that is named itself is read whatever it is called."""
+"""The files to read from a folder. A file given explicitly is read whatever its name."""
 
 CHUNK_FILES = 16
 CHUNK_BYTES = 4 << 20
-"""A chunk has at most so many files, and no file joins one that has so many bytes."""
+"""Limits of a chunk; a larger file is a chunk by itself."""
 
 LARGEST_FILE = 64 << 20
-"""No subtitle file is larger, packed or not."""
+"""Maximum bytes of a subtitle file, compressed or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file, or a run of lines of one."""
+    """A file, or a range of its lines."""
 
     name: str
-    """As records and reports call it: the same wherever the input lies."""
+    """The name in records and reports, independent of where the input is stored."""
     path: str
     size: int
     begin: int = 0
     end: int | None = None
-    """Bytes; None is the end of the file."""
+    """Byte offset; None for the end of the file."""
     first_line: int = 1
 
     def to_json(self) -> dict[str, Any]:
@@ -48,11 +48,11 @@ class InputFile:
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the beginning of a file, which is counted once."""
+        """Whether it is the first piece of a file, so that files are counted once."""
         return not self.begin
 
     def read(self) -> bytes:
-        """The bytes, unpacked if the file is. ValueError for a file that no subtitles can be."""
+        """Read the bytes, decompressed if necessary. Raises ValueError if the file is too large for subtitles."""
         if self.size > LARGEST_FILE:
             raise ValueError(f"{self.size >> 20} MB, more than a subtitle file can have")
         with open(self.path, "rb") as raw:
@@ -67,15 +67,15 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Files and folders as a user names them."""
+    """Files and folders given by the user."""
 
     kind: str
     roots: tuple[tuple[str, str], ...]
-    """The name and the path of each, by name."""
+    """The name and the path of each, sorted by name."""
 
     @classmethod
     def named(cls, kind: str, paths: Sequence[str | Path]) -> Inputs:
-        """FileNotFoundError for a path that is not there. One inside another is read once."""
+        """Build from paths. A path inside another one is read only once; a missing path raises FileNotFoundError."""
         places: dict[Path, None] = {}
         for path in paths:
             place = Path(path).expanduser()
@@ -86,12 +86,12 @@ class Inputs:
         return cls(kind, tuple(sorted((name, str(place)) for name, place in _names(own).items())))
 
     def files(self) -> Iterator[InputFile]:
-        """All files, in the order of their names."""
+        """All files, sorted by name."""
         walks = [_walk(name, Path(path), ENDINGS[self.kind]) for name, path in self.roots]
         return heapq.merge(*walks, key=lambda file: tuple(file.name.split("/")))
 
     def summary(self) -> tuple[int, int, str]:
-        """How many files, how many bytes, and a hash over names, sizes and times of change."""
+        """The number of files, their total bytes, and a hash over names, sizes and modification times."""
         number, size, stamp = 0, 0, hashlib.sha256()
         for file in self.files():
             number, size = number + 1, size + file.size
@@ -100,7 +100,7 @@ class Inputs:
         return number, size, stamp.hexdigest()[:16]
 
     def chunks(self) -> Iterator[list[InputFile]]:
-        """Runs of files that are worked on together, each result being written once."""
+        """Sequences of files that are processed together, with one output file each."""
         chunk: list[InputFile] = []
         size = 0
         for piece in self._pieces():
@@ -120,7 +120,8 @@ class Inputs:
 
 
 def line_pieces(file: InputFile, size: int = CHUNK_BYTES) -> Iterator[InputFile]:
-    """A long .jsonl file as runs of whole lines. Other files are one piece: they cannot be cut without reading them."""
+    """Split a long .jsonl file into ranges of whole lines. Other files are one piece, since they cannot be split
+    without reading them."""
     if file.size <= size or not file.path.endswith(".jsonl"):
         yield file
         return
@@ -148,7 +149,7 @@ def _walk(name: str, place: Path, endings: tuple[str, ...]) -> Iterator[InputFil
 
 
 def _names(places: Sequence[Path]) -> dict[str, Path]:
-    """A name for each place: its last part, and as many parts before it as tell places of one name apart."""
+    """A unique name for each path: its last part, with as many parts before it as needed."""
     names: dict[str, Path] = {}
     for place in places:
         alike = [other for other in places if other != place and other.name == place.name]

@@ -2,8 +2,8 @@
 
     python -m listenwell.data.curation.label_check SUBTITLES [--count 150] [--seed 29] [--csv FILE]
 
-Prints `count` pairs of each series between the sentences around them, with the speakers that the script names. The CSV
-has ids and labels without any text, and an empty column for the judgement.
+Prints `count` pairs of each series with the surrounding sentences, and with the speakers given by the script. The CSV
+has ids and labels without text, and an empty column for the judgement.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from listenwell.data.curation.labels_from_scripts import SERIES, LabelledFile, l
 
 
 def draw(files: dict[str, list[LabelledFile]], count: int, seed: int) -> list[tuple[LabelledFile, int]]:
-    """`count` labelled pairs of each series, by chance, in the order of the files."""
+    """Draw `count` labelled pairs of each series at random; returns them in file order."""
     generator = random.Random(seed)
     drawn = []
     for series in files:
@@ -28,7 +28,7 @@ def draw(files: dict[str, list[LabelledFile]], count: int, seed: int) -> list[tu
 
 
 def row(file: LabelledFile, index: int) -> list[str]:
-    """series, episode, the two sentences as cue.part, the label."""
+    """A CSV row: series, episode, the two sentences as cue.part, the label."""
     before, after = (f"{cue.number}.{cue.part}" for cue in file.cues[index : index + 2])
     return [file.series, file.episode, before, after, "same" if file.labels[index] else "different"]
 

@@ -1,4 +1,4 @@
-"""Pairs of consecutive sentences labelled same or different, from subtitles and the scripts of the same episodes."""
+"""Labels pairs of consecutive sentences by whether the speaker is the same, using the scripts of the episodes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from listenwell.data.curation.turns import split_dashes
 
 SERIES = ("friends", "lost")
 MIN_FOUND = 0.4
-"""Where fewer of a file's sentences are found, the script is another episode's."""
+"""If a smaller share of a file's sentences is found, the script is that of another episode."""
 
 _EPISODE = re.compile(r"s(\d\d)e(\d\d)(?:[-_]e?(\d\d)|\.s\d\de(\d\d))?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledFile:
-    """One episode: its sentences, and for each two neighbours whether they are said by one speaker."""
+    """One episode: its sentences, and whether each two consecutive ones have the same speaker."""
 
     series: str
     season: int
@@ -35,11 +35,11 @@ class LabelledFile:
     labels: np.ndarray
     """(len(cues) - 1,): 1 same, 0 different, -1 unknown."""
     translation: list[Cue]
-    """The Chinese sentences of the same cues, where there are any."""
+    """The Chinese sentences of the same cues, if any."""
     language: str = "en"
 
     def in_language(self, language: str) -> LabelledFile:
-        """The same labels for the translation: whoever says a cue says its Chinese, too."""
+        """The same labels for the translation, since a cue and its translation have the same speaker."""
         if language == self.language:
             return self
         labels = _translated_labels(self.translation, self.cues, self.alignments)
@@ -47,7 +47,7 @@ class LabelledFile:
 
 
 def labelled_files(data: Path, series: str) -> Iterator[LabelledFile]:
-    """All English episodes of a series that have a script. `data` is the folder with the subtitles."""
+    """All episodes of a series that have a script. `data` is the folder with the subtitles."""
     for path in sorted((data / series).iterdir()):
         match = _EPISODE.search(path.name)
         if match is None:
@@ -69,7 +69,7 @@ def labelled_files(data: Path, series: str) -> Iterator[LabelledFile]:
 
 
 def pair_labels(alignments: list[Alignment]) -> np.ndarray:
-    """The speaker at the end of a sentence against the one at the beginning of the next."""
+    """Compares the speaker at the end of each sentence with the one at the beginning of the next."""
     labels = np.full(max(len(alignments) - 1, 0), -1, dtype=np.int64)
     for index, (before, after) in enumerate(pairwise(alignments)):
         if before.last is not None and after.first is not None:
@@ -78,7 +78,8 @@ def pair_labels(alignments: list[Alignment]) -> np.ndarray:
 
 
 def _translated_labels(translation: list[Cue], cues: list[Cue], alignments: list[Alignment]) -> np.ndarray:
-    """Between two cues as in the original. Within one, known only where the original has one speaker."""
+    """Between two cues, the labels are those of the original. Within a cue, they are only known if the original has a
+    single speaker, or two whose sentences a dash separates."""
     by_cue: dict[int, list[Alignment]] = {}
     for cue, alignment in zip(cues, alignments, strict=True):
         by_cue.setdefault(cue.number, []).append(alignment)

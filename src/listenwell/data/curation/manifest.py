@@ -1,11 +1,11 @@
-"""The folder that a curation writes: what is in it, who may write to it, and how to read it.
+"""The output folder of a curation: its contents, which folders may be written to, and how to read it.
 
-manifest.json           what it was made from, by which settings, counts, the hash over all records; written last
+manifest.json           input, settings, counts, the hash over all records; written last
 dialogues/              part-00000.parquet …
 matches.parquet         every dialogue that was dropped as a near duplicate or as held out, and what it matches
-dropped-samples.jsonl   a few of what was dropped, of each reason
+dropped-samples.jsonl   a few samples of what was dropped, for each reason
 problems.jsonl          files that could not be read, and why
-work/                   only while it is being made
+work/                   exists only until the curation is finished
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MATCHES = "matches.parquet"
 SAMPLES = "dropped-samples.jsonl"
 PROBLEMS = "problems.jsonl"
 STATISTICS = ("statistics.json", "statistics.md", "labels.png")
-"""What `curate stats` adds."""
+"""Files added by `curate stats`."""
 OUTPUTS = (DIALOGUES, MATCHES, SAMPLES, PROBLEMS)
 RUN = "run.json"
 
@@ -38,7 +38,7 @@ def _wrote(folder: Path) -> bool:
     work = folder / WORK
     if not work.is_dir():
         return False
-    # A stop right at the beginning leaves an empty folder, or the unfinished file that would have said whose it is.
+    # An interruption right at the start leaves an empty folder, or only the unfinished run file.
     names = [entry.name for entry in work.iterdir() if not entry.name.startswith(f".{RUN}.")]
     return not names or read_json(work / RUN).get("command") == COMMAND
 
@@ -47,12 +47,12 @@ OWNER = Owner(COMMAND, frozenset({MANIFEST, WORK, *OUTPUTS, *STATISTICS}), _wrot
 
 
 def is_curated(folder: Path) -> bool:
-    """Whether a folder has the finished output of a curation."""
+    """Whether a folder contains the finished output of a curation."""
     return folder.is_dir() and read_json(folder / MANIFEST).get("command") == COMMAND
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """FileNotFoundError where there is none: the folder is something else, or not finished."""
+    """Read the manifest. Raises FileNotFoundError if the folder is something else, or not finished."""
     if not is_curated(folder):
         unfinished = (folder / WORK).is_dir()
         hint = "run the same curation again to finish it" if unfinished else "`listenwell curate subtitles` writes one"
@@ -61,7 +61,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def shard_files(folder: Path) -> list[Path]:
-    """The shards in their order."""
+    """The shards in order."""
     need_pyarrow()
     files = [folder / shard["file"] for shard in read_manifest(folder)["shards"]]
     if missing := next((file for file in files if not file.is_file()), None):
@@ -70,14 +70,14 @@ def shard_files(folder: Path) -> list[Path]:
 
 
 def read_curated(folder: Path) -> Iterator[CuratedDialogue]:
-    """The dialogues of a curated folder, in their order."""
+    """The dialogues of a curated folder, in order."""
     for file in shard_files(folder):
         for row in read_rows(file):
             yield CuratedDialogue.from_row(row)
 
 
 def verify(folder: Path) -> str:
-    """The hash over all records, computed anew; SourceError where it is not the manifest's."""
+    """Recompute and return the hash over all records; raises SourceError if it differs from the manifest's."""
     records = RecordsHash()
     for file in shard_files(folder):
         for row in read_rows(file):

@@ -1,9 +1,9 @@
-"""Dialogues that are nearly the same: MinHash over runs of three words, grouped on disk.
+"""Finds near-duplicate dialogues: MinHash over word trigrams, grouped on disk.
 
-Two dialogues are near duplicates if they share at least four fifths of their runs of three words (Jaccard). Candidates
-are those with an equal band of the MinHash signature; each is verified on the runs themselves. Near duplicates of near
-duplicates are one group, of which the first record stays: the result does not depend on the order of the input. Memory
-holds eight bytes for each record and one of many partitions at a time.
+Two dialogues are near duplicates if the Jaccard similarity of their word trigrams is at least 0.8. Candidates share a
+band of the MinHash signature; each is verified on the trigrams themselves. Near duplicates of near duplicates are one
+group, of which the first record stays: the result does not depend on the order of the input. Memory holds eight bytes
+per record, and one of many partitions at a time.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ import numpy as np
 
 SHINGLE = 3
 BANDS, ROWS = 16, 6
-"""Two dialogues that share 80 % are found with a probability of 0.99, those that share 90 % always."""
+"""Two dialogues with a similarity of 80 % are found with a probability of 0.99, those with 90 % practically always."""
 THRESHOLD = 0.8
 PARTITIONS = 256
 MOST_LEADERS = 64
-"""Records of a bucket that others are compared with."""
+"""Maximum number of distinct records in a bucket that others are compared with."""
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 _APOSTROPHES = str.maketrans("", "", "'’")
 
 
 def _constants(name: str, number: int) -> np.ndarray:
-    """Odd 64-bit numbers that are the same on every machine and in every version."""
+    """Pseudo-random odd 64-bit numbers, the same on every machine and in every version."""
     digests = (hashlib.blake2b(f"{name} {index}".encode(), digest_size=8).digest() for index in range(number))
     return np.frombuffer(b"".join(digests), dtype="<u8") | np.uint64(1)
 
@@ -49,12 +49,13 @@ def _word_hash(word: str) -> int:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words in small letters, without marks; "don't" is "dont". A Chinese character is a word."""
+    """The words in lower case, without marks; "don't" is "dont". A Chinese character is a word."""
     return _WORD.findall(text.casefold().translate(_APOSTROPHES))
 
 
 def shingles(words: Sequence[str]) -> np.ndarray:
-    """The hashes of all runs of three words, each once, in order (uint32); of fewer words, of all of them."""
+    """The distinct hashes of all word trigrams, sorted (uint32); with fewer than three words, of all of them at
+    once."""
     if not words:
         return np.zeros(0, dtype="<u4")
     hashes = np.array([_word_hash(word) for word in words], dtype="<u8")
@@ -68,7 +69,7 @@ def shingles(words: Sequence[str]) -> np.ndarray:
 
 
 def band_keys(marks: np.ndarray) -> np.ndarray:
-    """The keys of the bands of a MinHash signature (BANDS × uint64): near duplicates have one in common."""
+    """The band keys of a MinHash signature (BANDS × uint64): near duplicates have at least one in common."""
     values = marks.astype("<u8")[:, None] * _FACTORS + _OFFSETS
     signature = (values >> np.uint64(32)).min(axis=0).reshape(BANDS, ROWS)
     keys = (signature * _MIX).sum(axis=1, dtype="<u8") * _BAND
@@ -76,13 +77,13 @@ def band_keys(marks: np.ndarray) -> np.ndarray:
 
 
 def jaccard(first: np.ndarray, second: np.ndarray) -> float:
-    """How many of two sets of shingles are in both."""
+    """The Jaccard similarity of two sets of shingles."""
     both = len(np.intersect1d(first, second, assume_unique=True))
     return both / (len(first) + len(second) - both) if both else 0.0
 
 
 class RowStore:
-    """Byte strings by number, on disk: appended once, then read in any order."""
+    """Byte strings on disk, by row number: appended once, then read in any order."""
 
     def __init__(self, path: Path) -> None:
         self._data, self._ends = path.with_suffix(".data").open("w+b"), path.with_suffix(".ends").open("w+b")
@@ -99,7 +100,7 @@ class RowStore:
         self._ends.flush()
 
     def __getitem__(self, row: int) -> bytes:
-        # pread leaves nothing mapped: what was read does not stay in memory.
+        # pread does not map the file, so what was read does not stay in memory.
         ends = os.pread(self._ends.fileno(), 16 if row else 8, 8 * max(0, row - 1))
         begin = int.from_bytes(ends[:8], "little") if row else 0
         end = int.from_bytes(ends[-8:], "little")
@@ -111,18 +112,18 @@ class RowStore:
 
 
 class Match(NamedTuple):
-    """A record that is nearly another one."""
+    """A record that is a near duplicate of another one."""
 
     row: int
     id: str
     match: str
-    """The id of the record that stays."""
+    """The id of the record that is kept."""
     similarity: float
-    """What the two share, of all their runs of three words."""
+    """The Jaccard similarity of their word trigrams."""
 
 
 class NearDuplicates:
-    """Takes the records in their order, then says which of them are near duplicates of earlier ones."""
+    """Takes all records in order, then finds those that are near duplicates of earlier ones."""
 
     def __init__(self, folder: Path, threshold: float = THRESHOLD, partitions: int = PARTITIONS) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -132,7 +133,7 @@ class NearDuplicates:
         self._parent = np.zeros(0, dtype=np.int64)
 
     def add(self, ids: Sequence[str], marks: Sequence[bytes], keys: np.ndarray) -> None:
-        """More records: their ids, shingles and band keys (records × BANDS)."""
+        """Add records: their ids, shingles and band keys (records × BANDS)."""
         first = self._ids.rows
         for name, mark in zip(ids, marks, strict=True):
             self._ids.append(name.encode())
@@ -148,7 +149,7 @@ class NearDuplicates:
                 file.write(entries[begin:end].tobytes())
 
     def find(self) -> None:
-        """Groups all records."""
+        """Group all records."""
         self._ids.flush()
         self._marks.flush()
         self._parent = np.arange(self._ids.rows, dtype=np.int64)
@@ -162,7 +163,7 @@ class NearDuplicates:
             self._parent = parents
 
     def matches(self, begin: int, end: int) -> Iterator[Match]:
-        """The near duplicates among the records from `begin` on, before `end`."""
+        """The near duplicates among the records from `begin` up to, but not including, `end`."""
         for row in (begin + np.flatnonzero(self._parent[begin:end] != np.arange(begin, end))).tolist():
             first = int(self._parent[row])
             similarity = jaccard(self._shingles(row), self._shingles(first))
@@ -173,7 +174,7 @@ class NearDuplicates:
         return self._ids[row].decode()
 
     def remaining(self) -> int:
-        """How many records stay."""
+        """The number of records that are kept."""
         return int((self._parent == np.arange(len(self._parent))).sum())
 
     def close(self) -> None:
@@ -213,7 +214,7 @@ class NearDuplicates:
 
 
 def _buckets(entries: np.ndarray) -> Iterator[list[int]]:
-    """The rows that have one key, where there are several, in their order."""
+    """The rows that share a key, for keys with more than one row, in order."""
     entries = entries[np.lexsort((entries["row"], entries["key"]))]
     borders = np.flatnonzero(entries["key"][1:] != entries["key"][:-1]) + 1
     starts, ends = np.concatenate(([0], borders)), np.concatenate((borders, [len(entries)]))

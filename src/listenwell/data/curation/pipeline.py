@@ -1,9 +1,9 @@
-"""Raw files in, a curated corpus out: the steps in their order, on any engine, to be stopped and resumed anywhere.
+"""The curation pipeline from raw files to a curated corpus, on any engine; it can be stopped and resumed anywhere.
 
     chunks of files ─ extract ─▶ dialogues, cleaned ─ near duplicates ─▶ what remains ─ label ─▶ selection ─▶ shards
 
-The first and the third step run in parallel, a chunk at a time; their results are files in OUT/work, named by what they
-depend on. The others pass over these files, and nothing but a few numbers per record is held in memory.
+Extraction and labelling run in parallel, chunk by chunk; their results are files in OUT/work, named by a hash of what
+they depend on. The other steps read these files, and only hold a few numbers per record in memory.
 """
 
 from __future__ import annotations
@@ -45,12 +45,13 @@ from listenwell.data.curation.shards import SHARD_SIZE, ShardWriter, shard_schem
 from listenwell.outputs import OutputError, check_folder, resolved
 
 Begin = Callable[[str, str, int], Callable[[int], None]]
-"""Told what begins, what it counts and how many there are; returns what to tell as they are done."""
+"""Called with the name of a step, its unit and the total; returns a function to call with the number of newly done
+items."""
 
 
 @dataclass(frozen=True)
 class Curation:
-    """What to make of which input."""
+    """A curation: its input, output and settings."""
 
     inputs: Inputs
     out: Path
@@ -62,7 +63,7 @@ class Curation:
     shard_size: int = SHARD_SIZE
 
     def fingerprint(self) -> dict[str, Any]:
-        """All that decides the output, beside the input."""
+        """Everything that determines the output, besides the input."""
         labelling = None if self.labelling is None else self.labelling.fingerprint
         return {
             "kind": self.inputs.kind,
@@ -76,7 +77,7 @@ class Curation:
 
 
 def curate(curation: Curation, engine: Engine, begin: Begin | None = None) -> dict[str, Any]:
-    """Runs a curation, or what is left of it, and returns the manifest. What is finished already is left as it is."""
+    """Run a curation, or the rest of an interrupted one, and return the manifest. A finished one is left unchanged."""
     need_pyarrow()
     use_little_memory()
     out = resolved(curation.out)
@@ -102,7 +103,7 @@ def curate(curation: Curation, engine: Engine, begin: Begin | None = None) -> di
 
 @dataclass
 class _Chunk:
-    """One chunk on its way: its files in the work folder, and its rows."""
+    """The state of a chunk: the keys of its files in the work folder, and its number of rows."""
 
     key: str
     rows: int
@@ -121,7 +122,7 @@ class _Run:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def content(self, files: int, size: int, stamp: str) -> dict[str, Any]:
-        """Does all the work and returns the manifest."""
+        """Run all steps and return the manifest."""
         output = self.work / "output"
         shutil.rmtree(output, ignore_errors=True)
         output.mkdir()
@@ -189,7 +190,7 @@ class _Run:
             index.find()
 
     def _jobs(self, chunks: list[_Chunk], index: NearDuplicates, contents: Any, output: Path) -> Iterator[Job]:
-        """The jobs of the last step: what to drop of each chunk. On the way, what the first step found is written."""
+        """The jobs of the last parallel step: what to drop from each chunk. Also writes what the first step found."""
         begin = 0
         with _Lines(output / manifest.PROBLEMS) as problems, _Matches(output / manifest.MATCHES) as matches:
             for number, chunk in enumerate(chunks):
@@ -205,7 +206,7 @@ class _Run:
                 begin += chunk.rows
 
     def _finish(self, chunks: list[_Chunk], jobs: Iterator[Job], left: int) -> None:
-        """Labels what is left."""
+        """Labels the remaining dialogues."""
         labelling = self.curation.labelling
         name = "finishing" if labelling is None else "labelling"
         done = self.begin(name, "dialogues", left)
@@ -216,7 +217,7 @@ class _Run:
                 done(result["rows"])
 
     def _write(self, chunks: list[_Chunk], output: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """The shards, and what they have in all."""
+        """Writes the shards; returns their totals, and the shards."""
         import pyarrow as pa
 
         number = self.curation.most_emotional
@@ -253,7 +254,7 @@ def _reason(match: Match) -> str:
 
 
 class _Lines:
-    """A file of JSON lines, written as they come."""
+    """A JSON lines file, written incrementally."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8")
@@ -271,7 +272,7 @@ class _Lines:
 
 
 class _Matches:
-    """A Parquet file of what was dropped because it stands elsewhere, and where."""
+    """A Parquet file of the dialogues that were dropped because they match another text, and which one."""
 
     def __init__(self, path: Path) -> None:
         import pyarrow as pa
@@ -303,7 +304,7 @@ def _write_lines(path: Path, records: list[dict[str, Any]]) -> None:
 
 @contextmanager
 def _alone(work: Path, shown: Path) -> Iterator[None]:
-    """The only run that writes to a folder. The lock goes with the process, however it ends."""
+    """Locks the folder against other runs. The lock is released when the process ends, however it ends."""
     with (work / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -315,7 +316,7 @@ def _alone(work: Path, shown: Path) -> Iterator[None]:
 
 
 def _put_in_place(output: Path, out: Path, content: dict[str, Any]) -> None:
-    """Moves the finished files to their place and writes the manifest last: where it is, all the rest is too."""
+    """Moves the finished files into place and writes the manifest last, so that its presence means completeness."""
     (out / manifest.MANIFEST).unlink(missing_ok=True)
     for name in (*manifest.OUTPUTS, *manifest.STATISTICS):
         old = out / name
@@ -326,7 +327,7 @@ def _put_in_place(output: Path, out: Path, content: dict[str, Any]) -> None:
         if (output / name).exists():
             os.rename(output / name, old)
     sync(out)
-    # Written elsewhere: a stop must not leave a half-written file in a folder that has only what is known.
+    # Written elsewhere first, so that an interruption does not leave a partial file in the output folder.
     write_json(output / manifest.MANIFEST, content)
     os.rename(output / manifest.MANIFEST, out / manifest.MANIFEST)
     sync(out)

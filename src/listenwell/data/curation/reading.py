@@ -1,7 +1,7 @@
 """Reads a subtitle file of any format in any encoding.
 
-A file is recognised by what it contains, not by its name; one that was compressed with gzip, as OPUS publishes them,
-is unpacked first.
+The format is detected from the content, not from the file name; files compressed with gzip, as published by OPUS, are
+decompressed first.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from listenwell.data.curation.formats import ass, opus, srt, vtt
 from listenwell.data.curation.formats.parsed import RawCue
 
 MAX_BYTES = 64 * 2**20
-"""Far beyond any subtitle file: what is larger, or unpacks to more, is not read."""
+"""Far beyond any subtitle file: larger files, compressed or not, are not read."""
 
 
 def read_cues(path: Path | str, data: bytes | None = None) -> Subtitle:
-    """The cues of a file (of `data`, if it is given), in the order of time.
+    """Read the cues of a file (from `data`, if given), in order of time.
 
     Raises:
         SubtitleError: the file is missing, empty, too large, in no readable encoding, or contains no cues.
@@ -50,7 +50,7 @@ def _bytes(path: Path, file: str) -> bytes:
 def _unpacked(data: bytes, file: str) -> bytes:
     if not data.startswith(b"\x1f\x8b"):
         return data
-    # One byte more than allowed is enough to know that there is more.
+    # One byte more than allowed is enough to detect that the file is too large.
     unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
         content = unpacker.decompress(data, MAX_BYTES + 1)
@@ -78,7 +78,7 @@ def _parse(text: str, file: str) -> tuple[str, list[RawCue]]:
 
 
 def _numbered(raw_cues: list[RawCue], file: str) -> tuple[list[Cue], list[Dropped]]:
-    """Cues with their position in the file, sorted by time, and those that are no speech."""
+    """Cues with their position in the file, sorted by time, and those that are not speech."""
     cues: list[Cue] = []
     dropped: list[Dropped] = []
     for number, raw in enumerate(raw_cues, start=1):
@@ -95,7 +95,7 @@ def _numbered(raw_cues: list[RawCue], file: str) -> tuple[list[Cue], list[Droppe
 
 
 def _by_time(cues: list[Cue]) -> list[Cue]:
-    """Sorted by their start; a cue without one stays behind the cue it followed in the file."""
+    """Sorts cues by start time; a cue without one stays after the cue it followed in the file."""
     keys = []
     latest = 0.0
     for cue in cues:

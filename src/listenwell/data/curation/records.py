@@ -1,4 +1,4 @@
-"""A curated dialogue, and how it is written: one row of a Parquet file that leads back to its file and cue numbers."""
+"""A curated dialogue and its serialization: a row of a Parquet file, with its source file and cue numbers."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CuratedTurn:
-    """One utterance, the cues that it stood in, and its label."""
+    """One utterance with its cues and its label."""
 
     text: str
     cues: tuple[int, ...]
-    """The numbers of the cues in the file; of a post, its position in the thread. Both count from 1."""
+    """The numbers of its cues in the file, or for a post its position in the thread; both from 1."""
     label: str | None = None
     confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CuratedDialogue:
-    """A dialogue with where it is from."""
+    """A dialogue and its origin."""
 
     id: str
     file: str
@@ -39,7 +39,7 @@ class CuratedDialogue:
     """ "subtitles" or "posts"."""
     split: str
     line: int | None = None
-    """The line of the file, where a file has one thread per line."""
+    """The line in the file, for files with one thread per line."""
     start: float | None = None
     end: float | None = None
     """Seconds."""
@@ -49,7 +49,7 @@ class CuratedDialogue:
     """Whether it is one of the most emotional."""
 
     def to_row(self) -> dict[str, Any]:
-        """A row of the Parquet files, but for `selected`."""
+        """A row of the Parquet files, without `selected`."""
         turns = [
             {
                 "speaker": ROLES[index % 2],
@@ -72,7 +72,7 @@ class CuratedDialogue:
         return cls(**{name: row[name] for name in names}, turns=turns, selected=bool(row.get("selected")))
 
     def to_dialogue(self) -> Dialogue:
-        """As everything else reads dialogues. Nobody says who is the speaker: the first to talk is."""
+        """Convert to a `Dialogue`. The role of speaker is not given: it goes to the first person to talk."""
 
         def label(turn: CuratedTurn) -> Label | None:
             return None if turn.label is None else Label(turn.label, "machine", turn.confidence)
@@ -82,13 +82,13 @@ class CuratedDialogue:
 
 
 def digest(row: dict[str, Any]) -> bytes:
-    """The SHA-256 of a row, whatever the order of its fields; `selected` does not count."""
+    """The SHA-256 of a row, independent of the order of its fields and without `selected`."""
     content = {name: value for name, value in row.items() if name != "selected"}
     return hashlib.sha256(json.dumps(content, ensure_ascii=False, sort_keys=True).encode()).digest()
 
 
 class RecordsHash:
-    """One hash over records in their order: by file, then by line or cue."""
+    """One hash over all records in order: by file, then by line or cue."""
 
     def __init__(self) -> None:
         self._sha = hashlib.sha256()
@@ -102,13 +102,13 @@ class RecordsHash:
 
 
 def need_pyarrow() -> None:
-    """ImportError, with the way out, where Parquet files can be neither written nor read."""
+    """Raise an ImportError with installation instructions if pyarrow is missing."""
     if find_spec("pyarrow") is None:
         raise ImportError("a curated corpus needs pyarrow: pip install 'listenwell[curate]'")
 
 
 def schema(*more: tuple[str, pa.DataType]) -> pa.Schema:
-    """The columns of a curated dialogue, and `more` of them while it is being worked on."""
+    """The columns of a curated dialogue, and `more` columns for intermediate files."""
     import pyarrow as pa
 
     turn = pa.struct(
@@ -138,17 +138,17 @@ def schema(*more: tuple[str, pa.DataType]) -> pa.Schema:
 
 
 def choose_allocator() -> None:
-    """Lets Arrow's library take memory from malloc, where the user has not chosen otherwise.
+    """Make Arrow's library allocate with malloc, unless the user has chosen otherwise.
 
-    It decides as it is loaded, and reads and writes Parquet files with that, whatever pool Python names afterwards. Its
-    own allocators keep what is freed, so that a process grows with the number of its chunks. Processes that this one
-    starts inherit the choice.
+    The library chooses its allocator when it is loaded, and uses it to read and write Parquet files even if Python sets
+    another pool later. Its own allocators keep freed memory, so a process would grow with the number of its chunks.
+    Child processes inherit the choice.
     """
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
 def use_little_memory() -> None:
-    """In a process that curates, Arrow gives back what it no longer uses. To be called before pyarrow is imported."""
+    """Make Arrow release unused memory. Call this in each curating process, before pyarrow is imported."""
     choose_allocator()
     import pyarrow as pa
 
@@ -156,7 +156,7 @@ def use_little_memory() -> None:
 
 
 def read_table(path: Any, columns: Sequence[str] | None = None) -> pa.Table:
-    """A small Parquet file. `pyarrow.parquet.read_table` would read it with threads, and keep memory for each."""
+    """Read a small Parquet file. `pyarrow.parquet.read_table` would use threads, and keep memory for each of them."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
@@ -164,7 +164,7 @@ def read_table(path: Any, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def read_rows(path: Any, columns: Sequence[str] | None = None, size: int = 128) -> Iterator[dict[str, Any]]:
-    """The rows of a Parquet file, a batch at a time."""
+    """The rows of a Parquet file, read in batches."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:

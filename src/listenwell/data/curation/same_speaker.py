@@ -1,7 +1,7 @@
-"""Whether consecutive sentences are said by the same speaker: a linear SVM over the features of Lison & Meena (2016).
+"""Predicts whether consecutive sentences have the same speaker: a linear SVM on the features of Lison & Meena (2016).
 
-The weights are `same_speaker.safetensors`: for each language a list of feature codes and one weight for each. They were
-learned from two series (`training.py`) and hold no text: the only words are those of `word_classes.py`.
+The weights are in `same_speaker.safetensors`: for each language a list of feature codes, with one weight each. They
+were trained on two series (`training.py`) and contain no text: the only words are those in `word_classes.py`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from listenwell.data.curation.speaker_features import TEMPLATES, codes, features
 WEIGHTS = Path(__file__).with_name("same_speaker.safetensors")
 LANGUAGES = ("en", "zh")
 CERTAIN = 10.0
-"""The score where the file itself tells who speaks: far beyond what the model gives."""
+"""The score if the file itself tells who speaks, far beyond the scores of the model."""
 MIN_LONE_DASHES = 0.1
-"""The share of cues with a single dash from which on such a dash means that somebody else begins."""
+"""If at least this share of cues has a single dash, such a dash marks a new speaker."""
 
 
 @dataclass(frozen=True, slots=True)
 class SameSpeakerModel:
-    """A weight for each feature code that was seen often enough, and a bias. Codes are sorted."""
+    """A bias, and a weight for each sufficiently frequent feature code. Codes are sorted."""
 
     codes: np.ndarray
     weights: np.ndarray
@@ -47,7 +47,7 @@ class SameSpeakerModel:
 
 
 def feature_codes(cues: Sequence[Cue], language: str) -> list[np.ndarray]:
-    """For each template one code per pair. No two templates share a code."""
+    """For each template, one code per pair. Codes of different templates are distinct."""
     pair_features = features(cues, language)
     columns = []
     offset = 0
@@ -59,11 +59,11 @@ def feature_codes(cues: Sequence[Cue], language: str) -> list[np.ndarray]:
 
 
 def same_speaker(cues: Sequence[Cue], language: str = "en") -> np.ndarray:
-    """One score for each two consecutive cues, `len(cues) - 1` in all.
+    """One score for each pair of consecutive cues, `len(cues) - 1` in all.
 
-    Above 0, the second goes on with the first's turn. Where the file names both speakers, or begins every speaker with
-    a dash, that decides. Chinese has its own weights; other languages are read with the English ones, of which timing
-    and punctuation still apply.
+    Above 0, the second cue continues the turn of the first. If the file names both speakers, or marks every new speaker
+    with a dash, that decides. Chinese has its own weights; other languages use the English ones, of which timing and
+    punctuation still apply.
     """
     language = language if language in LANGUAGES else "en"
     scores = shipped_model(language).scores(cues, language)
@@ -77,10 +77,10 @@ def same_speaker(cues: Sequence[Cue], language: str = "en") -> np.ndarray:
 
 
 def _beginning_speakers(cues: Sequence[Cue]) -> set[int]:
-    """The cues with a single dash, in a file where these are common.
+    """The numbers of the cues with a single dash, if these are common in the file.
 
-    Most files use dashes only for two speakers in one cue, and the first of them may go on from the cue before. But
-    some put a dash wherever somebody else begins. The files that the model learned from do not, so it cannot know.
+    Most files only use dashes for two speakers in one cue, the first of whom may continue from the cue before. But some
+    put a dash before every new speaker, which the model cannot know, since its training files do not.
     """
     dashes = Counter(cue.number for cue in cues if cue.dash)
     alone = {number for number, count in dashes.items() if count == 1}

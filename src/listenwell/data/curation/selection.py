@@ -1,4 +1,4 @@
-"""The most emotional dialogues, chosen from values on disk: memory does not grow with their number."""
+"""Selects the most emotional dialogues from values on disk: memory does not grow with their number."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ BINS = 1 << 16
 
 
 class MostEmotional:
-    """Which rows are among the `number` of highest value; of equal ones the earlier.
+    """Selects the `number` rows with the highest values; of equal ones, the earlier.
 
-    `values` gives the values of all rows, a block at a time and as often as it is called. The first pass counts how
-    many fall in each of many narrow ranges, the second orders those of the one range that the border lies in.
+    Each call of `values` yields the values of all rows, in blocks. The first pass counts how many fall into each of
+    many narrow bins; the second sorts those in the one bin that contains the threshold.
     """
 
     def __init__(self, values: Callable[[], Iterable[np.ndarray]], number: int) -> None:
@@ -22,7 +22,7 @@ class MostEmotional:
         counts = np.zeros(BINS, dtype=np.int64)
         for block in values():
             counts += np.bincount(_bins(block), minlength=BINS)
-        above = np.cumsum(counts[::-1])[::-1]  # how many are in each range or above it
+        above = np.cumsum(counts[::-1])[::-1]  # how many are in each bin or above it
         enough = np.flatnonzero(above >= number)
         self._border = int(enough[-1]) if len(enough) else -1
         missing = number - int(above[self._border + 1]) if 0 <= self._border < BINS - 1 else number
@@ -41,7 +41,7 @@ class MostEmotional:
         return np.sort(np.concatenate(rows)[order])
 
     def chosen(self, block: np.ndarray, begin: int) -> np.ndarray:
-        """True for each of these rows that is chosen; `begin` is the number of the first one."""
+        """A mask of the selected rows in a block; `begin` is the number of its first row."""
         rows = np.arange(begin, begin + len(block))
         return (_bins(block) > self._border) | np.isin(rows, self._at_border)
 

@@ -1,4 +1,4 @@
-"""Cuts the text of a cue into sentences: the smallest piece that one speaker says."""
+"""Splits the text of a cue into sentences, the smallest units that have one speaker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 _CLOSE = r"[\"'”’)\]]*"
 _LATIN_END = re.compile(
-    rf"(?<!\.)\.(?!\.){_CLOSE}(?:\s+(?=\S)|(?=[A-Z][a-z' ]))"  # "Hi. It's me", and the careless "Hi.It's me"
+    rf"(?<!\.)\.(?!\.){_CLOSE}(?:\s+(?=\S)|(?=[A-Z][a-z' ]))"  # "Hi. It's me", and the sloppy "Hi.It's me"
     rf"|(?<![.…?!])[.…]*[?!][.?!…]*{_CLOSE}(?:\s+(?=\S)|(?=[A-Z]))"
     rf"|(?<![.…])(?:\.\.+|…){_CLOSE}\s*(?=[A-Z\"“])"  # "Well... no" goes on; "Well... No" may not
 )
@@ -16,12 +16,12 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 def sentences(text: str) -> list[str]:
-    """At least one; nothing but white space is lost."""
+    """Split into sentences, at least one; nothing but whitespace is lost."""
     pattern = _CHINESE_END if _HAN.search(text) else _LATIN_END
     pieces: list[str] = []
     begin = 0
     for end in pattern.finditer(text):
-        # Only the last word tells whether it is an abbreviation: no need to search the whole text again and again.
+        # Only the last word can be an abbreviation, so there is no need to search the whole text each time.
         if not _ABBREVIATED.search(text[max(begin, end.end() - 12) : end.end()].rstrip()):
             if piece := text[begin : end.end()].strip():
                 pieces.append(piece)

@@ -1,4 +1,4 @@
-"""What decides the records of a curation, apart from its input."""
+"""Everything that determines the records of a curation, apart from its input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = ("subtitles", "posts")
 
 @dataclass(frozen=True)
 class Settings:
-    """Of the steps that work on one file at a time."""
+    """Settings of the steps that work on one file at a time."""
 
     kind: str
     language: str
@@ -26,7 +26,7 @@ class Settings:
         return asdict(self)
 
     def fingerprint(self) -> str:
-        """Differs where the settings or the code differ: what other steps made is not to be used again."""
+        """A hash of the settings and the code; intermediate results with another fingerprint are not reused."""
         content = json.dumps([self.to_json(), code_fingerprint()], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
@@ -41,18 +41,18 @@ class DialogueLabels:
 
 
 Label = Callable[[Sequence[Sequence[str]]], list[DialogueLabels]]
-"""Labels dialogues, each given as its texts."""
+"""A function that labels dialogues, each given as a list of texts."""
 
 
 class Labelling(Hashable, Protocol):
-    """A classifier to label turns with. It can be pickled, and is loaded where it is used."""
+    """A classifier to label turns with. It must be picklable, and is loaded in the process that uses it."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def fingerprint(self) -> str:
-        """Of its weights."""
+        """A hash of its weights."""
         ...
 
     def load(self) -> Label: ...
@@ -60,7 +60,7 @@ class Labelling(Hashable, Protocol):
 
 @cache
 def code_fingerprint() -> str:
-    """Of the modules that make records, and of the weights of the same-speaker classifier."""
+    """A hash of the modules that create records, and of the weights of the same-speaker classifier."""
     folder = Path(__file__).parent
     places = (folder, folder.parent / "sources" / "cleaning")
     files = (file for place in places for file in sorted(place.rglob("*")))

@@ -1,4 +1,4 @@
-"""The output: Parquet files of a set number of dialogues each."""
+"""Writes the output as Parquet files with a fixed number of dialogues each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shard_schema() -> pa.Schema:
 
 
 class ShardWriter:
-    """Writes tables one after another, each shard but the last with exactly `size` dialogues."""
+    """Writes tables in sequence; every shard but the last has exactly `size` dialogues."""
 
     def __init__(self, folder: Path, size: int = SHARD_SIZE) -> None:
         folder.mkdir(parents=True)
@@ -42,7 +42,7 @@ class ShardWriter:
                 self._finish()
 
     def close(self) -> list[dict[str, Any]]:
-        """The shards: the file, how many dialogues it has, and its hash. There is one even of nothing."""
+        """Finish, and return the shards: file, number of dialogues and hash. There is at least one, even if empty."""
         if self._rows or not self.shards:
             self._open()
             self._finish()

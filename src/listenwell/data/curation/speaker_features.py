@@ -1,8 +1,8 @@
-"""What the same-speaker classifier sees of a sentence and of its neighbours, after Lison & Meena (2016).
+"""Features of the same-speaker classifier, after Lison & Meena (2016).
 
-Every property of a sentence is a small number (`UnitFeatures`). A template joins some of them, of the sentence before
-the decision (a), the one after it (b), their neighbours (p, n), or of the pair, into one number; the model has a weight
-for each. So scoring a file is a few dozen look-ups in numpy, whatever its length.
+Every property of a sentence is a small integer (see `Features`). A template combines some properties of the sentence
+before the decision (a), the one after it (b), their neighbors (p, n), or the pair, into one code; the model has a
+weight for each code. So scoring a file takes a few dozen numpy look-ups, whatever its length.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _LENGTHS = np.array([1, 2, 3, 4, 6, 8, 11, 15])
 _SLOW_LENGTHS = np.array([1, 2, 4, 7, 11])
 QUANTILES = 8
 
-# How many values each property has: of one sentence …
+# The number of values of each property: of a sentence …
 SIZES = {"end": 8, "begin": 7, "length": 9, "size": 6, "place": 8, "name_last": 2, "name_first": 2}
-# … and of a pair. A pair within a cue has no gap of its own: the last value. Unknown times: the one before it.
+# … and of a pair. A pair within a cue has no pause and gets the last value; unknown times get the one before it.
 PAIR_SIZES = {"pause": QUANTILES + 2, "same_cue": 2, "shared": 4, "repeats": 3, "same_name": 2}
 FILE_SIZES = {"style": 12}
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Properties of each sentence (length n), of each pair (length n - 1), and how many values each can take."""
+    """Properties of each sentence (length n) and of each pair (length n - 1), and the number of values of each."""
 
     units: dict[str, np.ndarray]
     pairs: dict[str, np.ndarray]
@@ -68,7 +68,7 @@ TEMPLATES = tuple(dict.fromkeys(" ".join(template.split()) for template in TEMPL
 
 
 def features(cues: Sequence[Cue], language: str) -> Features:
-    """All properties of one file's sentences, in order."""
+    """All properties of the sentences of a file, in order."""
     units = _units(cues, language)
     pairs = _pairs(cues, units)
     style = _style(units)
@@ -81,7 +81,7 @@ def features(cues: Sequence[Cue], language: str) -> Features:
 
 
 def codes(pair_features: Features, template: str) -> tuple[np.ndarray, int]:
-    """One number per pair for a template, and how many numbers there can be."""
+    """One code per pair for a template, and the number of possible codes."""
     count = len(next(iter(pair_features.pairs.values())))
     total = np.zeros(count, dtype=np.int64)
     size = 1
@@ -94,7 +94,7 @@ def codes(pair_features: Features, template: str) -> tuple[np.ndarray, int]:
 
 def _column(pair_features: Features, name: str, count: int) -> tuple[np.ndarray, int]:
     where, _, prop = name.rpartition(".")
-    size = pair_features.sizes[prop] + 1  # one more for what lies beyond the file
+    size = pair_features.sizes[prop] + 1  # one more for positions outside the file
     if prop in pair_features.pairs:
         column = pair_features.pairs[prop]
         if not where:
@@ -146,7 +146,7 @@ def _end(text: str) -> int:
 
 
 def _begin(text: str) -> int:
-    """A capital, a small letter, dots, a dash, a quote or bracket, a Chinese character, anything else."""
+    """The first character: upper case, lower case, dots, dash, quote or bracket, another letter, or anything else."""
     char = text.lstrip()[:1]
     if "A" <= char <= "Z":
         return 0
@@ -156,7 +156,8 @@ def _begin(text: str) -> int:
 
 
 def _names(text: str, known: dict[str, int]) -> tuple[str | None, str | None]:
-    """A word set off by a comma at the end or the beginning that is in no list: most often the one spoken to."""
+    """A word set off by punctuation at the end or the beginning that is in no word list: usually the addressee's
+    name."""
     last, first = _NAME_LAST.search(text[-40:]), _NAME_FIRST.match(text)
     ends = last[1].lower() if last else None
     begins = first[1].lower() if first else None
@@ -164,7 +165,7 @@ def _names(text: str, known: dict[str, int]) -> tuple[str | None, str | None]:
 
 
 def _places(cues: Sequence[Cue]) -> np.ndarray:
-    """Alone in its cue, the first of several, between, the last; each with or without a dash."""
+    """The position in the cue (alone, first, middle, last), each with or without a dash."""
     places = []
     for index, cue in enumerate(cues):
         before = index > 0 and cues[index - 1].number == cue.number
@@ -179,8 +180,8 @@ def _pairs(cues: Sequence[Cue], units: dict[str, np.ndarray]) -> dict[str, np.nd
     start = np.array([np.nan if cue.start is None else cue.start for cue in cues])
     size = np.array([len(cue.text) for cue in cues], dtype=float)
     same = number[1:] == number[:-1]
-    # Files differ in when a cue disappears: at once, or when the next one comes. When it appears is more reliable:
-    # what lies between two beginnings beyond the time that the text takes is a pause.
+    # Files differ in when a cue disappears: at once, or when the next one appears. Start times are more reliable: the
+    # time between two starts, minus the time needed for the text, is a pause.
     pause = np.where(same, np.nan, start[1:] - start[:-1] - 0.06 * size[:-1])
     pairs = {"pause": _quantiles(pause), "same_cue": same.astype(np.int64)}
     pairs["pause"][same] = QUANTILES + 1
@@ -200,7 +201,7 @@ def _pairs(cues: Sequence[Cue], units: dict[str, np.ndarray]) -> dict[str, np.nd
 
 
 def _quantiles(values: np.ndarray) -> np.ndarray:
-    """Which part of the file's own distribution each value lies in: files are timed by different rules."""
+    """The quantile of each value within the file, since files are timed by different rules."""
     quantiles = np.full(len(values), QUANTILES, dtype=np.int64)
     known = ~np.isnan(values)
     ordered = np.sort(values[known])
@@ -211,7 +212,7 @@ def _quantiles(values: np.ndarray) -> np.ndarray:
 
 
 def _style(units: dict[str, np.ndarray]) -> int:
-    """How a file is punctuated: how often nothing stands at the end, whether it uses dashes, whether dots."""
+    """The punctuation style of a file: how often a final mark is missing, and whether it uses dashes and dots."""
     if not len(units["end"]):
         return 0
     bare = int(np.searchsorted([0.1, 0.3], np.mean(units["end"] == 0)))

@@ -1,4 +1,4 @@
-"""The statistics of a curated corpus that MEED2 gives of its own: Tables 1 and 2, and Figure 2."""
+"""The statistics of a curated corpus that MEED2 reports for its own: Tables 1 and 2, and Figure 2."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ PUBLISHED: dict[str, dict[str, float]] = {
         "tokens per dialogue": 66.45,
     },
 }
-"""MEED2's Table 1 (after cleaning) and Table 2 (the most emotional ones)."""
+"""The numbers of MEED2's Table 1 (after cleaning) and Table 2 (the most emotional dialogues)."""
 
 
 @dataclass
 class CorpusStatistics:
-    """Of all dialogues, or of the most emotional ones."""
+    """Statistics of all dialogues, or of the most emotional ones."""
 
     dialogues: int = 0
     turns: int = 0
     tokens: int = 0
-    """Words and marks; of Chinese, characters."""
+    """Words and punctuation marks, or characters in Chinese."""
     last_labels: Counter[str] = field(default_factory=Counter)
     """Labels of the last utterance of each dialogue."""
 
@@ -50,7 +50,7 @@ class CorpusStatistics:
             self.last_labels[label] += 1
 
     def rows(self) -> dict[str, float]:
-        """In the order of the paper's tables."""
+        """The statistics in the order of the paper's tables."""
         return {
             "dialogues": self.dialogues,
             "turns": self.turns,
@@ -65,7 +65,7 @@ class CorpusStatistics:
 
 
 def describe(dialogues: Iterable[CuratedDialogue]) -> dict[str, CorpusStatistics]:
-    """Of "all" dialogues, and of the "emotional" ones if some were selected; in one pass."""
+    """Statistics of "all" dialogues, and of the "emotional" ones if any were selected, in one pass."""
     statistics = {"all": CorpusStatistics(), "emotional": CorpusStatistics()}
     for dialogue in dialogues:
         statistics["all"].add(dialogue)

@@ -1,6 +1,6 @@
 """The cleaning steps for subtitles, each a small function on a text or a dialogue.
 
-MEED2 cleans its dialogues by a sequence of steps (§ 3.1) that its text does not name: these are ours. The steps for
+MEED2 cleans its dialogues in a sequence of steps (§ 3.1) that the paper does not specify: these are ours. The steps for
 posts are those of `listenwell data clean`.
 """
 
@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from listenwell.data.sources.quality import is_garbled, squeeze
 
 LONGEST_TURN = 80
-"""Words of a turn. A longer one is mostly a speech that was taken for one turn, or text on the screen."""
+"""Maximum words of a turn. A longer one is usually several turns taken for one, or text on the screen."""
 FEWEST_WORDS = 6
-"""Words of a dialogue."""
+"""Minimum words of a dialogue."""
 LONG_TURN = 4
-"""Words from which on a repeated turn is an error of the file: people do say "No!" twice."""
+"""A repeated turn of at least this many words is an error in the file; people do say "No!" twice."""
 
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+(?:['’][^\W_]+)*")
 """A word, or a character of Chinese and Japanese."""
@@ -60,16 +60,17 @@ _FUNCTION_WORDS = frozenset({
 # fmt: on
 LANGUAGE_WORDS = 12
 LANGUAGE_SHARE = 0.2
-"""An English dialogue of so many words has at least this share of the commonest ones; lists of names have less."""
+"""English dialogues with at least LANGUAGE_WORDS words have at least this share of function words; lists of names have
+less."""
 
 
 def strip_markup(text: str) -> str:
-    """No tags and escapes that a file has in the wrong place or half: <i>, {\\an8}, &nbsp;."""
+    """Remove leftover tags and escapes, misplaced or incomplete in the file: <i>, {\\an8}, &nbsp;."""
     return _TAG.sub(" ", text)
 
 
 def strip_sounds(text: str) -> str:
-    """No descriptions for those who cannot hear: [door slams], (SIGHS). An aside of four words or more stays."""
+    """Remove sound descriptions: [door slams], (SIGHS). Asides in parentheses of four words or more are kept."""
     return _ROUND.sub(_without_sound, _BRACKETS.sub(" ", text))
 
 
@@ -80,28 +81,28 @@ def _without_sound(match: re.Match[str]) -> str:
 
 
 def strip_songs(text: str) -> str:
-    """No lyrics: what stands between notes."""
+    """Remove lyrics, which are marked by notes."""
     return _SUNG.sub(" ", text)
 
 
 def strip_speaker_names(text: str) -> str:
-    """No names of who speaks: "ROSS: Hi." is "Hi."."""
+    """Remove speaker names: "ROSS: Hi." becomes "Hi."."""
     return _NAME.sub("", text)
 
 
 def plain_marks(text: str) -> str:
-    """Typewriter quotes, dashes and dots, as other corpora have them; no invisible characters."""
+    """Convert quotes, dashes and dots to ASCII, as in other corpora; remove invisible characters."""
     return unicodedata.normalize("NFC", text).translate(_MARKS)
 
 
 def shorten_repeats(text: str) -> str:
-    """One mark for several ("!!!" is "!"), three dots at most, a letter at most three times ("Nooooo" is "Nooo")."""
+    """Collapse repeated marks ("!!!" becomes "!"), dots to three, and letters to three ("Nooooo" becomes "Nooo")."""
     text = _DOTS.sub("...", _REPEATED_MARK.sub(r"\1", text))
     return _REPEATED_LETTER.sub(lambda match: match[1] * 3, text)
 
 
 def tidy(text: str) -> str:
-    """One space between words and after a comma, none before a mark, no dash in front."""
+    """Leave one space between words and after a comma, none before a mark; remove leading dashes."""
     return _LEADING.sub("", _NO_SPACE.sub(r"\g<0> ", _BEFORE_MARK.sub("", squeeze(text)))).strip()
 
 
@@ -114,7 +115,7 @@ TEXT_STEPS: dict[str, Callable[[str], str]] = {
     "repeated marks and letters": shorten_repeats,
     "spaces and dashes": tidy,
 }
-"""In the order in which they run: a name stands in front of a text once the sounds are gone."""
+"""The steps in order: a speaker name is at the start of a text once sound descriptions are removed."""
 
 
 def count_words(text: str) -> int:
@@ -122,12 +123,12 @@ def count_words(text: str) -> int:
 
 
 def has_no_words(text: str) -> bool:
-    """Whether nothing is said: only marks and digits are left."""
+    """Whether a text has no words, only marks and digits."""
     return not any(map(str.isalpha, text))
 
 
 def is_credit(text: str) -> bool:
-    """Whether a turn is about the subtitles: who made them, where they are from, what they advertise."""
+    """Whether a turn is about the subtitles themselves: who made them, where they are from, what they advertise."""
     return _CREDITS.search(text) is not None
 
 
@@ -143,7 +144,7 @@ def is_broken(text: str) -> bool:
 
 
 def has_other_script(text: str, language: str) -> bool:
-    """Whether more letters are of another script than the language is written in; always no for languages not known."""
+    """Whether most letters are in another script than that of the language; always False for unknown languages."""
     script = {"en": _LATIN, "zh": _HAN}.get(language)
     letters = sum(map(str.isalpha, text))
     return script is not None and 2 * len(script.findall(text)) < letters
@@ -155,12 +156,12 @@ def is_too_short(turns: Sequence[str]) -> bool:
 
 
 def is_repetitive(turns: Sequence[str]) -> bool:
-    """Whether fewer than half of the turns are different: a chorus, a crowd, a file with an error."""
+    """Whether at most half of the turns are distinct: a chorus, a crowd, or an error in the file."""
     return len(turns) > 2 and 2 * len({turn.casefold() for turn in turns}) <= len(turns)
 
 
 def is_not_english(turns: Sequence[str]) -> bool:
-    """Whether a dialogue of some length has hardly any of the commonest English words."""
+    """Whether a dialogue of some length has hardly any common English words."""
     words = [word.casefold() for turn in turns for word in WORD.findall(turn)]
     common = sum(word in _FUNCTION_WORDS for word in words)
     return len(words) >= LANGUAGE_WORDS and common < LANGUAGE_SHARE * len(words)

@@ -2,9 +2,9 @@
 
     python -m listenwell.data.curation.training SUBTITLES [--write]
 
-SUBTITLES is a folder with subtitles of two series and `scripts/` of them (docs/curation.md). Each series is the test of
-a model that learned from the other one; what ships (`--write`) learned from both. The strength of the regularisation is
-chosen within the training series, season against seasons.
+SUBTITLES is a folder with subtitles of two series and their `scripts/` (docs/curation.md). Each series is the test set
+of a model trained on the other one; the shipped model (`--write`) is trained on both. The regularization strength is
+chosen by cross-validation over seasons of the training series.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from listenwell.data.curation.same_speaker import LANGUAGES, WEIGHTS, SameSpeake
 from listenwell.data.curation.speaker_features import TEMPLATES
 
 MIN_COUNT = 20
-"""Pairs in which a feature must occur. It keeps the model small, and a phrase that somebody says once out of it."""
+"""Minimum number of pairs in which a feature must occur, to keep the model small and rare phrases out of it."""
 STRENGTHS = (0.0005, 0.002, 0.008)
 FOLDS = 3
 
@@ -38,10 +38,10 @@ class Pairs:
     """(pairs, templates)"""
     same: np.ndarray
     within: np.ndarray
-    """Whether both sentences stand in one cue."""
+    """Whether both sentences are in one cue."""
     season: np.ndarray
     far: np.ndarray
-    """Whether more than five seconds lie between them: there a dialogue is cut, whoever speaks."""
+    """Whether the pause between them is longer than five seconds: dialogues are always split there."""
 
     def __len__(self) -> int:
         return len(self.same)
@@ -85,7 +85,7 @@ def _matrix(codes: np.ndarray, known: np.ndarray) -> csr_matrix:
 
 
 def _weights(pairs: Pairs) -> np.ndarray:
-    """Between cues, same and different count alike: how often people go on speaking is each series' own."""
+    """Sample weights that balance same and different between cues, since their ratio depends on the series."""
     weights = np.ones(len(pairs))
     for same in (0, 1):
         rows = ~pairs.within & (pairs.same == same)
@@ -100,7 +100,7 @@ def scores(model: SameSpeakerModel, pairs: Pairs) -> np.ndarray:
 
 
 def choose_strength(pairs: Pairs) -> float:
-    """By cross-validation over groups of seasons of the training series."""
+    """Choose the regularization strength by cross-validation over groups of seasons of the training series."""
     results = {}
     for strength in STRENGTHS:
         right = 0
@@ -133,7 +133,7 @@ def report(model: SameSpeakerModel, test: Pairs) -> None:
 
 
 def _interval(right: int, count: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's, of 95 %."""
+    """Wilson's 95 % interval."""
     share = right / count
     middle = (share + z * z / (2 * count)) / (1 + z * z / count)
     spread = z * np.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)

@@ -1,4 +1,4 @@
-"""From cues to turns, and from turns to dialogues."""
+"""Builds turns from cues, and dialogues from turns."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from listenwell.data.curation.cues import Cue, CueTurn
 from listenwell.data.curation.dashes import spoken_pieces
 
 MAX_GAP = 5.0
-"""Seconds of silence after which another dialogue begins."""
+"""Maximum seconds of silence within a dialogue."""
 
 
 def split_dashes(cues: Sequence[Cue]) -> list[Cue]:
-    """Cues cut into sentences, and where dashes or names mark another speaker; each with its share of the time."""
+    """Split cues into sentences, and where dashes or names mark a new speaker; each part gets its share of the time."""
     parts: list[Cue] = []
     for cue in cues:
         texts = spoken_pieces(cue.text)
@@ -30,14 +30,14 @@ def split_dashes(cues: Sequence[Cue]) -> list[Cue]:
         known = cue.speaker
         for index, (text, dash, name) in enumerate(texts):
             start, end = times[index], times[index + 1]
-            known = None if dash and index else known  # the name that the file gives is the first speaker's
+            known = None if dash and index else known  # the name given by the file is that of the first speaker
             speaker = name or known
             parts.append(replace(cue, start=start, end=end, text=text, part=index, dash=dash, speaker=speaker))
     return parts
 
 
 def _shares(cue: Cue, lengths: list[int]) -> list[float | None]:
-    """The times between the parts of a cue: somebody who says more speaks longer."""
+    """The times at the boundaries of a cue's parts, in proportion to their lengths."""
     count = len(lengths)
     if cue.start is None or cue.end is None:
         return [cue.start, *[None] * (count - 1), cue.end]
@@ -47,7 +47,7 @@ def _shares(cue: Cue, lengths: list[int]) -> list[float | None]:
 
 
 def turns_from_cues(cues: Sequence[Cue], scores: np.ndarray, max_gap: float = MAX_GAP) -> list[CueTurn]:
-    """Joins consecutive cues whose score is above 0. A gap of more than `max_gap` seconds always ends a turn."""
+    """Join consecutive cues whose score is above 0. A gap of more than `max_gap` seconds always ends a turn."""
     if len(scores) != max(len(cues) - 1, 0):
         raise ValueError(f"{len(cues)} cues need {max(len(cues) - 1, 0)} scores between them, found {len(scores)}")
     turns: list[CueTurn] = []
@@ -70,7 +70,7 @@ def _turn(group: list[Cue]) -> CueTurn:
 
 
 def cut_dialogues(turns: Sequence[CueTurn], max_gap: float = MAX_GAP) -> list[list[CueTurn]]:
-    """Cuts where more than `max_gap` seconds pass between two turns; where a time is missing, they stay together."""
+    """Split at gaps of more than `max_gap` seconds between turns; if a time is missing, turns stay together."""
     dialogues: list[list[CueTurn]] = []
     for turn in turns:
         if not dialogues or _is_cut(dialogues[-1][-1].end, turn.start, max_gap):

@@ -1,7 +1,7 @@
-"""The closed lists of words that the same-speaker classifier may look at.
+"""The closed word lists that the same-speaker classifier uses.
 
-Function words, auxiliaries, answers, greetings and a few verbs of talk, written down here and not learned: a model that
-ships must not carry the texts it was trained on, and who speaks next does not hang on rare words.
+Function words, auxiliaries, answers, greetings and a few verbs of speech, listed here rather than learned: a shipped
+model must not reveal its training texts, and who speaks next does not depend on rare words.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _CHINESE_CLASSES = {
 
 
 def _index(classes: dict[str, str]) -> tuple[dict[str, int], dict[str, int], list[str]]:
-    """Each word's number, from 2 (0 is no word, 1 any other word), and its class's, likewise."""
+    """The number of each word, from 2 (0 is no word, 1 any other word); the same for its class; and the class names."""
     numbers: dict[str, int] = {}
     kinds: dict[str, int] = {}
     for kind, names in enumerate(classes.values(), start=2):
@@ -64,4 +64,4 @@ CLASSES: dict[str, list[str]] = {}
 for _language, _classes in (("en", _ENGLISH_CLASSES), ("zh", _CHINESE_CLASSES)):
     NUMBERS[_language], KINDS[_language], CLASSES[_language] = _index(_classes)
 PRONOUNS = ("i", "you", "he", "they", "we", "it")
-"""The classes of which a sentence's set is a feature."""
+"""The classes whose set in a sentence is a feature."""

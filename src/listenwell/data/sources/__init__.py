@@ -1,9 +1,9 @@
-"""Corpora by name: `read("empathetic-dialogues", split="train")` gives Dialogues, one at a time.
+"""Corpora by name: `read("empathetic-dialogues", split="train")` yields Dialogues, one at a time.
 
-A source is one module with `read` and `files`, and `read_polarity` if its turns have more labels than a Turn holds; it
-is imported only when its name is used. Several are read as one, one after another, by their names with + between:
-"xdailydialog+emotionlines". A name with a split, "lccc@valid", is read from that split, whichever one is asked for: of
-some corpora only the small files are at hand.
+A source is a module with `read` and `files`, and `read_polarity` if its turns can have more labels than a Turn holds;
+it is only imported when its name is used. Names joined with +, such as "xdailydialog+emotionlines", are read one after
+another as one source. A name with a split, such as "lccc@valid", is always read from that split, whichever is
+requested, since only the small files of some corpora may be available.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ SOURCES: dict[str, str] = {
 }
 
 GROUP = "listenwell.sources"
-"""The entry points by which other packages add sources."""
+"""The entry point group with which other packages add sources."""
 
 SOURCE_SEPARATOR = "+"
 SPLIT_MARK = "@"
@@ -80,16 +80,17 @@ def read(
     labels: str | LabelSet = "emotion-intent",
     **options: Any,
 ) -> Iterator[Dialogue]:
-    """The dialogues of a named source, of a .jsonl file, or of a curated folder given as the name.
+    """Read the dialogues of a source, of a .jsonl file, or of a curated folder; `name` is its name or path.
 
-    The turns have the source's own labels, whichever set is wanted; `labels="polarity"` alone maps them, onto negative,
-    neutral and positive. `options` go to the source's own `read` (report=, strict=, clean=, language= …).
+    Turns keep the source's own labels, unless `labels="polarity"`, which maps them to negative, neutral and positive;
+    other values have no effect. `options` are passed to the source's own `read` (report=, strict=, clean=, language=
+    …).
     """
     by_mood = labels in (POLARITY, POLARITY.name)
     if len(several := _several(name, path)) > 1:
-        # A wrong name raises at the call.
+        # Read eagerly, so that a wrong name raises at the call.
         each = [(part, read(part, None, split, labels=labels, **options)) for part in several]
-        # Two corpora may use one id for two dialogues.
+        # Two corpora may use the same id.
         return (replace(dialogue, id=f"{part}/{dialogue.id}") for part, dialogues in each for dialogue in dialogues)
     name, split = _own_split(name, split)
     source, place = _resolve(name, path)
@@ -104,19 +105,19 @@ def read(
 def data_files(
     name: str, path: str | Path | None = None, split: str | None = None, **options: Any
 ) -> list[Path | Traversable]:
-    """The files that `read` would open, for `data_hash`; `options` are those that choose files, such as part=."""
+    """The files that `read` would open, for `data_hash`; `options` are those that select files, such as part=."""
     if len(several := _several(name, path)) > 1:
         return [file for part in several for file in data_files(part, None, split, **options)]
     name, split = _own_split(name, split)
     source, place = _resolve(name, path)
     if place is None:
         return list(source.files())
-    # A source whose files are one split each gives the split beside the file.
+    # A source with one file per split also returns the split of each file.
     return [entry[0] if isinstance(entry, tuple) else entry for entry in source.files(place, split, **options)]
 
 
 def data_hash(files: str | Path | Traversable | Iterable[str | Path | Traversable]) -> str:
-    """The first 16 hex digits of the SHA-256 over the bytes of the files, in the order given."""
+    """The first 16 hex digits of the SHA-256 of the files' bytes, in the given order."""
     several: Iterable[Any] = [files] if isinstance(files, str) or hasattr(files, "open") else files
     digest = hashlib.sha256()
     for file in several:
@@ -127,12 +128,12 @@ def data_hash(files: str | Path | Traversable | Iterable[str | Path | Traversabl
 
 
 def all_sources() -> dict[str, str]:
-    """The module of each source by name: listenwell's own, then those that installed packages add."""
+    """The module of each source by name: listenwell's own, then those added by installed packages."""
     return {**SOURCES, **{name: plugin.module for name, plugin in plugins(GROUP, SOURCES).items()}}
 
 
 def source_module(name: str) -> ModuleType:
-    """The module of a source; one that another package adds must have what is called in it."""
+    """The module of a source. One from another package must define everything that we use of it."""
     plain = source_name(name)
     module = import_plugin(plain, SOURCES[plain] if plain in SOURCES else all_sources()[plain])
     needed = () if plain in SOURCES else ("FOLDER", "HOW_TO_GET", "files", "read")
@@ -142,7 +143,7 @@ def source_module(name: str) -> ModuleType:
 
 
 def source_name(name: str) -> str:
-    """The registered name: hyphens and underscores, small and capital letters are one."""
+    """The registered name of a source; hyphens and underscores are equivalent, and case is ignored."""
     if SOURCE_SEPARATOR in name:
         return SOURCE_SEPARATOR.join(source_name(part) for part in name.split(SOURCE_SEPARATOR))
     plain = _own_split(name, None)[0].strip().lower().replace("_", "-")
@@ -157,7 +158,7 @@ def source_name(name: str) -> str:
 
 
 def find_data(name: str, path: str | Path | None = None) -> Path:
-    """Where the files of a named corpus are: `path`, else a folder in `data_folder()`."""
+    """The folder or file of a corpus: `path` if given, else a folder in `data_folder()`."""
     plain = source_name(name)
     if path is not None:
         place = Path(path).expanduser()
@@ -173,7 +174,7 @@ def find_data(name: str, path: str | Path | None = None) -> Path:
     for root in roots:
         if (root / folder).is_dir():
             return root / folder
-        if root.name == folder and root.is_dir():  # the variable names the corpus itself: what is meant is plain
+        if root.name == folder and root.is_dir():  # the variable is set to the corpus's own folder
             return root
     looked = ", ".join(str(root / folder) for root in roots)
     raise FileNotFoundError(
@@ -183,7 +184,7 @@ def find_data(name: str, path: str | Path | None = None) -> Path:
 
 
 def curated_folder(name: str) -> Path | None:
-    """The folder that a name stands for, where it is one that `listenwell curate` wrote; "curated:DIR" is DIR."""
+    """The folder, if `name` is the path of one that `listenwell curate` wrote, or is "curated:DIR"; else None."""
     prefix, colon, place = name.partition(":")
     if colon and prefix == "curated":
         return find_data("curated", place)
@@ -193,12 +194,12 @@ def curated_folder(name: str) -> Path | None:
 
 
 def data_roots() -> list[Path]:
-    """The folders in which corpora are looked for, each corpus in a folder of its own."""
+    """The folders to search for corpora; each corpus has its own folder in one of them."""
     return [data_folder()]
 
 
 def _several(name: str, path: str | Path | None) -> list[str]:
-    """The sources that a name stands for: one, or those with + between. A file may be called a+b.jsonl."""
+    """Splits a name at +, unless it is the name of an existing file, such as a+b.jsonl."""
     if SOURCE_SEPARATOR not in name or Path(name).expanduser().exists():
         return [name]
     if path is not None:
@@ -207,15 +208,15 @@ def _several(name: str, path: str | Path | None) -> list[str]:
 
 
 def _own_split(name: str, split: str | None) -> tuple[str, str | None]:
-    """A source without the split that its name may carry, and that split; else the one that is asked for."""
+    """Separates a name such as "lccc@valid" into source and split; without a split, returns the requested one."""
     source, mark, own = name.rpartition(SPLIT_MARK)
-    if not mark or own not in SPLITS or Path(name).expanduser().exists():  # a folder may be called a@test
+    if not mark or own not in SPLITS or Path(name).expanduser().exists():  # a folder may be named a@test
         return name, split
     return source, own
 
 
 def _resolve(name: str, path: str | Path | None) -> tuple[ModuleType, Path | None]:
-    """The module of a source and where its files are; None where they are inside the package."""
+    """The module of a source and the path of its files, which is None if they are inside the package."""
     from listenwell.data.sources import jsonl
 
     if path is None and jsonl.is_jsonl(name):
@@ -232,5 +233,5 @@ def _resolve(name: str, path: str | Path | None) -> tuple[ModuleType, Path | Non
 
 
 def _is_inside(source: ModuleType) -> bool:
-    """Whether its files are inside the package."""
+    """Whether the source's files are inside the package."""
     return getattr(source, "INSIDE", False)

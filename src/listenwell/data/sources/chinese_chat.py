@@ -1,8 +1,9 @@
 """Chinese chat in three turns, made for rewriting (Su et al., 2019); the rewritten turns are left out.
 
-A line has four texts with two tabs between them: three turns, and the third one rewritten so that it is understood
-without the others. That last text is nobody's turn, so it is not read. Some of the replies are an assistant's (weather,
-facts). No splits were published; here eight of ten dialogues are train, one valid, one test, by a hash of their texts.
+A line has four texts separated by two tabs: three turns, and a rewritten version of the third that can be understood
+without the others. The rewritten text is not a turn, so it is not read. Some replies are from an assistant (weather,
+facts). No splits were published; here 80 % of the dialogues are train, 10 % valid and 10 % test, by a hash of their
+texts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ COLUMNS = 4
 
 
 def files(path: str | Path, split: str | None = None) -> list[DataFile]:
-    """The one file, which holds dialogues of every split."""
+    """The single file, which has dialogues of every split."""
     return choose_all(path, PIECES, split, how_to_get=HOW_TO_GET)
 
 

@@ -1,8 +1,8 @@
 """A corpus that `listenwell curate` made of subtitles or posts; the folder's path names it.
 
-Eight of ten files are train, one is valid and one is test, so that the dialogues of one film are in one split; of
-posts, eight of ten threads, by their texts. `part="emotional"` reads the most emotional dialogues alone, where they
-were selected. The turns have the labels of the classifier that the corpus was labelled with.
+80 % of the files are train, 10 % valid and 10 % test, so that all dialogues of a film are in one split; posts are split
+by thread, by their texts. `part="emotional"` reads only the most emotional dialogues, if any were selected. Turns have
+the labels of the classifier that the corpus was labelled with.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PARTS = ("emotional",)
 
 
 def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[Path]:
-    """The shards: each has dialogues of every split and part."""
+    """The shards, each with dialogues of every split and part."""
     _check(split, part)
     return manifest.shard_files(Path(path))
 
@@ -36,10 +36,10 @@ def read(
     clean: bool = False,
     part: str | None = None,
 ) -> Iterator[Dialogue]:
-    """The dialogues of a split (all by default). They are clean: `clean` changes nothing."""
+    """The dialogues of a split (all by default). They are already clean: `clean` has no effect."""
     wanted = _check(split, part)
     folder = Path(path)
-    manifest.shard_files(folder)  # what is missing is said at the call
+    manifest.shard_files(folder)  # missing files raise at the call
     return _read(folder, wanted, part, Report() if report is None else report)
 
 

@@ -1,14 +1,14 @@
 """DailyDialog (Li et al., 2017): everyday talk between two people, an emotion and an act for every turn.
 
-The official layout is a folder a split, with files that go line by line, one dialogue a line:
+The official layout has one folder per split, with parallel files of one dialogue per line:
 
     test/dialogues_test.txt            The kitchen stinks . __eou__ I'll throw out the garbage . __eou__
     test/dialogues_emotion_test.txt    2 0
     test/dialogues_act_test.txt        3 4
 
-The two people alternate; the first is the speaker. A line with another number of labels than of turns is
-dropped (the published training split has one). The texts are tokens with spaces between them and are put
-together again: "I ’ ll go ." is read as "I’ll go.".
+The two people alternate; the first is the speaker. A line whose numbers of labels and turns differ is dropped (the
+published training split has one). Texts are tokens separated by spaces and are detokenized: "I ’ ll go ." is read as
+"I’ll go.".
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NUMBERED: dict[str, dict[str, str]] = {
     "emotion": {str(number): name for number, name in enumerate(EMOTIONS)},
     "act": {str(number): name for number, name in enumerate(ACTS, start=1)},
 }
-"""What the numbers in the files stand for."""
+"""The meanings of the numbers in the files."""
 Kind = Literal["emotion", "act"]
 
 END = "__eou__"
@@ -50,7 +50,7 @@ _INSIDE = "ijcnlp_dailydialog"
 
 def _names(folder: str) -> tuple[str, ...]:
     name = f"{folder}/dialogues_{folder}.txt"
-    # The published archive holds the folder; somebody who names where it was unpacked means what is inside.
+    # The published archive contains this folder; `path` may also be the folder it was unpacked to.
     return name, f"{_INSIDE}/{name}"
 
 
@@ -60,7 +60,7 @@ PIECES = tuple(
 
 
 def files(path: str | Path, split: str | None = None, *, label: Kind = "emotion") -> list[DataFile]:
-    """The files that a reading takes, text and labels, each with its split."""
+    """The files to read, text and labels, each with its split."""
     return [part for pair in _pairs(path, split, label) for part in pair]
 
 
@@ -88,9 +88,9 @@ def read(
 ) -> Iterator[Dialogue]:
     """The dialogues of a split (or all splits) of a folder, or of one text file with its labels beside it.
 
-    `strict`: more than 1 % of dropped lines are an error, raised at the file's end.
+    `strict`: if more than 1 % of the lines are dropped, an error is raised at the end of the file.
     `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
-    `label`: what the turns are labelled with, their emotion or their act. `detokenised`: False leaves the spaces.
+    `label`: label the turns with their emotion or their act. `detokenised`: False keeps the spaces.
     """
     builder = Builder(NAME, Report() if report is None else report, clean)
     return _read(_pairs(path, split, label), builder, NUMBERED[label], strict, detokenised)
@@ -110,7 +110,7 @@ def _read(
 
 
 def turns_of(line: str, detokenised: bool) -> list[str]:
-    """The texts of a line; the mark ends a turn, but the last one may go without."""
+    """The texts of a line; each turn ends with the END mark, which is optional for the last one."""
     texts = line.split(END)
     if not texts[-1].strip():
         texts.pop()
@@ -118,7 +118,7 @@ def turns_of(line: str, detokenised: bool) -> list[str]:
 
 
 def parse_labels(numbers: str, names: dict[str, str], file: str, line: int) -> list[Label]:
-    """The labels that a line of numbers stands for."""
+    """Parse a line of numbers into labels."""
     labels = []
     for number in numbers.split():
         if number not in names:
@@ -130,7 +130,8 @@ def parse_labels(numbers: str, names: dict[str, str], file: str, line: int) -> l
 
 @dataclass
 class AlignedTurns:
-    """Makes dialogues of turns and their labels; those that differ in number are dropped, but may not be many."""
+    """Builds dialogues from turns and labels. Lines whose numbers of turns and labels differ are dropped, within
+    limits."""
 
     builder: Builder
     data_file: DataFile
@@ -156,7 +157,7 @@ class AlignedTurns:
         )
 
     def check(self) -> None:
-        """Many of them mean that a line was lost, and every label after it stands by the wrong turn."""
+        """Raise an error for too many mismatches: then a line was probably lost, and all labels after it are wrong."""
         if self.strict and self.mismatches > TOLERATED * self.lines_seen:
             way_out = f"{self.mismatches} of {self.lines_seen} lines differ: get the files again, or use strict=False"
             raise SourceError(f"{self.first}; {way_out}")

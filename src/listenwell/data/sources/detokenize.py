@@ -1,4 +1,4 @@
-"""Texts that were published as tokens with spaces between them, put together again."""
+"""Restores texts that were published as tokens separated by spaces."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _CLOCK = re.compile(r"(?<=\d) : (?=\d\d)")
 _MONEY = re.compile(r"([$£€¥]) (?=\d)")
 _BEFORE = re.compile(r" +(?=[,?!;:%)\]}”。，？！…])|(?<!\.) +(?=\.)")
 _AFTER = re.compile(r"(?<=[(\[{“]) +")
-# "don 't" and "don ’ t", "DON 'T"; and words whose first half tells: "y 'all", but not "them 'all …".
+# "don 't" and "don ’ t", "DON 'T"; and words recognizable by their first half: "y 'all", but not "them 'all …".
 _CLITIC = re.compile(
     rf"(?<=\w) ?(?P<mark>[{_QUOTES}]) ?(?P<end>(?:s|t|m|re|ll|[vV]e|d)\b)"
     rf"|(?<=\w) (?P<loud>[{_QUOTES}](?:S|T|M|RE|LL|VE|D|II|Il|ii)\b)"
     rf"|\b(?P<head>[oO]|[mM]a|MA|[yY]|[cC]|[gG]) ?(?P<joint>[{_QUOTES}]) ?(?P<tail>(?i:clock|am|all|mon|day)\b)"
     rf"|\bO ?(?P<irish>[{_QUOTES}]) ?(?=[A-Z][a-z])"
 )
-# Words that begin with an apostrophe of their own, and years: "get 'em", "in the '80s".
+# Words that begin with an apostrophe, and years: "get 'em", "in the '80s".
 _ELIDED = re.compile(r"(?:em|cause|till?|bout|round|n|tis|twas|kay|\d\ds?)$", re.IGNORECASE)
 
 
 def detokenise(text: str) -> str:
-    """English as it is written: no space before a comma, "don't" for "don 't" and for "don ’ t"."""
+    """Undo tokenization of English: no space before a comma, "don't" for "don 't" and for "don ’ t"."""
     text = " ".join(text.split())
     if " " not in text:
         return text
@@ -47,17 +47,17 @@ def _attach(match: re.Match[str]) -> str:
         return match["head"] + match["joint"] + match["tail"]
     if match["loud"]:
         return match["loud"]
-    # DailyDialog has "I ’ Ve" throughout: a spelling checker's capital.
+    # DailyDialog has "I ’ Ve" throughout, capitalized by a spell checker.
     return match["mark"] + ("ve" if match["end"] == "Ve" else match["end"])
 
 
 def _lone_apostrophes(text: str) -> str:
-    """An apostrophe between spaces: "cook ' em", "runnin ' away", or a pair of quotes."""
+    """Resolves an apostrophe between spaces: "cook ' em", "runnin ' away", or a pair of quotes."""
     words = text.split(" ")
     lone = [index for index, word in enumerate(words) if word in ("'", "’", "‘")]
     if not lone:
         return text
-    left: set[int] = set()  # those that belong to the word before them
+    left: set[int] = set()  # those that attach to the word before them
     right: set[int] = set()
     is_open = False
     for order, index in enumerate(lone):
@@ -70,16 +70,16 @@ def _lone_apostrophes(text: str) -> str:
             left.add(index)
             is_open = False
         elif before.endswith("in") or before == "n" or (before.endswith("s") and coming % 2 == 0):
-            left.add(index)  # "the parents ' room"; with a partner to come, it rather opens a quote
+            left.add(index)  # "the parents ' room"; if another one follows, it probably opens a quote
         elif coming:
             right.add(index)
             is_open = True
-        # else it stays as it is: nothing tells what it was
+        # else it is ambiguous and stays as it is
     return _glue(words, left, right)
 
 
 def _double_quotes(text: str) -> str:
-    """Quotes come in pairs, or nothing tells which side they belong to."""
+    """Attaches double quotes if they come in pairs; otherwise it is unclear which side they belong to."""
     words = text.split(" ")
     marks = [index for index, word in enumerate(words) if word == '"']
     if not marks or len(marks) % 2 or text.count('"') != len(marks):
@@ -97,9 +97,9 @@ def _glue(words: list[str], left: set[int], right: set[int]) -> str:
 
 
 def join_characters(text: str) -> str:
-    """Chinese without the spaces between its characters. Spaces between whole Latin words stay.
+    """Remove the spaces between Chinese characters. Spaces between whole Latin words are kept.
 
-    Where Latin letters were spaced, too, their words have run together: "b a d c a l l" gives "badcall".
+    If Latin letters were separated by spaces too, their words run together: "b a d c a l l" gives "badcall".
     """
     pieces: list[str] = []
     before = ""

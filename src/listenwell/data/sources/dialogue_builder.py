@@ -1,4 +1,4 @@
-"""From utterances as a file has them to a Dialogue: what every reader does with a text, and counts on the way."""
+"""Builds Dialogues from the utterances of a file: the cleanup and counting shared by all readers."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ OTHER_LABEL = "duplicate dialogue with other labels"
 MIXED_LABELS = "turn joined of ones with different labels, none kept"
 SAME_ID = "id seen before, numbered"
 
-# Controls, soft hyphen, byte order mark, zero-width and direction marks; not the joiner, which emoji are made with.
+# Controls, soft hyphen, byte order mark, zero-width and direction marks; not the joiner, which emoji sequences use.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
 
 @dataclass(slots=True)
 class Utterance:
-    """One text as it stands in the file, who says it and what it is labelled."""
+    """One text as it is in the file, with its role and label."""
 
     role: Role
     text: str
@@ -50,19 +50,19 @@ class Utterance:
 
 
 class Conversation(NamedTuple):
-    """A conversation as a reader takes it from a file, before anything is checked."""
+    """A conversation as read from a file, before any checks."""
 
     name: str
     utterances: Sequence[Utterance]
     line: int
     split: str | None = None
-    """Where the corpus was published without splits; else the file's."""
+    """Its split, if the corpus was published without splits; None for that of the file."""
     rows: int = 1
-    """How many records of the file it takes."""
+    """How many records of the file it consists of."""
 
 
 def taking_turns(texts: Sequence[str], line: int, labels: Sequence[Label | None] | None = None) -> list[Utterance]:
-    """The utterances of two people who alternate; the first is the speaker."""
+    """Utterances with alternating roles, beginning with the speaker."""
     given = labels if labels is not None else [None] * len(texts)
     return [
         Utterance(ROLES[index % 2], text, line, label)
@@ -72,28 +72,28 @@ def taking_turns(texts: Sequence[str], line: int, labels: Sequence[Label | None]
 
 @dataclass
 class Builder:
-    """Makes Dialogues of one corpus, and reports what it finds.
+    """Builds the Dialogues of a corpus, and reports what it finds.
 
-    A dialogue-level drop is counted once for its conversation, so that conversations = dialogues + those drops.
+    A dropped conversation is counted once, so that conversations = dialogues + dropped conversations.
     """
 
     source: str
     report: Report
     clean: bool = False
-    """A junk turn ends its conversation, and duplicate dialogues are dropped."""
+    """Cut conversations at junk turns, and drop duplicate dialogues."""
     language: str = "en"
     single_turn: bool = False
-    """The corpus is one of single utterances: a dialogue of one turn is not a problem there."""
+    """The corpus consists of single utterances, so a dialogue with one turn is not a problem."""
     join: bool = True
-    """Turns of one role that follow each other become one."""
+    """Merge consecutive turns of the same role."""
     seen: dict[bytes, int] = field(default_factory=dict)
-    """The labels of every text seen, as hashes, so that millions fit in memory."""
+    """The labels of each dialogue seen so far, by its texts; both as hashes, so that millions fit in memory."""
     times: Counter[str] = field(default_factory=Counter)
     split: str | None = None
-    """The only split to read, in a corpus whose files hold conversations of every split."""
+    """The only split to read, if the files of the corpus hold conversations of every split."""
 
     def refuse(self, reason: str, data_file: DataFile, line: int, excerpt: str = "") -> None:
-        """Count a conversation that is left out."""
+        """Count a conversation as dropped."""
         self.report.rows += 1
         self.report.conversations += 1
         self.report.drop(reason, data_file.file, line, excerpt)
@@ -101,7 +101,7 @@ class Builder:
     def build(
         self, name: str, utterances: Sequence[Utterance], data_file: DataFile, line: int, rows: int = 1
     ) -> Dialogue | None:
-        """The dialogue, counted; None where nothing of it is left. `rows`: how many records of the file it takes."""
+        """Build and count a dialogue; None if it is dropped. `rows`: how many records of the file it consists of."""
         self.report.rows += rows
         self.report.conversations += 1
         turns = self._turns(utterances, data_file.file)
@@ -117,11 +117,11 @@ class Builder:
         return dialogue
 
     def wants(self, split: str | None) -> bool:
-        """Whether a conversation of this split is read; all are, if no split was chosen."""
+        """Whether conversations of this split should be read; all are if no split was chosen."""
         return self.split in (None, split)
 
     def name(self, name: str, data_file: DataFile, line: int) -> str:
-        """A name that no other dialogue has, since the ids of examples are made of it."""
+        """Make a name unique, since the ids of examples are derived from it."""
         self.times[name] += 1
         if self.times[name] == 1:
             return name
@@ -153,7 +153,7 @@ class Builder:
         return self._joined(turns, lines, file) if self.join else turns
 
     def _joined(self, turns: list[Turn], lines: list[int], file: str) -> list[Turn]:
-        """One turn for what one role says in a row."""
+        """Merges consecutive turns of the same role."""
         joined: list[Turn] = []
         numbered = zip(turns, lines, strict=True)
         for role, group in groupby(numbered, key=lambda entry: entry[0].speaker):
@@ -164,7 +164,7 @@ class Builder:
             self.report.note(SAME_ROLE, file, others[0][1], others[0][0].text, count=len(others))
             texts, labels = [first.text, *(turn.text for turn, _ in others)], {turn.label for turn, _ in others}
             if labels != {first.label}:
-                # A label that was given to a piece of a turn is no label of the whole.
+                # A label for a part of a turn is not a label for the whole.
                 self.report.note(MIXED_LABELS, file, line, first.text)
             text = ("" if self.language == "zh" else " ").join(texts)
             joined.append(Turn(role, text, first.label if labels == {first.label} else None))
@@ -180,7 +180,7 @@ class Builder:
         return quality.squeeze(_whole(printable))
 
     def _is_fresh(self, dialogue: Dialogue, file: str, line: int) -> bool:
-        """Whether to give the dialogue on; a duplicate is only dropped in clean reading."""
+        """Whether to return the dialogue; duplicates are only dropped with `clean`."""
         mark, opening = quality.fingerprint(dialogue), dialogue.turns[0].text
         labels = hash(tuple(turn.label.name if turn.label else "" for turn in dialogue.turns))
         if mark not in self.seen:
@@ -210,13 +210,13 @@ def read_files(
 
 
 def _repaired(match: re.Match[str]) -> str:
-    """What cp1252 has at the place of a C1 control: \\x92 is an apostrophe that was decoded as Latin-1."""
+    """Decodes a C1 control as cp1252: \\x92 is an apostrophe that was read as Latin-1."""
     char = match.group()
     return bytes([ord(char)]).decode("cp1252", "ignore") if "\x80" <= char <= "\x9f" else ""
 
 
 def _whole(text: str) -> str:
-    """The text with U+FFFD for half of a surrogate pair, which JSON may hold but tokenizers and UTF-8 refuse."""
+    """Replaces lone surrogates, which JSON may contain but tokenizers and UTF-8 reject, by U+FFFD."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -2,15 +2,15 @@
 
 Four parts, each a CSV file, distinguished by their header:
 
-- *mturk*: labelled by three people; "-" where no two of them agreed. Gold. A third has a single turn.
-- *self-labelled*: by a classifier, with its confidence.
-- *similar*: the label of the nearest dialogue of mturk, whose similarity (a cosine) is given as confidence.
-- *similar-self-labelled*: likewise, of the nearest self-labelled one.
+- *mturk*: labelled by three people; "-" if no two of them agreed. Gold. A third of the dialogues have a single turn.
+- *self-labelled*: labelled by a classifier, with its confidence.
+- *similar*: the label of the nearest mturk dialogue, with the cosine similarity as confidence.
+- *similar-self-labelled*: the same, with the nearest self-labelled dialogue.
 
-`part="seed"` reads the three machine-labelled parts. No splits were published; here eight of ten dialogues are train,
-one valid and one test, by their texts, so that a dialogue that stands in two files is in one split. The turns
-alternate, as the authors segmented them; subtitles do not say who speaks. Tokens are put together again: "don 't" is
-read as "don't". A label is one of `taxonomy.LABELS`, or what a worker wrote freely.
+`part="seed"` reads the three machine-labelled parts. No splits were published; here 80 % of the dialogues are train,
+10 % valid and 10 % test, by a hash of their texts, so that a dialogue in two files is in one split. Turns alternate, as
+segmented by the authors; subtitles do not say who speaks. Texts are detokenized: "don 't" is read as "don't". A label
+is one of `taxonomy.LABELS`, or a worker's free answer.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FREE_ANSWER = "label in a worker's own words"
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns of one kind of file are read."""
+    """The columns of one kind of file, and which of them are read."""
 
     columns: tuple[str, ...]
     id: str
@@ -85,7 +85,7 @@ _DASHES = re.compile(r"(?:- )*")
 
 
 def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[DataFile]:
-    """The files of a part, or of all of them: each holds dialogues of every split."""
+    """The files of a part, or of all parts; each file has dialogues of every split."""
     if split is not None:
         split_name(split)
     if part not in (None, *PARTS):

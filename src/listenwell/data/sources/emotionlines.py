@@ -1,10 +1,10 @@
 """EmotionLines (Chen et al., 2018): scenes of the television series Friends, an emotion for every utterance.
 
 A file is one JSON array of dialogues; an utterance has speaker, utterance, emotion, and the five annotators' votes.
-Often more than two people talk, where a Dialogue has two roles. So what one person says in a row is joined to
-one turn, and the role changes whenever the person does: exact where two talk, and where more do, every reply
-still answers somebody else. A joined turn keeps its label if all its utterances had the same; `join=False`
-keeps the utterances, and so all their labels, apart.
+Often more than two people talk, but a Dialogue has two roles. So consecutive utterances of one person are joined into
+one turn, and the role changes whenever the person does: exact for two people; for more, every reply still answers
+somebody else. A joined turn keeps its label if all its utterances have the same one; `join=False` keeps the utterances
+separate, with all their labels.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FIELDS = ("speaker", "utterance", "emotion")
 
 
 def files(path: str | Path, split: str | None = None) -> list[DataFile]:
-    """The files that a reading of `split` takes, each with its split; all splits of a folder by default."""
+    """The files to read for `split`, each with its split; all splits of a folder by default."""
     return choose(path, PIECES, split, how_to_get=HOW_TO_GET)
 
 
@@ -51,7 +51,7 @@ def read(
     """The dialogues of a file, or of a split (or all splits) of a folder.
 
     `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
-    `join`: what one person says in a row is one turn; else each utterance is a turn, and roles may repeat.
+    `join`: join consecutive utterances of one person into one turn; otherwise each is a turn, and roles may repeat.
     """
     return read_files(files(path, split), Builder(NAME, report or Report(), clean, join=join), _conversations)
 

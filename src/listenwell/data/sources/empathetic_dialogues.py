@@ -2,13 +2,13 @@
 
 Two layouts, distinguished by their header:
 
-- *official*: `…,speaker_idx,utterance,selfeval,tags`. It is not real CSV: a comma inside a text is written
-  `_comma_`, and quotes are plain characters, often unbalanced. So lines are split at commas, as Facebook's own
-  loader does; a CSV parser would swallow rows. Some rows have a ninth field, the ranking candidates.
+- *official*: `…,speaker_idx,utterance,selfeval,tags`. Not real CSV: commas inside a text are written `_comma_`, and
+  quotes are plain characters, often unbalanced. So lines are split at commas, as in Facebook's own loader; a CSV parser
+  would swallow rows. Some rows have a ninth field, the ranking candidates.
 - *labelled*: `…,role,utterance,eri_label,prompt_eri_label`. Real CSV; `eri_label` is a classifier's label.
 
-What the published item counts rest on is kept even where it is dirty, and noted in the report; `clean=True`
-trades the published counts for cleaner conversations.
+Everything that the published item counts include is kept, even if it is dirty, and noted in the report; `clean=True`
+gives cleaner conversations, but other counts than published.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from listenwell.labels.taxonomy import EMOTION_ID, LABEL_ID
 
 NAME = "empathetic-dialogues"
 FOLDER = "empatheticdialogues"
-"""The folder's name under the data root, and inside the published archive."""
+"""The name of the folder in the data folder, and inside the published archive."""
 HOW_TO_GET = (
     "the published archive is https://dl.fbaipublicfiles.com/parlai/empatheticdialogues/empatheticdialogues.tar.gz"
 )
 
 TOLERATED = 0.01
-"""The share of malformed rows above which a file is taken for damaged, not merely dirty."""
+"""The share of malformed rows above which a file is considered damaged, not merely dirty."""
 
 # Dropped
 WRONG_COLUMNS = "wrong column count"
@@ -58,7 +58,7 @@ ODD_WORKERS = "not two workers in a conversation, roles by turn number"
 
 @dataclass(frozen=True)
 class Layout:
-    """How one kind of file is written."""
+    """The layout of one kind of file."""
 
     columns: tuple[str, ...]
     quoted: bool
@@ -76,7 +76,7 @@ LABELLED = Layout((*_SHARED, "role", "utterance", "eri_label", "prompt_eri_label
 
 @dataclass(slots=True)
 class Row:
-    """One utterance as it stands in the file. `who` is a worker's id or a role, by the layout."""
+    """One utterance as it is in the file. `who` is a worker's id or a role, depending on the layout."""
 
     line: int
     conversation: str
@@ -89,14 +89,14 @@ class Row:
 
 
 def files(path: str | Path, split: str | None = None) -> list[tuple[Path, str | None]]:
-    """The files that a reading of `split` takes, each with its split; all splits of a folder by default."""
+    """The files to read for `split`, each with its split; all splits of a folder by default."""
     path = Path(path)
     wanted = None if split is None else split_name(split)
     if path.is_file():
         return [(path, wanted or split_of_file(path.name))]
     if not path.is_dir():
         raise FileNotFoundError(f"{path}: no such file or folder; {HOW_TO_GET}")
-    # The published archive holds the folder; somebody who names where it was unpacked means what is inside.
+    # The published archive contains this folder; `path` may also be the folder it was unpacked to.
     if not any(path.glob("*.csv")) and (path / FOLDER).is_dir():
         path = path / FOLDER
     by_split = {name: path / f"{name}.csv" for name in SPLITS if (path / f"{name}.csv").is_file()}
@@ -118,16 +118,17 @@ def read(
 ) -> Iterator[Dialogue]:
     """The dialogues of a file, or of a split (or all splits) of a folder, one at a time.
 
-    `strict`: a file with more than 1 % malformed rows is an error, raised at its end; else they are only counted.
+    `strict`: if more than 1 % of the rows are malformed, an error is raised at the end of the file; otherwise they are
+    only counted.
     `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
     """
-    # Not a generator itself, so that a wrong path raises at the call and not at the first dialogue.
+    # Not a generator itself, so that a wrong path raises at the call, not at the first dialogue.
     chosen = files(path, split)
     return _read(chosen, Report() if report is None else report, strict, clean)
 
 
 def _read(chosen: list[tuple[Path, str | None]], report: Report, strict: bool, clean: bool) -> Iterator[Dialogue]:
-    seen: set[bytes] = set()  # over all files: a dialogue of train that returns in test is worth knowing
+    seen: set[bytes] = set()  # over all files, to detect dialogues of train that are also in test
     for path, split in chosen:
         builder = _Builder(path.name, split, report, clean, seen)
         with path.open("rb") as stream:
@@ -140,7 +141,7 @@ def _read(chosen: list[tuple[Path, str | None]], report: Report, strict: bool, c
 
 
 class _Lines:
-    """The decoded lines of a file; knows the number of the last one and whether a byte was lost."""
+    """The decoded lines of a file; tracks the current line number and whether bytes could not be decoded."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -151,7 +152,7 @@ class _Lines:
         return self
 
     def __next__(self) -> str:
-        # Lines end at \n only: str.splitlines would also break a text at U+2028 or \x85.
+        # Lines end at \n only: str.splitlines would also split at U+2028 or \x85.
         raw = next(self._stream)
         self.number += 1
         try:
@@ -163,13 +164,13 @@ class _Lines:
 
 
 def _rows(stream: BinaryIO, file: str, report: Report, strict: bool) -> Iterator[Row]:
-    """The usable rows. Malformed ones are counted, and are an error at the end if they are too many."""
+    """The usable rows. Malformed rows are counted; too many raise an error at the end."""
     lines = _Lines(stream)
     layout = _layout(lines, file)
     rows_seen = wrong = 0
     first: SourceError | None = None
     for line, fields in _records(lines, layout, file):
-        # A stray quote makes the parser swallow whole lines: each of them is a row that was lost.
+        # A stray quote makes the parser swallow whole lines, each of which is a lost row.
         span = lines.number - line + 1
         row, reason, actual, expected = _row(line, fields, layout)
         count = 1 if row is not None else span
@@ -205,7 +206,7 @@ def _layout(lines: _Lines, file: str) -> Layout:
 
 
 def _records(lines: _Lines, layout: Layout, file: str) -> Iterator[tuple[int, list[str]]]:
-    """The fields of each record, with the line it begins on."""
+    """The fields of each record, with the number of its first line."""
     source: Iterator[list[str]]
     source = csv.reader(lines) if layout.quoted else (text.rstrip("\r\n").split(",") for text in lines)
     while True:
@@ -213,7 +214,7 @@ def _records(lines: _Lines, layout: Layout, file: str) -> Iterator[tuple[int, li
         try:
             fields = next(source, None)
         except csv.Error as error:
-            # The parser cannot find its way back to a row's beginning, so no row after this one can be trusted.
+            # The parser cannot resynchronize, so no row after this one can be trusted.
             way_out = "repair the quotes of this row"
             raise SourceError.at(file, begins, f"{error}", "CSV with balanced quotes", way_out) from error
         if fields is None:
@@ -225,8 +226,8 @@ def _records(lines: _Lines, layout: Layout, file: str) -> Iterator[tuple[int, li
 def _row(line: int, fields: list[str], layout: Layout) -> tuple[Row | None, str, str, str]:
     """The row; or None with the reason, what was found and what was expected."""
     right_width = len(fields) in layout.widths
-    # A ninth field is either the candidates or the rest of a text with a bare comma in it. In the latter case
-    # the text has moved into the self-evaluation, which otherwise is figures only ("5|5|5_4|5|5").
+    # A ninth field is either the candidates, or due to a bare comma in the text. In the latter case the rest of the
+    # text is in the self-evaluation field, which otherwise has only digits ("5|5|5_4|5|5").
     if not layout.quoted and len(fields) == 9 and any(char.isalpha() for char in fields[6]):
         right_width = False
     if not right_width:
@@ -238,7 +239,7 @@ def _row(line: int, fields: list[str], layout: Layout) -> tuple[Row | None, str,
         return None, BAD_FIELD, f"utterance_idx {index!r}", "a number"
     if layout is LABELLED and who not in ROLES:
         return None, BAD_FIELD, f"role {who!r}", "'speaker' or 'listener'"
-    # The text alone is not stripped here: its stray spaces are to be counted.
+    # Only the text is not stripped here, so that its stray spaces can be counted.
     text = fields[5]
     if layout is OFFICIAL:
         situation, text = situation.replace("_comma_", ","), text.replace("_comma_", ",")
@@ -248,7 +249,7 @@ def _row(line: int, fields: list[str], layout: Layout) -> tuple[Row | None, str,
 
 @dataclass
 class _Builder:
-    """Makes one Dialogue of the rows of one conversation, and reports what it finds."""
+    """Builds a Dialogue from the rows of a conversation, and reports what it finds."""
 
     file: str
     split: str | None
@@ -269,7 +270,7 @@ class _Builder:
             self.report.drop(quality.ONE_TURN if len(rows) == 1 else TOO_SHORT, self.file, first.line, first.text)
             return None
         dialogue = Dialogue(
-            # Ids stay unique when a conversation comes back, since the ids of examples are made of them.
+            # Ids stay unique if a conversation reappears, since the ids of examples are derived from them.
             id=first.conversation if again == 1 else f"{first.conversation}~{again}",
             turns=tuple(turns),
             emotion=self._emotion(rows),
@@ -313,7 +314,7 @@ class _Builder:
         return turns
 
     def _roles(self, rows: Sequence[Row]) -> list[Role]:
-        """Who says what. With two workers, the one who holds most of the odd turns is the speaker."""
+        """The role of each row. With two workers, the one with most of the odd turns is the speaker."""
         workers = list(dict.fromkeys(row.who for row in rows))
         if all(who in ROLES for who in workers):
             return [ROLES[ROLES.index(row.who)] for row in rows]
@@ -323,7 +324,7 @@ class _Builder:
             if len(rows) > 1:
                 self._note(ODD_WORKERS, rows[0], rows[0].conversation)
             return by_number
-        # Decided by majority, not by who comes first: the first row may have been lost.
+        # By majority rather than by who comes first, since the first row may be missing.
         votes = Counter(
             (row.who == workers[0]) == (role == "speaker") for row, role in zip(rows, by_number, strict=True)
         )
@@ -331,7 +332,7 @@ class _Builder:
         return ["speaker" if row.who == speaker else "listener" for row in rows]
 
     def _label(self, row: Row) -> Label | None:
-        if row.label is None:  # the official layout has none to give
+        if row.label is None:  # the official layout has no labels
             return None
         if not row.label:
             self._note(NO_LABEL, row)
@@ -352,7 +353,7 @@ class _Builder:
         return Label(first.emotion)
 
     def _is_fresh(self, dialogue: Dialogue, row: Row) -> bool:
-        """Whether to give the dialogue on; a duplicate is only dropped in clean reading."""
+        """Whether to return the dialogue; duplicates are only dropped with `clean`."""
         mark = quality.fingerprint(dialogue)
         if mark not in self.seen:
             self.seen.add(mark)
@@ -370,7 +371,7 @@ class _Builder:
 
 
 def _join(before: Turn, after: Turn) -> Turn:
-    """One turn of two, so that roles alternate. A message sent twice is kept once."""
+    """Joins two turns into one, so that roles alternate. A message sent twice is kept once."""
     text = before.text if before.text == after.text else f"{before.text} {after.text}"
-    # A label that was given to half of a turn is no label of the whole.
+    # A label for half of a turn is not a label for the whole.
     return Turn(before.speaker, text, before.label if before.label == after.label else None)

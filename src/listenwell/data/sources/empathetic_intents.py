@@ -2,21 +2,22 @@
 
 `train_data/train.txt`, `valid.txt`, `test.txt`: a label's number, `<SEP>`, the text. A line with one of the 32 emotions
 is the situation of a conversation of EmpatheticDialogues; one with an intent, or neutral, is a listener's line. The
-numbers are those of `taxonomy.LABELS`: the labels.txt beside the files gives 38 to both questioning and neutral, but
+numbers are those of `taxonomy.LABELS`: the accompanying labels.txt gives 38 to both questioning and neutral, but
 neutral is 40 in the files.
 
-`part="hand"` reads `manual_annotations/`, a file a label, which people labelled. Of its 15 labels the eight that are
-intents here are read, by name; lines of the others are dropped and counted.
+`part="hand"` reads `manual_annotations/`, which people labelled, with one file per label. Of its 15 labels, the eight
+that are intents here are read, by name; lines with other labels are dropped and counted.
 
-What is to be scored must not be learned. A line of train is dropped, and counted by the first reason that holds,
+Evaluation data must not be in the training data. A line of train is dropped, and counted under the first reason that
+applies,
 
 - if it is a listener's (an intent or neutral) and a listener says it in test or valid of EmpatheticDialogues, whose
-  folder is looked for beside this one, then where all corpora are;
-- if it is a listener's and stands among the hand-labelled lines;
-- if it stands in test.txt or valid.txt here.
+  folder is looked for next to this one, then in the data folders;
+- if it is a listener's and is also among the hand-labelled lines;
+- if it is also in test.txt or valid.txt here.
 
-Two lines are the same if their letters and digits are, in small letters: "That's great!" is "thats great". `leaks=True`
-keeps these lines.
+Lines are compared by their letters and digits, in lower case: "That's great!" equals "thats great". `leaks=True` keeps
+these lines.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ HAND_PIECES = tuple(Piece("test", (f"manual_annotations/{label}.txt", f"{label}.
 def files(
     path: str | Path, split: str | None = None, *, part: str | None = None, leaks: bool = False
 ) -> list[DataFile]:
-    """The files that a reading takes. To read train is also to look at what is held against it."""
+    """The files to read. Reading train also reads the files it is checked against."""
     chosen = _chosen(path, split, part)
     held = [] if leaks or not any(_learned(data_file) for data_file in chosen) else [*_held(Path(path)).values()]
     return list(dict.fromkeys([*chosen, *(data_file for several in held for data_file in several)]))
@@ -73,7 +74,7 @@ def read(
 ) -> Iterator[Dialogue]:
     """The lines of a file, or of a split (or all splits) of a folder, as dialogues of one turn.
 
-    `part="hand"`: the hand-labelled lines, which count as test. `leaks`: train keeps what is scored elsewhere.
+    `part="hand"`: the hand-labelled lines, which count as test. `leaks`: keep evaluation data in train.
     `clean`: lines that are junk or duplicates are dropped.
     """
     chosen = _chosen(path, split, part)
@@ -112,7 +113,7 @@ def _read(chosen: list[DataFile], held: dict[str, list[DataFile]], builder: Buil
 
 
 def _numbered_lines(data_file: DataFile) -> Iterator[tuple[int, str, str]]:
-    """Line, label and text."""
+    """Line number, label and text."""
     for line, row in lines(data_file.path):
         if not row.strip():
             continue
@@ -129,11 +130,12 @@ def _hand_lines(data_file: DataFile) -> Iterator[tuple[int, str, str]]:
             yield line, data_file.path.stem, row.rstrip("\r\n")
 
 
-# What is held against train
+# What train is checked against
 
 
 def _held(path: Path) -> dict[str, list[DataFile]]:
-    """The files whose lines must not be in train, by the reason to report; nothing for a folder that is not there."""
+    """The files whose lines must not be in train, by the reason to report; missing files here are left out, but those
+    of EmpatheticDialogues are required."""
     root = path if path.is_dir() else path.parent.parent if path.parent.name == "train_data" else path.parent
     ours = _dialogues(root)
     held = {
@@ -184,12 +186,12 @@ def _texts(data_file: DataFile) -> Iterator[str]:
 
 
 def spelling(text: str) -> str:
-    """The letters and digits of a text in small letters: equal for lines that differ in spaces and marks alone."""
+    """The letters and digits of a text in lower case: equal for lines that only differ in spaces and marks."""
     return "".join(char for char in text.casefold() if char.isalnum())
 
 
 def _leak(label: str, text: str, against: dict[str, set[str]]) -> str | None:
     mark = spelling(text)
-    # A situation that a listener happens to say is no listener's line.
+    # A situation that a listener happens to say as well is not a listener's line.
     reasons = against if label not in EMOTION_ID else {IN_OWN}
     return next((reason for reason in reasons if mark in against.get(reason, ())), None)

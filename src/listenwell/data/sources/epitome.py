@@ -1,13 +1,14 @@
 """EPITOME (Sharma et al., 2020): a Reddit post, a reply, and how much empathy of three kinds the reply shows.
 
-`emotional-reactions.csv`, `interpretations.csv`, `explorations.csv` hold the same pairs, each with a level (0 none, 1
-weak, 2 strong) and the passages of the reply that show it, a | after each. The three are read as three parts: the reply
-is labelled "none", "weak" or "strong" for the part that is asked for. The part "levels" reads all three files, and the
-label has the three levels of the reply, such as "weak-none-strong" (`labels.empathy`). Without a part a pair is read
-once, without a label. A pair has the same id in every part. `annotated_pairs` gives the passages too.
+`emotional-reactions.csv`, `interpretations.csv` and `explorations.csv` have the same pairs, each with a level (0 none,
+1 weak, 2 strong) and the passages of the reply that show it, each followed by |. They are read as three parts: the
+reply is labelled "none", "weak" or "strong" for the requested part. The part "levels" reads all three files, and the
+label has the three levels of the reply, such as "weak-none-strong" (`labels.empathy`). Without a part, a pair is read
+once, without a label. A pair has the same id in every part. `annotated_pairs` also gives the passages.
 
-No splits were published; here eight of ten posts are train, one valid, one test, by a hash of the post alone, so that
-all replies to a post are in one split. Some pairs were annotated twice: duplicates, noted, dropped by `clean`.
+No splits were published; here 80 % of the posts are train, 10 % valid and 10 % test, by a hash of the post alone, so
+that all replies to a post are in one split. Some pairs were annotated twice: these duplicates are noted, and dropped by
+`clean`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ PASSAGE_ELSEWHERE = "a passage that is not in the reply"
 
 PARTS = MECHANISMS
 TOGETHER = "levels"
-"""The part that reads all three files: the label of a reply has its level of each."""
+"""The part that reads all three files: the label of a reply combines its three levels."""
 PIECES = tuple(
     Piece("train", (f"{part}.csv", f"{part}-reddit.csv", f"dataset/{part}-reddit.csv"), part) for part in PARTS
 )
@@ -46,7 +47,7 @@ HEADER = ["sp_id", "rp_id", "seeker_post", "response_post", "level", "rationales
 
 
 class Annotation(NamedTuple):
-    """A row of a file: a pair, the level of its reply, and the passages that show it."""
+    """A row of a file: a pair, the level of its reply, and the passages that show the level."""
 
     line: int
     post_id: str
@@ -58,7 +59,7 @@ class Annotation(NamedTuple):
 
 
 def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[DataFile]:
-    """The file of a part; the first of the three without one, since all hold the same pairs; all for "levels"."""
+    """The file of a part; all three for "levels"; without a part the first one, since all have the same pairs."""
     if split is not None:
         split_name(split)
     if part == TOGETHER:
@@ -99,7 +100,7 @@ def read(
 
 
 def _joined(chosen: Sequence[DataFile]) -> Iterator[Annotation]:
-    """The rows of the first file, with the levels that all files give their pairs. A pair may come more than once."""
+    """The rows of the first file, with the levels from all files. A pair may occur more than once."""
     first, *others = chosen
     levels = [{key: row.level for key, row in _numbered(file.path)} for file in others]
     for key, row in _numbered(first.path):
@@ -111,7 +112,7 @@ def _joined(chosen: Sequence[DataFile]) -> Iterator[Annotation]:
 
 
 def _numbered(path: Path) -> Iterator[tuple[tuple[str, str, int], Annotation]]:
-    """The rows of a file, each under its ids and how often they came before."""
+    """The rows of a file, keyed by their ids and how often these occurred before."""
     times: Counter[tuple[str, str]] = Counter()
     for row in annotated_pairs(path):
         ids = (row.post_id, row.reply_id)
@@ -127,7 +128,7 @@ def _read(
         if wanted not in (None, split):
             continue
         name = builder.name(f"{row.post_id}-{row.reply_id}", data_file, row.line)
-        if row.level in LEVELS and labelled:  # a row of one file, which has the passages of its level
+        if row.level in LEVELS and labelled:  # a row of a single file, with the passages for its level
             _note_passages(row, builder.report, data_file)
         texts = [_unescaped(text, builder.report, data_file, row.line) for text in (row.post, row.reply)]
         utterances = [
@@ -140,7 +141,7 @@ def _read(
 
 
 def annotated_pairs(path: Path) -> Iterator[Annotation]:
-    """The rows of one file; a passage is given as the file has it."""
+    """The rows of one file, with the passages unchanged."""
     rows = csv_rows(path)
     _, header = next(rows, (1, []))
     if header != HEADER:

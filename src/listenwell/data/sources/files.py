@@ -1,6 +1,6 @@
-"""Finding and opening the files of a corpus: which are there, their lines, their CSV rows, the items of a JSON array.
+"""Finds and reads the files of a corpus: lines, CSV rows, items of a JSON array.
 
-All of it streams, and whatever cannot be read is a SourceError that names file and line.
+Everything is streamed, and anything that cannot be read raises a SourceError that names file and line.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from listenwell.labels.taxonomy import unknown_name
 
 BLOCK = 1 << 16
 LARGEST_ITEM = 1 << 24
-"""Characters of one item of a JSON array; beyond that a quote or bracket was never closed."""
+"""Maximum characters of one item of a JSON array; beyond that, a quote or bracket was never closed."""
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class Piece(NamedTuple):
-    """A file that a corpus has: its split, its name (and other spellings of it), its part if the corpus has parts."""
+    """A file that a corpus may have: its split, its possible names, and its part if the corpus has parts."""
 
     split: str
     names: tuple[str, ...]
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
 
 
 class DataFile(NamedTuple):
-    """A file that is there. The path comes first, as `sources.data_files` wants it."""
+    """An existing file. The path comes first, as `sources.data_files` expects."""
 
     path: Path
     split: str | None
@@ -47,14 +47,14 @@ class DataFile(NamedTuple):
 
     @property
     def stem(self) -> str:
-        """What the ids of its dialogues begin with."""
+        """The prefix of its dialogues' ids."""
         return "-".join(name for name in (self.part, self.split) if name) or self.path.stem
 
 
 def choose(
     path: str | Path, pieces: Sequence[Piece], split: str | None = None, part: str | None = None, *, how_to_get: str
 ) -> list[DataFile]:
-    """The files of a split and part; of all that are there by default. `path` is the folder, or one file of it."""
+    """The files of a split and part; all existing files by default. `path` is the folder, or one file of it."""
     path = Path(path)
     wanted = None if split is None else split_name(split)
     parts = dict.fromkeys(piece.part for piece in pieces if piece.part)
@@ -79,14 +79,14 @@ def choose(
 
 
 def choose_all(path: str | Path, pieces: Sequence[Piece], split: str | None, *, how_to_get: str) -> list[DataFile]:
-    """The files of a corpus that was published without splits: each holds conversations of every one."""
+    """The files of a corpus that was published without splits: each file holds conversations of every split."""
     if split is not None:
-        split_name(split)  # a wrong name is refused before anything is read
+        split_name(split)  # a wrong name raises before anything is read
     return choose(path, pieces, how_to_get=how_to_get)
 
 
 def listing(folder: Path) -> str:
-    """What a folder holds, for a message."""
+    """The contents of a folder, for an error message."""
     return ", ".join(sorted(entry.name for entry in folder.iterdir())[:8]) or "nothing"
 
 
@@ -95,13 +95,13 @@ def _first(folder: Path, names: Sequence[str]) -> Path | None:
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file with their line ends, numbered from 1."""
+    """The lines of a UTF-8 file, including line ends, with numbers from 1."""
     with path.open("rb") as stream:
         yield from _decoded(stream, path.name)
 
 
 def _decoded(stream: IO[bytes], file: str) -> Iterator[tuple[int, str]]:
-    # Lines end at \n only: str.splitlines would also break a text at U+2028 or \x85.
+    # Lines end at \n only: str.splitlines would also split at U+2028 or \x85.
     for number, raw in enumerate(stream, start=1):
         try:
             yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -114,7 +114,7 @@ def _not_utf8(file: str, line: int, error: UnicodeDecodeError) -> SourceError:
 
 
 def aligned(*paths: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The lines of files that go line by line with one another. A line that is blank in all of them is none."""
+    """The lines of parallel files, with line numbers. Lines that are blank in all files are skipped."""
     with ExitStack() as stack:
         streams = [_decoded(stack.enter_context(path.open("rb")), path.name) for path in paths]
         for number, row in enumerate(zip_longest(*streams), start=1):
@@ -130,14 +130,14 @@ def aligned(*paths: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV file, each with the line it begins on."""
+    """The rows of a CSV file, each with the number of its first line."""
     reader = csv.reader((text for _, text in lines(path)), strict=True)
     while True:
         begins = reader.line_num + 1
         try:
             row = next(reader, None)
         except csv.Error as error:
-            # The parser cannot find its way back to a row's beginning, so no row after this one can be trusted.
+            # The parser cannot resynchronize, so no row after this one can be trusted.
             actual, way_out = f"{error}", "repair the quotes of this row"
             raise SourceError.at(path.name, begins, actual, "CSV with balanced quotes", way_out) from error
         if row is None:
@@ -147,7 +147,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """The values of a file with one JSON value per line, each with its line; blank lines are skipped."""
+    """The values of a file with one JSON value per line, with line numbers; blank lines are skipped."""
     for number, text in lines(path):
         if not text.strip():
             continue
@@ -159,13 +159,13 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def json_items(path: Path) -> Iterator[tuple[int, Any]]:
-    """The items of a file that is one JSON array, each with the line it begins on, one at a time."""
+    """The items of a file that is one JSON array, one at a time, each with the number of its first line."""
     with path.open("rb") as stream:
         yield from _Array(stream, path.name).items()
 
 
 class _Array:
-    """Decodes a JSON array item by item: a corpus of a gigabyte is one array, and must not be held whole."""
+    """Decodes a JSON array item by item, since a gigabyte corpus that is one array should not be in memory at once."""
 
     _decoder = json.JSONDecoder()
 
@@ -216,13 +216,13 @@ class _Array:
             return item
 
     def _may_go_on(self, error: json.JSONDecodeError) -> bool:
-        """Whether the text merely ends too early: an open string, or an error at the very end of what was read."""
+        """Whether more text may fix the error: an open string, or an error at the very end of what was read."""
         if len(self._text) - self._at > LARGEST_ITEM:
             return False
         return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - 12
 
     def _next(self) -> str:
-        """The next character that is not a space, not consumed; "" at the end."""
+        """Skips whitespace and peeks at the next character; "" at the end."""
         while True:
             match = _SPACE.match(self._text, self._at)
             self._move(match.end() if match else self._at)
@@ -234,7 +234,7 @@ class _Array:
     def _more(self) -> bool:
         if self._ended:
             return False
-        # As much again as is held, so that a long item is not tried again for every block.
+        # Doubles what is held, so that a long item is not parsed again for every block.
         block = self._stream.read(max(BLOCK, len(self._text) - self._at))
         self._ended = not block
         try:

@@ -1,10 +1,9 @@
 """GoEmotions (Demszky et al., 2020): single comments from Reddit, labelled with 27 emotions and neutral.
 
-`train.tsv`, `dev.tsv`, `test.tsv`: text, the numbers of its labels, an id, between tabs; with a header or, as
-published, without. A comment is a dialogue of one turn. Raters may have given it several labels (one in six
-has more than one): a Turn has room for one, and to choose would be to guess, so such a comment is kept without
-a label and noted. `comments` gives all labels, for whoever learns several at once; `read_polarity` gives the polarity
-in which they agree.
+`train.tsv`, `dev.tsv`, `test.tsv`: text, label numbers and id, separated by tabs; with a header or, as published,
+without. A comment is a dialogue of one turn. One comment in six has several labels: a Turn only has one, and choosing
+would be a guess, so such a comment is kept without a label and noted. `comments` gives all labels, for multi-label
+training; `read_polarity` gives the polarity that they share.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ FOLDER = "goemotions"
 HOW_TO_GET = "it is published at https://github.com/google-research/google-research/tree/master/goemotions/data"
 
 LABELS = GOEMOTIONS.labels
-"""In the order of the published emotions.txt: the numbers in the files count from it."""
+"""In the order of the published emotions.txt, so that the numbers in the files are indices."""
 
 # Noted
 SEVERAL = "several labels, kept without any"
@@ -48,7 +47,7 @@ class Comment:
 
 
 def files(path: str | Path, split: str | None = None) -> list[DataFile]:
-    """The files that a reading of `split` takes, each with its split; all splits of a folder by default."""
+    """The files to read for `split`, each with its split; all splits of a folder by default."""
     return choose(path, PIECES, split, how_to_get=HOW_TO_GET)
 
 
@@ -67,9 +66,9 @@ def read(
 def read_polarity(
     path: str | Path, split: str | None = None, *, report: Report | None = None, clean: bool = False
 ) -> Iterator[Dialogue]:
-    """The same with negative, neutral or positive for a label, where all labels of a comment agree in it.
+    """The same comments, labelled negative, neutral or positive if all their labels agree in polarity.
 
-    A comment with an ambiguous label, or with labels of different polarity (neutral is one), has none.
+    A comment with an ambiguous label, or with labels of different polarities (neutral is one), has no label.
     """
     chosen = files(path, split)
     builder = Builder(NAME, Report() if report is None else report, clean, single_turn=True)
@@ -122,7 +121,7 @@ def _wrong(path: Path, line: int, actual: str, expected: str) -> SourceError:
 
 
 def _unquoted(text: str) -> str:
-    """The text without the quotes that a CSV writer put around one that has quotes inside, which it doubles."""
+    """Removes CSV quoting: quotes around a text, if the quotes inside it are doubled."""
     inside = text[1:-1]
     if len(text) > 1 and text[0] == text[-1] == '"' and '""' in inside and '"' not in inside.replace('""', ""):
         return inside.replace('""', '"')

@@ -1,7 +1,7 @@
 """Messages of grief and loss, thirty in English and thirty in Chinese, each with a reply that fits; written here.
 
-They are for evaluation alone, so all are of the split test: a system that lifts the mood must not cheer at these
-(`listenwell evaluate SYSTEM --data grief --part zh --metrics celebratory`). The parts are the languages.
+They are for evaluation only, so all are in the test split: a system that lifts the mood must not be cheerful about
+these (`listenwell evaluate SYSTEM --data grief --part zh --metrics celebratory`). The parts are the languages.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from listenwell.labels.taxonomy import unknown_name
 
 NAME = "grief"
 INSIDE = True
-"""Its file is inside the package."""
+"""The file is inside the package."""
 PARTS = ("en", "zh")
 
 
 def files() -> list[Traversable]:
-    """The one file; it may be inside a zip."""
+    """The single file, which may be inside a zip."""
     return [package_files("listenwell").joinpath("corpus", "queries", "grief.jsonl")]
 
 
 def read(split: str | None = None, *, part: str | None = None, report: Report | None = None) -> Iterator[Dialogue]:
-    """The messages with their replies, of both languages or of one."""
+    """The messages with their replies, in both languages or in one."""
     if part is not None and part not in PARTS:
         raise ValueError(unknown_name("part of grief", part, PARTS))
     wanted = None if split is None else split_name(split)

@@ -1,6 +1,6 @@
 """Dialogues as JSON lines, the package's own file form: what a user brings, and what every part writes.
 
-See `listenwell.data.dialogue` for the record. A name that ends in .gz is compressed.
+See `listenwell.data.dialogue` for the record. Files whose name ends in .gz are compressed.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _TEXT_FIELDS = ("situation", "source", "language", "split")
 
 
 def is_jsonl(name: str | Path) -> bool:
-    """Whether a name is that of a file of this kind."""
+    """Whether a name ends in .jsonl or .jsonl.gz."""
     return str(name).lower().endswith(ENDINGS)
 
 
 def files(path: str | Path, split: str | None = None) -> list[Path]:
-    """The files that a reading takes: the file, or the .jsonl files of a folder (those of the split, if named so)."""
+    """The files to read: the file itself, or the .jsonl files of a folder, without those named after another split."""
     path = Path(path)
     if path.is_file():
         return [path]
@@ -48,15 +48,15 @@ def files(path: str | Path, split: str | None = None) -> list[Path]:
     if not entries:
         raise FileNotFoundError(f"{path}: no .jsonl or .jsonl.gz file in this folder")
     if split is not None:
-        # A file named after another split needs no opening; any other may hold records of several splits.
+        # A file named after another split need not be opened; any other may hold records of several splits.
         entries = [entry for entry in entries if split_of_file(entry.name) in (None, split_name(split))]
     return entries
 
 
 def read(path: str | Path, split: str | None = None, *, report: Report | None = None) -> Iterator[Dialogue]:
-    """The dialogues of a file or folder, one at a time; only those of `split` if given.
+    """Read the dialogues of a file or folder, one at a time; only those of `split` if given.
 
-    A record's split is its own "split", else what the file's name says (train.jsonl). Texts are not changed.
+    The split of a record is its "split" field, else that of the file name (train.jsonl). Texts are not changed.
     """
     chosen = files(path, split)
     wanted = None if split is None else split_name(split)
@@ -72,7 +72,7 @@ def _read(chosen: Iterable[Path], split: str | None, report: Report) -> Iterator
 
 
 def read_stream(stream: IO[bytes], file: str, split: str | None = None) -> Iterator[tuple[int, Dialogue]]:
-    """The dialogues of an open file with their lines; `file` is its name, for messages and the split it tells."""
+    """The dialogues of an open file, with line numbers; `file` is its name, for messages and the default split."""
     for number, text in _lines(stream, file):
         dialogue = parse(text, file, number)
         if dialogue.split is None:
@@ -83,14 +83,14 @@ def read_stream(stream: IO[bytes], file: str, split: str | None = None) -> Itera
 
 def parse(text: str, file: str, number: int) -> Dialogue:
     """The dialogue of one line."""
-    text = text.rstrip()  # a line break at its end would be counted as another line
+    text = text.rstrip()  # or errors at the end would be reported on the next line
     try:
         record = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         actual = f"{json_problem(text, error)} in {shorten(text)!r}"
         raise SourceError.at(file, number, actual, "one JSON object per line") from error
     if "\\ud" in text.lower():
-        # Half of a surrogate pair may be escaped in JSON but is no text: tokenizers and UTF-8 refuse it.
+        # JSON may contain an escaped lone surrogate, which tokenizers and UTF-8 reject.
         whole = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass")
         record = json.loads(whole.decode("utf-8", "replace"))
     if isinstance(record, dict):
@@ -106,7 +106,7 @@ def parse(text: str, file: str, number: int) -> Dialogue:
 
 
 def json_problem(text: str, error: json.JSONDecodeError | RecursionError) -> str:
-    """What is wrong with a line of JSON, and in which column."""
+    """Describes the error in a line of JSON, with its column."""
     if isinstance(error, RecursionError):
         return "endless nesting"
     if error.pos >= len(text) or error.msg.startswith("Unterminated string"):
@@ -115,7 +115,7 @@ def json_problem(text: str, error: json.JSONDecodeError | RecursionError) -> str
 
 
 def _with_known_names(dialogue: Dialogue) -> Dialogue:
-    """The emotion and the labels as the taxonomy spells them: "Joyful" is joyful. Other names stay as they are."""
+    """Spells the emotion and the labels as the taxonomy does ("Joyful" becomes joyful). Unknown names are kept."""
     emotion = _as_known(dialogue.emotion, EMOTION_ID)
     labels = [_as_known(turn.label, LABEL_ID) for turn in dialogue.turns]
     if emotion is dialogue.emotion and all(
@@ -133,12 +133,12 @@ def _as_known(label: Label | None, known: Container[str]) -> Label | None:
 
 
 def shorten_message(message: str, width: int = 160) -> str:
-    """A message that quotes a record, cut so that a long record does not fill the screen."""
+    """Truncates a message, so that a quoted long record does not fill the screen."""
     return message if len(message) <= width else message[: width - 1] + "…"
 
 
 def _lines(stream: IO[bytes], file: str) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, numbered from 1 and decoded."""
+    """The decoded non-blank lines, with line numbers from 1."""
     source = gzip.GzipFile(fileobj=stream) if file.lower().endswith(".gz") else stream
     number = 0
     while True:
@@ -161,7 +161,7 @@ def _lines(stream: IO[bytes], file: str) -> Iterator[tuple[int, str]]:
 
 def _split(dialogue: Dialogue, file: str, number: int, wanted: str) -> str:
     if not dialogue.split:
-        # To guess here would hand the same dialogues out as train and as test.
+        # Guessing could return the same dialogues as both train and test.
         way_out = 'give every record a "split", name the file train.jsonl, or read it without a split'
         raise SourceError.at(file, number, f"no split where {wanted!r} was requested", '"split": "train"', way_out)
     try:
@@ -171,7 +171,7 @@ def _split(dialogue: Dialogue, file: str, number: int, wanted: str) -> str:
 
 
 class Inspector:
-    """Counts dialogues and their dirt on the way to the caller, without changing a text."""
+    """Counts dialogues and the problems in them, without changing any text."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -179,7 +179,7 @@ class Inspector:
         self._seen: set[bytes] = set()
 
     def take(self, dialogue: Dialogue, file: str, number: int) -> Dialogue:
-        """The dialogue, counted, and with an id if it had none: examples are known by it."""
+        """Count a dialogue and return it, with an id if it had none, since examples are identified by it."""
         reasons = list(self._reasons(dialogue))
         if not dialogue.id:
             dialogue = replace(dialogue, id=f"{file.split('.', 1)[0]}-{number}")
@@ -219,16 +219,16 @@ class Inspector:
 
 
 def write(dialogues: Iterable[Dialogue], path: str | Path) -> int:
-    """Write dialogues to a file and say how many. The file appears whole or not at all."""
+    """Write dialogues to a file atomically; returns their number."""
     return write_lines((dialogue.to_json() for dialogue in dialogues), path)
 
 
 def write_lines(records: Iterable[Any], path: str | Path) -> int:
-    """Write records of any kind as JSON lines and say how many. The file appears whole or not at all."""
-    # Resolved, so that a link stays a link and what it points to is replaced.
+    """Write records of any kind as JSON lines, atomically; returns their number."""
+    # Resolved, so that a symbolic link is kept and its target is replaced.
     path = Path(path).resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Beside the file, since a rename is atomic only within one file system.
+    # In the same folder, since a rename is atomic only within one file system.
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with unfinished.open("xb") as stream:
@@ -245,7 +245,7 @@ def write_lines(records: Iterable[Any], path: str | Path) -> int:
 
 def _write_stream(records: Iterable[Any], stream: BinaryIO, compressed: bool) -> int:
     count = 0
-    # No time and no name inside the gzip header: equal dialogues make equal bytes, and so equal hashes.
+    # No time and no name in the gzip header, so that equal dialogues give equal bytes and hashes.
     target: Any = gzip.GzipFile("", "wb", fileobj=stream, mtime=0) if compressed else nullcontext(stream)
     with target as lines:
         for record in records:
@@ -255,10 +255,10 @@ def _write_stream(records: Iterable[Any], stream: BinaryIO, compressed: bool) ->
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where the system can."""
+    """Make the rename itself durable, if the system supports it."""
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
+    except OSError:  # Windows cannot open folders
         return
     try:
         os.fsync(handle)

@@ -1,8 +1,8 @@
 """LCCC-base (Wang et al., 2020): Chinese chit-chat from Weibo, without labels.
 
-A file is one JSON array of dialogues, a dialogue a list of texts, a text its characters with spaces between
-them, which are joined again. English words that were spelled letter by letter have no space to their
-neighbours any more: that is lost. Speakers are not given; the turns alternate, as in the published pairs.
+A file is one JSON array of dialogues; a dialogue is a list of texts, whose characters are separated by spaces and are
+joined again. The spaces between English words are lost if these were split into letters. Speakers are not given; the
+turns alternate, as in the published pairs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PIECES = tuple(Piece(split, (f"LCCC-base_{split}.json",)) for split in ("train",
 
 
 def files(path: str | Path, split: str | None = None) -> list[DataFile]:
-    """The files that a reading of `split` takes, each with its split; all splits of a folder by default."""
+    """The files to read for `split`, each with its split; all splits of a folder by default."""
     return choose(path, PIECES, split, how_to_get=HOW_TO_GET)
 
 

@@ -1,4 +1,4 @@
-"""What is in more than one split: a test on training data measures memory."""
+"""Finds overlaps between splits: testing on training data measures memorization."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from listenwell.data.dialogue import Dialogue, examples
 from listenwell.data.sources.quality import fingerprint, squeeze
 
 LONG_REPLY = 5
-"""Words from which on an equal reply is remarkable: "oh no" is said everywhere."""
+"""Minimum number of words for a shared reply to count: "oh no" occurs everywhere."""
 
 
 @dataclass
 class Overlap:
-    """What two splits share. Counted in the second one."""
+    """The overlap of two splits, counted in the second one."""
 
     first: str
     second: str
     dialogues: int
-    """Whole dialogues of the second that are also in the first."""
+    """Dialogues of the second split that are also in the first."""
     replies: int
-    """Listener replies of at least LONG_REPLY words that are replies in the first too."""
+    """Listener replies of at least LONG_REPLY words in the second split that are also replies in the first."""
     replies_of: int
-    """Such replies in the second."""
+    """All listener replies of at least LONG_REPLY words in the second split."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class _Split:
 
 
 def check(splits: Iterable[str], read: Callable[[str], Iterator[Dialogue]]) -> Leakage:
-    """Reads each split once, and keeps hashes alone."""
+    """Check all pairs of splits; each split is read once, and only hashes are kept in memory."""
     by_split: dict[str, _Split] = {}
     for name in splits:
         held = by_split.setdefault(name, _Split())

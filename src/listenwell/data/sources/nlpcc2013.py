@@ -1,8 +1,8 @@
 """NLPCC 2013's evaluation of emotions in Weibo posts: the 4,000 posts to train with, seven emotions or none.
 
-The XML is that of NLPCC 2014 with other names of attributes, and is read the same way. Two parts of one file: *posts*
-(the default), each with one emotion; *sentences*, each a dialogue of its own with its first emotion ("none" if it shows
-none). Posts that stand in the test posts of NLPCC 2014, or share a long sentence with them or with valid or test of
+The XML is that of NLPCC 2014 with other attribute names, and is read the same way. One file has two parts: *posts* (the
+default), each with one emotion; *sentences*, each as a separate dialogue with its first emotion ("none" if it shows
+none). Posts that are also test posts of NLPCC 2014, or share a long sentence with these or with valid or test of
 nlpcc-sentences, are dropped and counted (see `nlpcc_overlap`), and so are such sentences; `leaks=True` keeps them.
 """
 
@@ -32,7 +32,7 @@ PIECES = tuple(Piece("train", ("sample.xml",), part) for part in PARTS)
 def files(
     path: str | Path, split: str | None = None, *, part: str | None = None, leaks: bool = False
 ) -> list[DataFile]:
-    """The files that a reading takes, also those of what is scored elsewhere."""
+    """The files to read, including the evaluation data that it is checked against."""
     chosen = _chosen(path, split, part)
     held_out = {} if leaks else scored_files(Path(path))
     return list(dict.fromkeys([*chosen, *(data_file for several in held_out.values() for data_file in several)]))
@@ -49,7 +49,7 @@ def read(
 ) -> Iterator[Dialogue]:
     """The posts, or with `part="sentences"` their sentences, as dialogues of one turn; all are train.
 
-    `leaks`: keeps what is scored elsewhere. `clean`: posts that are junk or duplicates are dropped.
+    `leaks`: keep texts that are evaluation data elsewhere. `clean`: posts that are junk or duplicates are dropped.
     """
     chosen = _chosen(path, split, part)
     held_out = {} if leaks else scored_files(Path(path))

@@ -1,12 +1,11 @@
 """NLPCC 2014's evaluation of emotions in Weibo posts: XML, a post a <weibo> of <sentence>s, seven emotions or none.
 
-Three parts. *classification*: of which only the 6,000 test posts are available. *expression*: posts that all have
-an emotion, 1,000 to train and 2,000 to test. *sample*: the same 1,000 with somewhat other annotations, and so
-only read when asked for. A post is a dialogue of one turn, its sentences joined, labelled with its first
-emotion; a second one is noted. The labels of single sentences are not read, but for whether they
-contradict the post's.
+It has three parts. *classification*: only the 6,000 test posts are available. *expression*: posts that all have an
+emotion, 1,000 for training and 2,000 for testing. *sample*: the same 1,000 with slightly different annotations, so it
+is only read on request. A post is a dialogue of one turn, its sentences joined, labelled with its first emotion; a
+second emotion is noted. The labels of single sentences are only used to check whether they contradict the post's.
 
-The files are untrusted XML: a document type, and with it any entity of its own, is refused.
+The files are untrusted XML: a document type, and with it any entity declaration, is rejected.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _WAY_OUT = "repair the file, or download it again"
 
 @dataclass
 class Weibo:
-    """A post as the file has it."""
+    """A post as it is in the file."""
 
     line: int
     id: str
@@ -55,9 +54,9 @@ class Weibo:
     second: str
     sentences: list[str] = field(default_factory=list)
     emotions: list[tuple[str, str]] = field(default_factory=list)
-    """The first and second emotion of each sentence, "none" where it shows none."""
+    """The first and second emotion of each sentence, "none" if it shows none."""
     opinionated: bool = False
-    """Whether a sentence of it is said to show an emotion."""
+    """Whether any of its sentences is marked as showing an emotion."""
 
 
 def files(path: str | Path, split: str | None = None, *, part: str | None = None) -> list[DataFile]:
@@ -95,7 +94,7 @@ def conversation_of(weibo: Weibo, data_file: DataFile, builder: Builder) -> Conv
 
 
 def label_of(weibo: Weibo, report: Report, data_file: DataFile) -> Label | None:
-    """The label of a post; what is doubtful about it is noted."""
+    """The label of a post; problems with it are noted."""
     excerpt = "".join(weibo.sentences)
     if not weibo.emotion:
         report.note(NO_LABEL, data_file.file, weibo.line, excerpt)
@@ -110,7 +109,7 @@ def label_of(weibo: Weibo, report: Report, data_file: DataFile) -> Label | None:
 
 
 def joined_sentences(sentences: list[str]) -> str:
-    """The sentences as one text; a space only between Latin letters or figures."""
+    """The sentences as one text, with spaces only before Latin letters or digits that follow ASCII text."""
     text = ""
     for sentence in filter(None, sentences):
         latin = bool(text) and text[-1].isascii() and sentence[0].isascii() and sentence[0].isalnum()
@@ -126,13 +125,13 @@ def weibos(path: Path) -> Iterator[Weibo]:
             try:
                 reader.feed(stream.read(BLOCK))
             except SourceError:
-                yield from reader.taken()  # what was whole before the damage
+                yield from reader.taken()  # posts that were complete before the error
                 raise
             yield from reader.taken()
 
 
 class _Reader:
-    """Collects posts from the events of the parser."""
+    """Collects posts from parser events."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -160,7 +159,7 @@ class _Reader:
         return done
 
     def _doctype(self, *_: object) -> None:
-        # Entities are declared in it, and entities of entities fill the memory ("a billion laughs").
+        # It may declare nested entities that exhaust memory ("billion laughs").
         raise self._error("a document type", "XML without one", "remove <!DOCTYPE …> and what it declares")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:

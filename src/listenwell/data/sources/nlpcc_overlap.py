@@ -1,8 +1,7 @@
-"""What one NLPCC corpus scores and another trains on: the Weibo posts of 2013 and 2014 and their sentences overlap.
+"""Finds leaks between the NLPCC corpora: the Weibo posts of 2013 and 2014 and their sentences overlap.
 
-A text of a training part is a leak if it stands in the test posts of NLPCC 2014, or in valid or test of
-nlpcc-sentences. Texts are compared by letters and digits alone, in small letters, since nlpcc-sentences has its words
-spaced.
+A training text is a leak if it is also in the test posts of NLPCC 2014, or in valid or test of nlpcc-sentences. Texts
+are compared by their letters and digits in lower case, since nlpcc-sentences has spaces between words.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ IN_2014 = "a sentence or post of NLPCC 2014, test"
 IN_SENTENCES = "a sentence of nlpcc-sentences, test or valid"
 
 LONG_SENTENCE = 6
-"""Letters from which on one shared sentence makes a post a leak: "哈哈" stands in many posts."""
+"""A shared sentence of at least this many letters makes a post a leak; short ones like "哈哈" are in many posts."""
 
 WHY = "train is read without the texts that are scored there; leaks=True reads it whole"
 
 
 def scored_files(path: Path) -> dict[str, list[DataFile]]:
-    """The files whose texts train must not have, by the reason that is reported. `path`: the corpus that is read."""
+    """The files whose texts must not be in train, by the reason to report. `path`: the corpus being read."""
     root = path if path.is_dir() else path.parent
     posts = nlpcc2014.files(_folder(root, nlpcc2014.NAME, nlpcc2014.FOLDER), "test")
     folder = _folder(root, SENTENCES, SENTENCES_FOLDER)
@@ -40,7 +39,7 @@ def scored_files(path: Path) -> dict[str, list[DataFile]]:
 
 
 def scored_texts(files: Mapping[str, Sequence[DataFile]]) -> dict[str, set[str]]:
-    """The spellings of the texts in `files`, by the same reasons."""
+    """The normalized spellings of the texts in `files`, by reason."""
     return {
         reason: {mark for data_file in several for text in _texts(data_file) if (mark := spelling(text))}
         for reason, several in files.items()
@@ -48,20 +47,20 @@ def scored_texts(files: Mapping[str, Sequence[DataFile]]) -> dict[str, set[str]]
 
 
 def leak_of_sentence(text: str, scored: Mapping[str, set[str]]) -> str | None:
-    """The first reason why a sentence must not be trained on; None where there is none."""
+    """The first reason why a sentence is a leak; None if it is not."""
     mark = spelling(text)
     return next((reason for reason, marks in scored.items() if mark in marks), None)
 
 
 def leak_of_post(sentences: Sequence[str], scored: Mapping[str, set[str]]) -> str | None:
-    """The same of a post: the whole of it, or one long sentence, stands elsewhere."""
+    """The same for a post, which is a leak if its full text or one of its long sentences is."""
     long = [sentence for sentence in sentences if len(spelling(sentence)) >= LONG_SENTENCE]
     reasons = (leak_of_sentence(text, scored) for text in ("".join(sentences), *long))
     return next((reason for reason in reasons if reason), None)
 
 
 def _folder(root: Path, name: str, folder: str) -> Path:
-    """Where a corpus is: next to the one that is read, else where all corpora are."""
+    """The folder of a corpus: next to the one being read, else in the data folders."""
     beside = root.resolve().parent / folder
     if beside.is_dir():
         return beside

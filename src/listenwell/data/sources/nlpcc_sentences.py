@@ -1,8 +1,8 @@
 """Sentences of the NLPCC evaluations' Weibo posts, each with one of five emotions or none.
 
-`train.tsv`, `valid.tsv`, `test.tsv`: a label and a sentence, words spaced, between them a tab; the words are joined
-again. A sentence is a dialogue of one turn. Many sentences of train stand in the test posts of NLPCC 2014, and some in
-valid or test here: these are dropped and counted (see `nlpcc_overlap`); `leaks=True` keeps them.
+`train.tsv`, `valid.tsv`, `test.tsv`: a label and a sentence, separated by a tab; its words are separated by spaces and
+are joined again. A sentence is a dialogue of one turn. Many sentences of train are also in the test posts of NLPCC
+2014, and some in valid or test here: these are dropped and counted (see `nlpcc_overlap`); `leaks=True` keeps them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PIECES = tuple(Piece(split, (f"{split}.tsv",)) for split in ("train", "valid", "
 
 
 def files(path: str | Path, split: str | None = None, *, leaks: bool = False) -> list[DataFile]:
-    """The files that a reading takes. To read train is also to look at what is scored elsewhere."""
+    """The files to read. Reading train also reads the evaluation data that it is checked against."""
     chosen = choose(path, PIECES, split, how_to_get=HOW_TO_GET)
     return list(
         dict.fromkeys(
@@ -51,7 +51,7 @@ def read(
 ) -> Iterator[Dialogue]:
     """The sentences of a file, or of a split (or all splits) of a folder, as dialogues of one turn.
 
-    `leaks`: train keeps what is scored elsewhere. `clean`: sentences that are junk or duplicates are dropped.
+    `leaks`: keep evaluation data in train. `clean`: sentences that are junk or duplicates are dropped.
     """
     chosen = choose(path, PIECES, split, how_to_get=HOW_TO_GET)
     builder = Builder(NAME, Report() if report is None else report, clean, language="zh", single_turn=True)
@@ -77,7 +77,7 @@ def _read(chosen: list[DataFile], held_out: dict[str, list[DataFile]], builder: 
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
-    """Line, label and text."""
+    """Line number, label and text."""
     for line, row in lines(path):
         fields = row.rstrip("\r\n").split("\t")
         if not any(fields):

@@ -1,4 +1,4 @@
-"""The labels of a corpus as a picture."""
+"""Plots the label distribution of a corpus."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from listenwell.outputs import save_picture
 
 
 def draw(statistics: Statistics, title: str, path: Path) -> None:
-    """Bars for the emotions of dialogues and the labels of turns, as many panels as there are kinds."""
+    """Draw bar charts of the emotions of dialogues and the labels of turns, one panel for each that the corpus has."""
     from matplotlib.figure import Figure
 
     panels = [

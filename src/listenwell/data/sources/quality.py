@@ -1,4 +1,4 @@
-"""How problems in texts are detected: pure functions on strings and dialogues, shared by all readers."""
+"""Detects problems in texts: pure functions on strings and dialogues, shared by all readers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import unicodedata
 
 from listenwell.data.dialogue import Dialogue
 
-# Reasons that more than one reader reports, so that their counts add up under one name.
+# Reasons reported by more than one reader, so that their counts add up under one name.
 JUNK_TURN = "junk turn (only digits or punctuation)"
 REPEATED_TURN = "turn repeats the one before"
 GARBLED = "garbled characters"
@@ -17,12 +17,12 @@ UNKNOWN_EMOTION = "unknown emotion name"
 UNKNOWN_LABEL = "unknown label name"
 ONE_TURN = "one-turn conversation"
 
-# UTF-8 that was once read as Latin-1 or cp1252 shows these pairs; a replacement character, that bytes were lost.
+# These pairs indicate UTF-8 decoded as Latin-1 or cp1252; a replacement character indicates lost bytes.
 _MOJIBAKE = re.compile("\ufffd|â€|ðŸ|Ã[\x80-\xbf\u0192\u201a]|Â[\xa0-\xbf]")
 
 
 def is_junk(text: str) -> bool:
-    """Whether a turn says nothing in words: only digits, punctuation and spaces. An emoji is not junk."""
+    """Whether a turn has only digits, punctuation and spaces. An emoji is not junk."""
     return not any(char.isalpha() or unicodedata.category(char) == "So" for char in text)
 
 
@@ -32,12 +32,12 @@ def is_garbled(text: str) -> bool:
 
 
 def squeeze(text: str) -> str:
-    """The text without stray spaces: none at the ends, one between words."""
+    """Normalizes whitespace: none at the ends, one space between words."""
     return " ".join(text.split())
 
 
 def fingerprint(dialogue: Dialogue) -> bytes:
-    """Equal for dialogues of equal texts. A hash, so that a corpus of millions can be remembered."""
-    # The separator cannot stand inside a squeezed text, so ("a b",) and ("a", "b") differ.
+    """A hash that is equal for dialogues with equal texts; compact enough to remember a corpus of millions."""
+    # The separator cannot occur inside a squeezed text, so ("a b",) and ("a", "b") differ.
     texts = "\n".join(squeeze(turn.text) for turn in dialogue.turns)
     return hashlib.blake2b(texts.encode("utf-8", "surrogatepass"), digest_size=16).digest()

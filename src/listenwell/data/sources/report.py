@@ -1,7 +1,7 @@
 """What a reader found in a corpus: how much it kept, what it dropped and why, and problems in what it kept.
 
-A reader never skips in silence: whatever it leaves out is counted here under a reason in words, with the
-first places where it was seen, so that a person can go and look.
+A reader never skips anything silently: everything it drops is counted here by reason, with the first few places, so
+that a person can go and look.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ EXCERPT_WIDTH = 60
 
 
 class SourceError(ValueError):
-    """A file that cannot be read as what it claims to be: the message names file, line, found and expected."""
+    """A file is not in the expected format: the message names file and line, what was found and what was expected."""
 
     @classmethod
     def at(cls, file: str, line: int, actual: str, expected: str, way_out: str = "") -> SourceError:
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 
 class ReportRow(NamedTuple):
-    """One line of the table that is shown to a person; what is merely counted has no places."""
+    """One row of the displayed table; plain totals have no places."""
 
     fate: str
     reason: str
@@ -46,44 +46,44 @@ class ReportRow(NamedTuple):
 
 @dataclass
 class Report:
-    """Counts of one reading. Reports of several files or workers add up with `+`."""
+    """Counts of what a reader read. Reports of several files or workers can be added with `+`."""
 
     rows: int = 0
     """Records in the file, usable or not."""
     conversations: int = 0
     """Conversations in the file, usable or not."""
     dialogues: int = 0
-    """Dialogues given on to the caller."""
+    """Dialogues returned to the caller."""
     turns: int = 0
-    """Turns of the dialogues given on."""
+    """Turns of the returned dialogues."""
     dropped: Counter[str] = field(default_factory=Counter)
     noted: Counter[str] = field(default_factory=Counter)
     places: dict[str, list[Place]] = field(default_factory=dict)
-    """The first few places of every reason."""
+    """The first few places for every reason."""
 
     def drop(self, reason: str, file: str, line: int, excerpt: str = "", count: int = 1) -> None:
-        """Count something left out."""
+        """Count something that was dropped."""
         self.dropped[reason] += count
         self._remember(reason, [Place(file, line, shorten(excerpt))])
 
     def note(self, reason: str, file: str, line: int, excerpt: str = "", count: int = 1) -> None:
-        """Count something kept though it is not clean."""
+        """Count a problem in something that was kept."""
         self.noted[reason] += count
         self._remember(reason, [Place(file, line, shorten(excerpt))])
 
     def keep(self, turns: int) -> None:
-        """Count one dialogue given on to the caller."""
+        """Count one dialogue that is returned to the caller."""
         self.dialogues += 1
         self.turns += turns
 
     def drop_kept(self, reason: str, turns: int) -> None:
-        """Count one kept dialogue as dropped after all, by the caller."""
+        """Count a kept dialogue as dropped, because the caller dropped it."""
         self.dialogues -= 1
         self.turns -= turns
         self.dropped[reason] += 1
 
     def merge(self, other: Report) -> Report:
-        """Add another reading to this one, in place."""
+        """Add another report to this one, in place."""
         self.rows += other.rows
         self.conversations += other.conversations
         self.dialogues += other.dialogues
@@ -100,7 +100,7 @@ class Report:
         return Report().merge(self).merge(other)
 
     def table(self) -> list[ReportRow]:
-        """Rows for display: the totals, then reasons by count, the dropped before the noted."""
+        """Rows for display: the totals, then the reasons by count, dropped before noted."""
         rows = [
             ReportRow("met", "rows", self.rows),
             ReportRow("met", "conversations", self.conversations),
@@ -126,10 +126,10 @@ class Report:
 
     def _remember(self, reason: str, places: Iterable[Place]) -> None:
         known = self.places.setdefault(reason, [])
-        # Only the first few: a report of a million bad rows must stay small enough to read and to send.
+        # Only the first few: a report on a million bad rows must stay small enough to read and to send.
         known.extend(list(places)[: max(0, MAX_PLACES - len(known))])
 
 
 def shorten(text: str) -> str:
-    """At most EXCERPT_WIDTH characters of a text."""
+    """Truncates a text to EXCERPT_WIDTH characters."""
     return text if len(text) <= EXCERPT_WIDTH else text[: EXCERPT_WIDTH - 1] + "…"

@@ -13,18 +13,18 @@ from listenwell.data.sources.splits import split_name
 
 NAME = "shipped"
 INSIDE = True
-"""Its files are inside the package."""
+"""The files are inside the package."""
 
 
 def files() -> list[Traversable]:
-    """The corpus files, by name. They may be inside a zip, so they are not paths; `open("rb")` works."""
+    """The corpus files, sorted by name. They may be inside a zip, so they are not paths, but `open("rb")` works."""
     corpus = package_files("listenwell").joinpath("corpus")
     entries = corpus.iterdir() if corpus.is_dir() else ()
     return sorted((entry for entry in entries if jsonl.is_jsonl(entry.name)), key=lambda entry: entry.name)
 
 
 def languages() -> list[str]:
-    """The languages that the package ships dialogues in."""
+    """The languages of the shipped dialogues."""
     return sorted({dialogue.language for _, _, dialogue in _all(None)})
 
 

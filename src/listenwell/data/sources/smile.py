@@ -1,9 +1,9 @@
 """SMILE (Qiu et al., 2023): Chinese support talk in pairs of a help seeker's query and a supporter's reply.
 
-`train.jsonl`, `valid.jsonl`, `test.jsonl`: one object per line with the number of the dialogue, the place of the query
-in it, the query and the reply. A language model wrote the dialogues from real questions. A pair is a dialogue of two
-turns: only pairs of at most 80 characters a side were published here, so a dialogue cannot be put together again. The
-splits are by dialogue: one that stands in two files is named in an error.
+`train.jsonl`, `valid.jsonl`, `test.jsonl`: one object per line with the number of the dialogue, the position of the
+query in it, the query and the reply. A language model wrote the dialogues from real questions. A pair is a dialogue of
+two turns: only pairs of at most 80 characters per side were published here, so full dialogues cannot be restored. The
+splits are by dialogue: a dialogue that is in two files raises an error.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Pair(NamedTuple):
 
 
 def files(path: str | Path, split: str | None = None) -> list[DataFile]:
-    """The files that a reading of `split` takes, each with its split; all splits of a folder by default."""
+    """The files to read for `split`, each with its split; all splits of a folder by default."""
     return choose(path, PIECES, split, how_to_get=HOW_TO_GET)
 
 
@@ -52,7 +52,7 @@ def read(
 
 
 def _conversations(data_file: DataFile, builder: Builder, splits: dict[int, DataFile]) -> Iterator[Conversation]:
-    """`splits` holds the file that each dialogue was first seen in."""
+    """`splits`: the file in which each dialogue was first seen."""
     for pair in pairs(data_file.path):
         first = splits.setdefault(pair.dialogue, data_file)
         if first != data_file:

@@ -1,9 +1,9 @@
 """SMP2020-EWECT: Weibo posts, each with one of six emotions; everyday ones, and such about the epidemic of 2020.
 
-Two parts, *usual* and *virus*. A file is one JSON array of posts with id, content and label; the training posts
-of *usual* may be a .tsv with fold, label and content instead (the folds are somebody's, and not read). A post
-is a dialogue of one turn. Many texts come more than once, some with another label: noted, and dropped by
-`clean`. Emoji and links that the publishers lost show as "??": noted, and left as they are.
+There are two parts, *usual* and *virus*. A file is one JSON array of posts with id, content and label; the training
+posts of *usual* may be a .tsv with fold, label and content instead (the folds were added by somebody else and are
+ignored). A post is a dialogue of one turn. Many texts occur more than once, some with another label: these are noted,
+and dropped by `clean`. Emoji and links that were lost in publication appear as "??": these are noted and kept.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _conversations(data_file: DataFile, builder: Builder) -> Iterator[Conversati
 
 
 def _rows(path: Path) -> Iterator[Post]:
-    """The posts of a .tsv, named by their place in it. Quotes are plain characters."""
+    """The posts of a .tsv, with their position as id. Quotes are plain characters."""
     for line, row in lines(path):
         fields = row.rstrip("\r\n").split("\t")
         if line == 1 and fields != HEADER:
@@ -104,7 +104,7 @@ def _rows(path: Path) -> Iterator[Post]:
 
 
 def _objects(path: Path) -> Iterator[Post]:
-    # Such a file is one line, so an item's number tells more of its place than its line.
+    # Such a file is a single line, so errors give the number of the item.
     for number, (line, item) in enumerate(json_items(path), start=1):
         if not _is_post(item):
             actual, expected = f"item {number} is {shorten(repr(item))}", "an object with id, content and label"

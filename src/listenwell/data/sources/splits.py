@@ -1,4 +1,4 @@
-"""The names of the parts of a corpus, and how a file name identifies the split."""
+"""The names of splits, and how to tell the split from a file name or from texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ALIASES = {"dev": "valid", "val": "valid", "validation": "valid"}
 
 
 def split_name(split: str) -> str:
-    """One of SPLITS; the usual other names of the validation part are understood."""
+    """Normalizes the name of a split to one of SPLITS; accepts the usual aliases of "valid"."""
     name = split.strip().lower()
     name = _ALIASES.get(name, name)
     if name not in SPLITS:
@@ -21,16 +21,16 @@ def split_name(split: str) -> str:
 
 
 def split_of_file(name: str) -> str | None:
-    """The split that a file named train.csv, dev.jsonl.gz … holds; None where the name does not say."""
+    """The split of a file named train.csv, dev.jsonl.gz …; None if the name does not tell."""
     stem = name.split(".", 1)[0].lower()
     stem = _ALIASES.get(stem, stem)
     return stem if stem in SPLITS else None
 
 
 def split_of_texts(texts: Iterable[str]) -> str:
-    """For a corpus without published splits: eight dialogues of ten are train, one is valid, one is test.
+    """Assign a split in a corpus without published ones: 80 % train, 10 % valid, 10 % test.
 
-    Decided by the texts alone, so that a dialogue that comes twice is not torn between two splits.
+    The split depends only on a hash of the texts, so that duplicates of a dialogue are in the same split.
     """
     plain = "\n".join(" ".join(text.casefold().split()) for text in texts)
     tenth = hashlib.sha256(plain.encode("utf-8", "replace")).digest()[0] * 10 // 256

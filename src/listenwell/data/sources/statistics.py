@@ -1,4 +1,4 @@
-"""What a corpus holds, in numbers: for `listenwell data` and for the page of a corpus."""
+"""Statistics of a corpus, for `listenwell data` and for the page of a corpus."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from listenwell.data.dialogue import Dialogue, examples
 from listenwell.data.sources.quality import fingerprint
 from listenwell.data.sources.report import Report
 
-# A Chinese character stands for a word: Chinese text has no spaces to count by.
+# Each Chinese character counts as a word, since Chinese text has no spaces.
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
 
 
 @dataclass
 class Statistics:
-    """Counts over dialogues as a reader gave them on."""
+    """Counts over the dialogues returned by a reader."""
 
     dialogues: int = 0
     turns: int = 0
     words: int = 0
     replies: int = 0
-    """Listener turns with a turn before them: the items of training and of every measure."""
+    """Listener turns with a turn before them: the examples for training and evaluation."""
     duplicates: int = 0
-    """Dialogues whose texts had been seen before."""
+    """Dialogues with the same texts as an earlier one."""
     emotions: Counter[str] = field(default_factory=Counter)
     labels: Counter[str] = field(default_factory=Counter)
     """Labels of turns, gold and machine together."""
@@ -71,7 +71,7 @@ class Statistics:
 
 
 def describe(dialogues: Iterable[Dialogue], report: Report | None = None) -> Statistics:
-    """The statistics of dialogues, read once; `report` is the one their reader fills meanwhile."""
+    """Compute statistics in one pass; `report` is the one that the reader of the dialogues fills meanwhile."""
     statistics = Statistics(report=report)
     seen: set[bytes] = set()
     for dialogue in dialogues:

@@ -1,9 +1,9 @@
 """Conversations of six to ten turns, written for this project by a language model: what somebody tells, and what an
 attentive program says that is honest about being one.
 
-Where EmpatheticDialogues has two people, of whom one answers once or twice, these hold a conversation: facts come back,
-moods turn, somebody says hello, teases the program or takes leave. Every listener turn has an intent, that of its first
-move where it makes two.
+In EmpatheticDialogues, one of two people answers once or twice; these are real conversations: facts come up again,
+moods change, somebody says hello, teases the program or says goodbye. Every listener turn has an intent; if it makes
+two moves, that of the first.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from listenwell.data.sources.splits import split_name
 
 NAME = "talk"
 INSIDE = True
-"""Its file is inside the package."""
+"""The file is inside the package."""
 
 
 def files() -> list[Traversable]:
-    """The one file; it may be inside a zip."""
+    """The single file, which may be inside a zip."""
     return [package_files("listenwell").joinpath("corpus", "talk", "en.jsonl")]
 
 

@@ -1,8 +1,8 @@
 """Weibo threads as they come, uncleaned: kaomoji, hashtags, links, adverts, reposted chains. For `data clean`.
 
-A file has one JSON list of texts per line: a thread. Speakers are not given; the turns alternate. No splits were
-published; here eight of ten threads are train, one valid, one test, by a hash of their texts. Two of the files share
-most of their threads: duplicates are noted, and dropped by `clean`.
+A file has one thread per line, as a JSON list of texts. Speakers are not given; the turns alternate. No splits were
+published; here 80 % of the threads are train, 10 % valid and 10 % test, by a hash of their texts. Two of the files
+share most of their threads: duplicates are noted, and dropped by `clean`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ PIECES = tuple(
 
 
 def files(path: str | Path, split: str | None = None) -> list[DataFile]:
-    """The files of the folder, or the one named: each holds threads of every split."""
+    """The files of the folder, or the given file; each has threads of every split."""
     return choose_all(path, PIECES, split, how_to_get=HOW_TO_GET)
 
 
 def read(
     path: str | Path, split: str | None = None, *, report: Report | None = None, clean: bool = False
 ) -> Iterator[Dialogue]:
-    """The threads of a split (all by default), their texts as they come.
+    """The threads of a split (all by default), with raw texts.
 
     `clean`: a junk turn ends its conversation, and duplicate dialogues are dropped.
     """

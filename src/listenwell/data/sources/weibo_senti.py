@@ -1,8 +1,9 @@
 """weibo_senti_100k, a sample: single Weibo posts labelled positive or negative.
 
-`sample.csv` has the columns label (1 positive, 0 negative) and review. The labels follow the posts' emoticons ([哈哈],
-[泪]), so a classifier that sees them need not read a word: `emoticons=False` takes them out. No splits were published;
-here eight of ten posts are train, one valid, one test, by a hash of their texts without emoticons.
+`sample.csv` has the columns label (1 positive, 0 negative) and review. The labels were derived from the posts'
+emoticons ([哈哈], [泪]), so a classifier that sees these can ignore the words: `emoticons=False` removes them. No
+splits were published; here 80 % of the posts are train, 10 % valid and 10 % test, by a hash of their texts without
+emoticons.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LABELS = {"1": "positive", "0": "negative"}
 
 
 def files(path: str | Path, split: str | None = None, *, emoticons: bool = True) -> list[DataFile]:
-    """The one file, which holds posts of every split."""
+    """The single file, which has posts of every split."""
     return choose_all(path, PIECES, split, how_to_get=HOW_TO_GET)
 
 
@@ -57,7 +58,7 @@ def _conversations(data_file: DataFile, builder: Builder, emoticons: bool) -> It
         bare = strip_emoticons(text)
         split = split_of_texts([bare if bare.strip() else text])
         if not builder.wants(split):
-            continue  # what it has is not noted either
+            continue  # problems in other splits are not noted either
         if not emoticons and bare != text:
             builder.report.note(EMOTICONS, data_file.file, line, text)
         utterances = [Utterance("speaker", text if emoticons else bare, line, Label(LABELS[label]))]
@@ -65,7 +66,7 @@ def _conversations(data_file: DataFile, builder: Builder, emoticons: bool) -> It
 
 
 def _posts(path: Path) -> Iterator[tuple[int, str, str]]:
-    """Line, label and text."""
+    """Line number, label and text."""
     rows = csv_rows(path)
     _, header = next(rows, (1, []))
     if header != HEADER:

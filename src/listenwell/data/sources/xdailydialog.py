@@ -1,12 +1,12 @@
 """XDailyDialog (Liu et al., 2023): dialogues of DailyDialog in English and Chinese, line by line the same.
 
-    train_En.txt, train_Zh.txt, train_emotion.txt, train_action.txt     go line by line, as in DailyDialog
-    dev_human_en.txt, dev_human_zh.txt, test_human_…                    text, topic, acts and emotions between tabs
+    train_En.txt, train_Zh.txt, train_emotion.txt, train_action.txt     parallel lines, as in DailyDialog
+    dev_human_en.txt, dev_human_zh.txt, test_human_…                    text, topic, acts, emotions; tab-separated
 
-A dialogue has the same id in both languages, so that the two can be paired. Two faults are met with: training
-lines with another number of turns than of labels are dropped; and dialogues of dev and test that stand in
-train, too, are dropped, or a model would be measured on what it has learned. They are the same if the letters
-of their English are: in train they are spelled and spaced a little otherwise, and some have other figures.
+A dialogue has the same id in both languages, so that the two can be paired. Two problems are handled: lines whose
+numbers of turns and labels differ are dropped; and dialogues of dev and test that are also in train are dropped, since
+a model would be evaluated on its training data. They are compared by the letters of their English text, because
+spelling, spacing and some digits differ in train.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NOT_LETTERS = re.compile(r"[^a-z]+")
 def files(
     path: str | Path, split: str | None = None, *, language: Language = "en", label: Kind = "emotion"
 ) -> list[DataFile]:
-    """The files that a reading takes, each with the split it is opened for; dev and test need train's English."""
+    """The files to read, each with the split that needs it; dev and test also need train's English text."""
     folder = Path(path)
     if label not in NUMBERED:
         raise ValueError(unknown_name("kind of label", label, NUMBERED))
@@ -61,7 +61,7 @@ def files(
 
 
 def _files(folder: Path, split: str, language: str, label: str) -> list[Path]:
-    """The text of the language first, then what else is opened for it."""
+    """The text in the language first, then the other files that are needed."""
     texts = [folder / _FILES[split].format(language=name, Language=name.title()) for name in (language, "en")]
     rest = [_TRAIN_LABELS[label]] if split == "train" else [_FILES["train"].format(Language="En")]
     return list(dict.fromkeys([*texts, *(folder / name for name in rest)]))
@@ -80,7 +80,7 @@ def read(
 ) -> Iterator[Dialogue]:
     """The dialogues of a split (or all splits) of the folder in one of the two languages.
 
-    `strict`, `clean`, `label` and `detokenised` are as in DailyDialog; Chinese is written without spaces anyway.
+    `strict`, `clean`, `label` and `detokenised` are as in DailyDialog; the latter does not apply to Chinese.
     """
     chosen = files(path, split, language=language, label=label)
     builder = Builder(NAME, Report() if report is None else report, clean, language)
@@ -110,14 +110,14 @@ def _read(chosen: list[DataFile], builder: Builder, label: str, strict: bool, de
 
 
 def _labelled(paths: list[Path], label: str) -> Iterator[tuple[int, str, str, list[Label]]]:
-    """Line number, text, its English and its labels, of the training files."""
+    """Line number, text, English text and labels, from the training files."""
     for number, texts in aligned(*paths):
         labels = parse_labels(texts[-1], NUMBERED[label], paths[-1].name, number)
         yield number, texts[0], texts[-2], labels
 
 
 def _columns(paths: list[Path], label: str) -> Iterator[tuple[int, str, str, list[Label]]]:
-    """The same of the files for validation and test, which have all in columns."""
+    """The same from the files for validation and test, which have everything in columns."""
     for number, texts in aligned(*paths):
         rows = [text.split("\t") for text in texts]
         for row, path in zip(rows, paths, strict=True):

@@ -1,1 +1,1 @@
-"""Every table and figure of a paper, published beside measured."""
+"""Reproduces every table and figure of a paper, with published next to measured numbers."""

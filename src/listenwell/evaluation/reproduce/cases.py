@@ -1,4 +1,4 @@
-"""The papers' case studies: one file of contexts, short quotations as printed, answered by the systems of a report."""
+"""The papers' case studies: a file of contexts (short quotations, as printed), answered by the systems of a report."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ FILE = "cases.json"
 
 @dataclass(frozen=True)
 class Case:
-    """A context that a paper shows."""
+    """A context shown in a paper."""
 
     paper: str
     place: str
-    """Such as table 6."""
+    """Where, such as "table 6"."""
     context: list[str]
-    """Turn by turn; the last is answered."""
+    """The turns; the last one is to be answered."""
     language: str = "en"
     emotion: str = ""
-    """As the paper has it; never given to a system."""
+    """The emotion given in the paper; never passed to a system."""
 
     @property
     def key(self) -> str:
@@ -40,7 +40,7 @@ class Case:
 
     @property
     def dialogue(self) -> Dialogue:
-        """Turns alternate, and the last is the speaker's."""
+        """The context as a dialogue: roles alternate, and the last turn is the speaker's."""
         last = len(self.context) - 1
         turns = [
             Turn("speaker" if (last - place) % 2 == 0 else "listener", text) for place, text in enumerate(self.context)
@@ -53,7 +53,7 @@ class Answer:
     row: str
     reply: str
     recognised: str
-    """The emotion recognised and the label chosen, where there are any."""
+    """The predicted emotion and the chosen label, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class AnsweredCase:
 
 
 class Talks(Protocol):
-    """A system, as far as cases need it."""
+    """The part of a system's interface that cases need."""
 
     languages: tuple[str, ...]
 
@@ -73,14 +73,14 @@ class Talks(Protocol):
 
 @cache
 def cases(paper: str | None = None) -> tuple[Case, ...]:
-    """Those of a paper, or all."""
+    """The cases of a paper, or all cases."""
     text = resources.files("listenwell.evaluation.reproduce").joinpath("cases.yaml").read_text(encoding="utf-8")
     every = [instantiate(Case, entry, f"cases.yaml: {number}") for number, entry in enumerate(yaml.safe_load(text), 1)]
     return tuple(one for one in every if paper in (None, one.paper))
 
 
 def answer_cases(paper: str, plan: Plan, root: Path, load: Callable[[Scoring], Talks]) -> None:
-    """Lets each system that was scored answer the cases of its language; what is kept is not answered again."""
+    """Let each scored system answer the cases in its languages; stored answers are reused."""
     kept = _kept(root)
     for system, scoring in _first_of_each(plan).items():
         answers = kept.setdefault(system, {})
@@ -92,13 +92,13 @@ def answer_cases(paper: str, plan: Plan, root: Path, load: Callable[[Scoring], T
             known = [word for word in (reply.emotion, reply.label) if word]
             answers[case.key] = {"reply": reply.text, "recognised": ", ".join(known)}
         for case in cases(paper):
-            answers.setdefault(case.key, None)  # of another language: not asked again
+            answers.setdefault(case.key, None)  # in another language: not asked again
         root.mkdir(parents=True, exist_ok=True)
         write_json(root / FILE, kept)
 
 
 def answered_cases(paper: str, plan: Plan, root: Path) -> list[AnsweredCase]:
-    """The cases of a paper with what is kept of their answers."""
+    """The cases of a paper with their stored answers."""
     kept = _kept(root)
     rows = {scoring.row: kept.get(system, {}) for system, scoring in _first_of_each(plan).items()}
     shown = []
@@ -110,7 +110,7 @@ def answered_cases(paper: str, plan: Plan, root: Path) -> list[AnsweredCase]:
 
 
 def _first_of_each(plan: Plan) -> dict[str, Scoring]:
-    """One scoring per system, written in the paper's way, among those that are done."""
+    """One finished scoring per system, with the paper's decoding."""
     found: dict[str, Scoring] = {}
     for several in plan.of_row.values():
         for one in several[:1]:

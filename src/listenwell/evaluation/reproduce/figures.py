@@ -1,4 +1,4 @@
-"""The figures of a paper, drawn from what its tables were measured on."""
+"""Draws the figures of a paper from the evaluations behind its tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLOURS = ("#4878a8", "#c8773a", "#5b9a62", "#9a6fb0")
 
 
 def draw_figures(paper: PaperSpec, plan: Plan, folder: Path) -> dict[str, Path]:
-    """The pictures that can be drawn from what is there, by title."""
+    """Draw the figures whose systems have been scored; returns their files by title."""
     pictures = {}
     for number, figure in paper.figures.items():
         place = folder / f"figure-{number}.png"
@@ -46,7 +46,7 @@ def _draw(figure: FigureSpec, paper: PaperSpec, plan: Plan, place: Path) -> bool
 
 
 def accuracy_by_emotion(evaluation: Path) -> dict[str, float]:
-    """From the scores by emotion that an evaluation keeps."""
+    """The accuracy by emotion, from an evaluation's tables.json."""
     tables = json.loads((evaluation / "tables.json").read_text(encoding="utf-8"))
     return {
         emotion: score["value"]
@@ -57,7 +57,7 @@ def accuracy_by_emotion(evaluation: Path) -> dict[str, float]:
 
 
 def draw_by_emotion(accuracies: Mapping[str, Mapping[str, float]], title: str, place: Path) -> None:
-    """Bars side by side for each of the 32 emotions."""
+    """Draw a grouped bar chart over the 32 emotions."""
     axes = need("matplotlib.figure", "a picture").Figure(figsize=(12, 4), layout="constrained").add_subplot()
     width = 0.8 / len(accuracies)
     for index, (name, values) in enumerate(accuracies.items()):
@@ -75,7 +75,7 @@ def draw_by_emotion(accuracies: Mapping[str, Mapping[str, float]], title: str, p
 
 
 def embedded(pictures: Mapping[str, Path]) -> dict[str, str]:
-    """As data URIs, for a page that stands alone."""
+    """The pictures as data URIs, for a self-contained page."""
     return {
         title: f"data:image/png;base64,{base64.b64encode(place.read_bytes()).decode()}"
         for title, place in pictures.items()

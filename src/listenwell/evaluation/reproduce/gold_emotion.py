@@ -1,5 +1,5 @@
-"""A quirk that needs a model: MIME's public code chooses the side that mimics by the gold emotion when it computes
-perplexity. What that is worth is measured here, apart from all scores, and only `quirks.py` reads it.
+"""A quirk that needs a model: MIME's public code uses the gold emotion to choose the mimicking side when it computes
+perplexity. The effect is measured here, separately from all scores, and only read by `quirks.py`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from listenwell.systems.bot import Bot
 
 @contextmanager
 def knowing_the_emotion(model: Mime, batch: Batch) -> Iterator[None]:
-    """Within it the model takes the speaker's polarity from the gold emotions of the batch."""
+    """In this context, the model takes the speaker's polarity from the gold emotions of the batch."""
 
     def is_positive(believed: Tensor, gold: Tensor | None = None) -> Tensor:
         assert batch.emotion is not None
-        draws = len(believed) // len(batch.emotion)  # a context stands as many times in a row as latents are drawn
+        draws = len(believed) // len(batch.emotion)  # each context is repeated once per latent sample
         return Mime.is_positive(model, believed, batch.emotion.repeat_interleave(draws))
 
     model.is_positive = is_positive  # type: ignore[method-assign]
@@ -38,11 +38,11 @@ def knowing_the_emotion(model: Mime, batch: Batch) -> Iterator[None]:
 
 
 def perplexity_knowing_emotion(bot: Bot, items: Sequence[Example]) -> float:
-    """The perplexity per word if the emotion were known."""
+    """The perplexity per word, given the gold emotion."""
     model = bot.model
     if not isinstance(model, Mime):
         raise ValueError(f"{bot.name} does not choose its way by the emotion: only MIME's rows have this quirk")
-    generator = torch.Generator().manual_seed(0)  # the draws of the score itself
+    generator = torch.Generator().manual_seed(0)  # the same draws as in the score itself
 
     def score(batch: Batch) -> Tensor:
         with knowing_the_emotion(model, batch):
@@ -52,7 +52,7 @@ def perplexity_knowing_emotion(bot: Bot, items: Sequence[Example]) -> float:
 
 
 def measure(system: str, items: Sequence[Example], evaluation: Path) -> None:
-    """Written beside the evaluation whose number it explains."""
+    """Measure the quirk and write the result next to the evaluation that it explains."""
     bot = load(system, care=False)
     if not isinstance(bot, Bot):
         raise ValueError(f"{system} has no model of its own to give the emotion to")

@@ -1,4 +1,4 @@
-"""What has to be trained and scored for a paper's tables, and what of it is there already."""
+"""Plans what has to be trained and scored for a paper's tables, and what is already done."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from listenwell.weights import shipped
 Budget = Literal["small", "cpu", "paper"]
 
 SMALL = 320
-"""Examples of each stage in the small budget: enough to see that everything runs, and nothing more."""
+"""Examples per stage in the small budget: just enough to check that everything runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A run of a recipe."""
+    """A training run of a recipe."""
 
     recipe: str
     seed: int
@@ -27,7 +27,7 @@ class Training:
 
     @property
     def mark(self) -> Path:
-        """A file that is there while the run is not at its end."""
+        """A file that exists until the run is finished."""
         return self.folder.with_name(f"{self.folder.name}.unfinished")
 
     @property
@@ -42,11 +42,11 @@ class Scoring:
     row: str
     """The first row that needs it."""
     system: str
-    """A name or a folder, as `listenwell evaluate` takes it."""
+    """A name or a folder, as in `listenwell evaluate`."""
     dataset: DatasetSpec
     folder: Path
     decoding: tuple[str, ...] = ()
-    """Options by which the paper writes; none for the system's own way."""
+    """The paper's decoding options; empty for the system's own decoding."""
     gold_emotion: bool = False
     """Whether it has the quirk that `gold_emotion.py` measures."""
 
@@ -57,16 +57,16 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """In the order in which it is done."""
+    """All steps, in the order in which they run."""
 
     trainings: tuple[Training, ...]
     scorings: tuple[Scoring, ...]
     of_row: Mapping[tuple[str, DatasetSpec], tuple[Scoring, ...]]
-    """The evaluations of a row on a dataset, one for each seed."""
+    """The evaluations of a row on a dataset, one per seed."""
     beside: Mapping[tuple[str, DatasetSpec], tuple[Scoring, ...]] = field(default_factory=dict)
-    """The same by the systems' own decoding, where the paper's is another."""
+    """The same with the systems' own decoding, if the paper's is different."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Rows that the budget has no recipe for, and the way out."""
+    """Rows that the budget has no recipe for, and what to do instead."""
 
     def missing(self) -> list[Training | Scoring]:
         steps: list[Training | Scoring] = [*self.trainings, *self.scorings]
@@ -76,9 +76,9 @@ class Plan:
 def plan(
     paper: PaperSpec, root: Path, budget: Budget = "cpu", seeds: int = 1, tables: Sequence[str] | None = None
 ) -> Plan:
-    """Shipped weights serve a row of the budget cpu if one seed is wanted; all else is trained.
+    """Plan a paper. With budget "cpu" and one seed, shipped weights are used if there are any; all else is trained.
 
-    Rows that have no recipe of the paper's size are left out of the budget paper; a paper without any is refused.
+    With budget "paper", rows without a recipe of the paper's size are left out; raises ValueError if no row is left.
     """
     trainings: dict[Path, Training] = {}
     scorings: dict[Path, Scoring] = {}
@@ -111,7 +111,7 @@ def plan(
 
 
 def options(decoding: Iterable[str]) -> dict[str, Any]:
-    """What method=greedy and the like say, by name."""
+    """Parses options such as method=greedy into a dict."""
     return {name: _value(text) for name, text in (change.split("=", 1) for change in decoding)}
 
 
@@ -120,21 +120,21 @@ def _value(text: str) -> Any:
 
 
 def _differs(spec: SystemSpec, decoding: Sequence[str]) -> bool:
-    """Whether the paper's way to write is another than the system's own."""
-    from listenwell.training import load_recipe  # brings up torch, which most papers' plans do without
+    """Whether the paper's decoding differs from the system's own."""
+    from listenwell.training import load_recipe  # imports torch, which most plans do not need
 
     own = load_recipe(spec.recipe or spec.system or "").decoding
     return changed(own, options(decoding)) != own
 
 
 def _runs(spec: SystemSpec, root: Path, budget: Budget, seed: int) -> list[Training]:
-    """What is trained before a row, and the row itself."""
+    """The training runs for a row: those it depends on, then its own."""
     folder = root / f"{budget}-{seed}"
     return [Training(name, seed, folder / name) for name in _recipes(spec, budget)]
 
 
 def _needed(paper: PaperSpec, tables: Sequence[str] | None) -> Iterator[tuple[str, SystemSpec, DatasetSpec]]:
-    """Each row that has a system, on each dataset, where at least one of its numbers can be measured."""
+    """Each row with a system, on each dataset, if at least one of its numbers can be measured."""
     for table in tables or paper.tables:
         for name in paper.tables[table].by_polarity:
             if paper.systems[name].reason is None:

@@ -1,4 +1,4 @@
-"""Automatic scores by the polarity of the dialogue's emotion, beside tables in which people judged by it."""
+"""Automatic scores by the polarity of the dialogue's emotion, for tables that report human ratings by polarity."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PolarityRow:
 
 
 def polarity_tables(paper: PaperSpec, plan: Plan, tables: Sequence[str] | None = None) -> dict[str, list[PolarityRow]]:
-    """By table; of the systems that were scored."""
+    """The rows of scored systems, by table."""
     found = {table: _rows(paper, plan, table) for table in tables or paper.tables}
     return {table: rows for table, rows in found.items() if rows}
 
@@ -53,7 +53,7 @@ def _row(name: str, polarity: str, folders: Sequence[Path]) -> PolarityRow:
 
 
 def _scores(folder: Path, polarity: str) -> dict[str, Score]:
-    """What the evaluation keeps of the items of one polarity; nothing where the data has no emotions."""
+    """The stored scores of an evaluation on the items of one polarity; empty if the data has no emotions."""
     try:
         tables: dict[str, Any] = json.loads((folder / "tables.json").read_text(encoding="utf-8"))
     except OSError:

@@ -1,8 +1,8 @@
-"""Why a measured number differs from a published one: known quirks of public code, switched on one at a time.
+"""Why measured numbers differ from published ones: known quirks of public code, switched on one at a time.
 
-Each is computed from what an evaluation keeps, its replies and the statistics of its scores; no model runs. A value
-with a quirk is never a score: it only tells what the quirk is worth. The one quirk that needs a model, the gold emotion
-at evaluation, is measured by `gold_emotion.py` and read here.
+Each quirk is computed from the stored replies and score statistics of an evaluation, without a model. A value with a
+quirk is never a score: it only shows the effect of the quirk. The one quirk that needs a model, the gold emotion at
+evaluation, is measured by `gold_emotion.py` and read here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CONTRACTIONS = {
     "i'd": "i would", "aren't": "are not", "isn't": "is not", "wasn't": "was not", "weren't": "were not",
     "won't": "will not", "there's": "there is", "there're": "there are",
 }  # fmt: skip
-"""What the data readers of MoEL, MIME and EmpDG write out before they split a text into words."""
+"""Contractions that the data readers of MoEL, MIME and EmpDG expand before tokenization."""
 
 MACRO = "macro-averaged perplexity"
 UNKNOWN = "vocabulary built on test"
@@ -50,17 +50,17 @@ ABOUT = {
     MULTI_BLEU: "the public scripts write contractions out (i'm: i am) in training texts and references and then split "
     "them; here replies and references are rewritten so, afterwards",
 }
-"""What each quirk is."""
+"""A description of each quirk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quirk:
-    """A number of ours as it would be with a quirk."""
+    """The value that one of our numbers would have with a quirk."""
 
     name: str
     value: float
     worth: float
-    """By how much that differs from the number without it."""
+    """The difference from the number without the quirk."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.value:.2f} ({self.worth:+.2f})"
@@ -70,7 +70,7 @@ class Quirk:
 
 
 def quirks_of(score: str, evaluations: Sequence[StoredEvaluation]) -> tuple[Quirk, ...]:
-    """What each quirk of a score is worth, on average over the evaluations (one for each seed)."""
+    """The effect of each quirk on a score, averaged over the evaluations (one per seed)."""
     found = []
     for name, compute in _QUIRKS.get(score, {}).items():
         values = [(compute(one, one.scores[score]), one.scores[score].value) for one in evaluations]
@@ -89,7 +89,7 @@ def macro_perplexity(evaluation: StoredEvaluation, score: Score) -> float | None
 
 
 def perplexity_with_free_names(evaluation: StoredEvaluation, score: Score) -> float | None:
-    """Less what naming the unknown words cost: their number is that of the signature's rate."""
+    """The perplexity without the cost of naming unknown words; their number follows from the rate in the signature."""
     if score.statistics is None or "unk" not in score.signature:
         return None
     cost, counted = score.statistics.rows.sum(axis=0)
@@ -100,7 +100,7 @@ def perplexity_with_free_names(evaluation: StoredEvaluation, score: Score) -> fl
 
 
 def gold_emotion_file(evaluation: Path) -> Path:
-    """Where the run with the gold emotion is kept: beside the evaluation, not in it."""
+    """The file for the result with the gold emotion, next to the evaluation's folder rather than in it."""
     return evaluation.with_name(f"{evaluation.name}.gold-emotion.json")
 
 
@@ -113,7 +113,7 @@ def perplexity_with_gold_emotion(evaluation: StoredEvaluation, score: Score) -> 
 
 
 def answered(records: Sequence[dict[str, Any]]) -> list[int]:
-    """The items whose reference is answered by a turn that a later item of the dialogue has in its context."""
+    """The items whose reference is followed by another turn, which appears in the context of a later item."""
     begun = {tuple(record["context"][:length]) for record in records for length in range(len(record["context"]))}
     return [row for row, record in enumerate(records) if (*record["context"], record["reference"]) in begun]
 
@@ -127,7 +127,7 @@ def distinct_of_answered(evaluation: StoredEvaluation, score: Score) -> float | 
 
 
 def written_out(text: str) -> str:
-    """Lower-cased, with contractions written out, in the order of the public readers."""
+    """Lower-cases and expands contractions, in the order of the public data readers."""
     text = re.sub("[’‘]", "'", text.lower())
     for short, long in CONTRACTIONS.items():
         text = text.replace(short, long)
@@ -165,4 +165,4 @@ _QUIRKS: dict[str, dict[str, Callable[[StoredEvaluation, Score], float | None]]]
     "bleu-4": {MULTI_BLEU: multi_bleu},
     "average-bleu": {MULTI_BLEU: multi_bleu},
 }
-"""By the score that it changes."""
+"""Quirks by the score that they change."""

@@ -1,4 +1,4 @@
-"""A paper's report: HTML that stands alone, CSV and LaTeX, published beside measured."""
+"""A paper's report with published and measured numbers, as self-contained HTML, CSV and LaTeX."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COLUMNS = (
 
 
 def counts(results: Sequence[Result]) -> dict[str, int]:
-    """How many numbers have each verdict."""
+    """The number of results with each verdict."""
     return dict(Counter(one.verdict for one in results))
 
 
@@ -54,7 +54,7 @@ def as_csv(results: Sequence[Result]) -> str:
 
 
 def _safe(value: Any) -> Any:
-    """A spreadsheet would read such a text as a formula."""
+    """Quotes text that a spreadsheet would read as a formula."""
     return (
         f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") and not _is_number(value) else value
     )
@@ -69,8 +69,8 @@ def _is_number(text: str) -> bool:
 
 
 def as_latex(paper: PaperSpec, results: Sequence[Result]) -> str:
-    """One tabular per table and dataset, with two or three lines per row: published, measured and, where it differs,
-    ours; then one of what known quirks are worth."""
+    """Render one tabular per table and dataset, with two or three lines per row: published, measured and, if
+    different, ours; then one tabular with the effects of known quirks."""
     parts = [f"% {_tex(paper.title)}; made by listenwell {__version__}"]
     for (table, dataset), rows in grouped(results).items():
         metrics = list(dict.fromkeys(one.metric for cells in rows.values() for one in cells))
@@ -106,7 +106,7 @@ def _latex_quirks(results: Sequence[Result]) -> list[str]:
 
 
 def grouped(results: Sequence[Result]) -> dict[tuple[str, str], dict[str, list[Result]]]:
-    """By table and dataset, then by row."""
+    """Results by table and dataset, then by row."""
     tables: dict[tuple[str, str], dict[str, list[Result]]] = {}
     for one in results:
         tables.setdefault((one.table, one.dataset), {}).setdefault(one.row, []).append(one)
@@ -145,7 +145,7 @@ def _tex(text: str) -> str:
 
 @dataclass(frozen=True)
 class Extras:
-    """What a report has besides the numbers."""
+    """The contents of a report besides the numbers."""
 
     pictures: Mapping[str, str] = field(default_factory=dict)
     """Data URIs by the title of a figure."""
@@ -155,7 +155,7 @@ class Extras:
 
 
 def as_html(paper: PaperSpec, results: Sequence[Result], facts: Mapping[str, str], extras: Extras | None = None) -> str:
-    """`facts` are shown at the top."""
+    """Render the report; `facts` are shown at the top."""
     source = resources.files("listenwell.evaluation.reproduce").joinpath("report.html").read_text(encoding="utf-8")
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(source)
     return template.render(
@@ -173,6 +173,6 @@ def as_html(paper: PaperSpec, results: Sequence[Result], facts: Mapping[str, str
 
 
 def used_quirks(results: Sequence[Result]) -> dict[str, str]:
-    """What each quirk is that some number shows."""
+    """Descriptions of the quirks that occur in the results."""
     names = {quirk.name for one in results for quirk in one.quirks}
     return {name: about for name, about in ABOUT.items() if name in names}

@@ -1,7 +1,8 @@
-"""The cells of a paper's tables: published, measured, verdict, reason. No number is without one of the last three.
+"""The cells of a paper's tables: published, measured, verdict, reason. Every number has a verdict; if it was not
+measured, also a reason.
 
-What is measured is first what the paper itself defines; where listenwell defines or decodes otherwise, its own number
-stands beside it, marked.
+The measured number follows the paper's own definition; if listenwell defines it or decodes differently, its own number
+is shown next to it.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from listenwell.evaluation.reproduce.verdict import Measured, Verdict, judge
 from listenwell.evaluation.store import StoredEvaluation, check_same_items, read_folder
 
 NOT_COMPARED = ("bs", "rs", "ci", "v", "by", "weights", "chosen", "label")
-"""Parts of a signature that may differ within a column: the interval, the version, and what a system itself is given or
-chooses. (The papers have systems with labels and without, and a random choice, in one column.)"""
+"""Signature fields that may differ within a column: the interval, the version, and what a system is given or chooses.
+(The papers have systems with and without labels, and a random choice, in one column.)"""
 
 Ratings = Mapping[tuple[str, str, str, str], Measured]
-"""What people said in a study, by table, dataset, row and metric."""
+"""Human ratings from a study, by table, dataset, row and metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One published number."""
+    """One published number and its measured counterpart."""
 
     paper: str
     table: str
@@ -37,17 +38,17 @@ class Result:
     row: str
     metric: str
     published: Decimal
-    """In the unit of the measured one."""
+    """The published value, in the unit of the measured one."""
     measured: Measured | None
     verdict: Verdict
     why: str
-    """The reason where nothing is measured; where something is, how its definition differs."""
+    """If nothing was measured, the reason; otherwise, how the definition differs."""
     signature: str = ""
     ours: Measured | None = None
-    """By our definition, or our way to write replies, where the paper's is another."""
+    """The number with our own definition or decoding, if the paper's is different."""
     ours_how: str = ""
     quirks: tuple[Quirk, ...] = ()
-    """What the measured number would be with known quirks of public code."""
+    """The measured number with known quirks of public code."""
 
     @property
     def why_different(self) -> str:
@@ -68,7 +69,7 @@ class Result:
 
 
 class Evaluations:
-    """What was scored for a plan, read once."""
+    """The finished evaluations of a plan, read once."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -79,11 +80,11 @@ class Evaluations:
         }
 
     def of(self, key: Any) -> list[StoredEvaluation]:
-        """Of a row on a dataset, one for each seed; none if one is missing."""
+        """The evaluations of a row on a dataset, one per seed; empty if any is missing."""
         return self._complete(self._plan.of_row.get(key, ()))
 
     def beside(self, key: Any) -> list[StoredEvaluation]:
-        """The same by the system's own decoding, where the paper's is another."""
+        """The same with the system's own decoding, if the paper's is different."""
         return self._complete(self._plan.beside.get(key, ()))
 
     def _complete(self, scorings: Sequence[Scoring]) -> list[StoredEvaluation]:
@@ -94,7 +95,7 @@ class Evaluations:
 def results(
     paper: PaperSpec, plan: Plan, tables: Sequence[str] | None = None, ratings: Ratings | None = None
 ) -> list[Result]:
-    """Every number of the tables, in the paper's order. What can be measured and was not is said to be missing."""
+    """Every number of the tables, in the paper's order. Numbers that are still to be measured are marked as such."""
     evaluations = Evaluations(plan)
     numbers = []
     for table in tables or paper.tables:
@@ -112,7 +113,7 @@ def results(
 
 
 def _rated(paper: PaperSpec, row: published.Row, metric: str, ratings: Ratings) -> Result | None:
-    """A number that people gave in a study here; None where there is none."""
+    """A number from the raters of a study; None if there is none."""
     measured = ratings.get((row.table, row.dataset, row.system, metric))
     if measured is None:
         return None
@@ -162,13 +163,13 @@ def _measured(evaluations: Sequence[StoredEvaluation], score: str) -> Measured:
 
 
 def _comparable(signature: Any) -> str:
-    """What must agree within a column: not the interval, not the version."""
+    """The part of a signature that must agree within a column, without the fields in NOT_COMPARED."""
     facts = [f"{key}:{value}" for key, value in signature if key not in NOT_COMPARED]
     return "|".join([signature.metric, *facts])
 
 
 def check_items(paper: PaperSpec, table: str, evaluations: Evaluations) -> None:
-    """Rows stand in one table only if they were scored on the same items."""
+    """Raises ValueError if the rows of a table were not scored on the same items."""
     for name, dataset in paper.datasets.items():
         systems = dict.fromkeys(row.system for row in paper.rows(table) if row.dataset == name)
         several = [one for system in systems for one in evaluations.of((system, dataset))]
@@ -181,7 +182,7 @@ def check_items(paper: PaperSpec, table: str, evaluations: Evaluations) -> None:
 
 
 def check_signatures(numbers: Sequence[Result]) -> None:
-    """Rows stand in one column only where items, tokenizer and definition agree."""
+    """Raises ValueError if items, tokenizer or definition differ within a column."""
     columns: dict[tuple[str, str, str], Result] = {}
     for one in numbers:
         if one.measured is None or not one.signature:

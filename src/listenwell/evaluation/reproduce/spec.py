@@ -1,4 +1,4 @@
-"""What of a paper can be reproduced, and by what: one YAML file per paper in `recipes/papers/`."""
+"""What can be reproduced of a paper, and how: one YAML file per paper in `recipes/papers/`."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from listenwell.evaluation import published
 from listenwell.labels.taxonomy import unknown_name
 
 RATERS = ("human_", "ab_", "kappa", "empathy_", "relevance_", "fluency_")
-"""How the names of numbers begin that only people can give."""
+"""Name prefixes of numbers that need human raters."""
 
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """What a paper's dataset is among our sources."""
+    """The source of ours that corresponds to a paper's dataset."""
 
     data: str
     drawn: int = 0
-    """How many items are drawn; 0 for all."""
+    """The number of items to draw; 0 for all."""
     split: str = "test"
 
 
 @dataclass(frozen=True)
 class SystemSpec:
-    """Where a row of a paper comes from: shipped weights, a recipe, or nowhere, and why."""
+    """How to obtain a row of a paper: shipped weights, a recipe, or the reason why it is not possible."""
 
     system: str | None = None
     """The name of shipped weights."""
     recipe: str | None = None
     after: list[str] = field(default_factory=list)
-    """Recipes that are trained before it, in this order: what it starts from, and its parts."""
+    """Recipes to train first, in this order: the one it starts from, and its parts."""
     paper_recipe: str | None = None
     """The recipe at the paper's own size."""
     paper_after: list[str] = field(default_factory=list)
-    """What is trained before that one."""
+    """Recipes to train before `paper_recipe`."""
     reason: str | None = None
     """Why it is not possible here."""
     scored_with: str | None = None
-    """The row whose evaluation has its scores, where it is no system of its own."""
+    """The row whose evaluation contains its scores, if it is not a separate system."""
     score_names: dict[str, str] = field(default_factory=dict)
-    """Which parts of the names of scores it replaces there, such as likeliest- by random-."""
+    """Substitutions in the names of those scores, such as likeliest- by random-."""
     gold_emotion: bool = False
-    """Whether public code gives it the gold emotion when it computes perplexity: a quirk to be measured."""
+    """Whether the public code uses the gold emotion when it computes perplexity: a quirk to be measured."""
 
     def score_name(self, name: str) -> str:
         for part, replacement in self.score_names.items():
@@ -59,11 +59,11 @@ class SystemSpec:
 class TableSpec:
     title: str
     study: str | None = None
-    """The rating study that gives its human numbers."""
+    """The rating study for its human numbers."""
     other_studies: dict[str, str] = field(default_factory=dict)
-    """By metric, another study that gives it."""
+    """Metrics that are from another study, with its name."""
     by_polarity: list[str] = field(default_factory=list)
-    """Rows whose automatic scores are shown for positive and for negative emotions, beside what people said."""
+    """Rows whose automatic scores are shown for positive and for negative emotions, next to the human ratings."""
 
     def study_of(self, metric: str) -> str | None:
         return self.other_studies.get(metric, self.study)
@@ -74,30 +74,30 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class DefinitionSpec:
-    """How a paper defines a number that listenwell defines otherwise: the paper's comes first, ours stands beside."""
+    """A paper's definition of a number that listenwell defines differently; both are shown, the paper's first."""
 
     score: str
-    """By the paper's definition."""
+    """The score by the paper's definition."""
     how: str
     ours: str
-    """What ours is, in a few words."""
+    """A short description of our definition."""
     beside: str | None = None
-    """Our score, where it is not the one that the number usually stands for."""
+    """Our score, if it is not the one that usually corresponds to the number."""
     datasets: list[str] = field(default_factory=list)
-    """Only on these; none for all."""
+    """The datasets it applies to; empty for all."""
 
 
 @dataclass(frozen=True)
 class FigureSpec:
     title: str
     kind: Literal["embeddings", "by-emotion"]
-    """embeddings: of the emotions, in a plane; by-emotion: the accuracy for each emotion."""
+    """embeddings: the emotion embeddings in a plane; by-emotion: the accuracy for each emotion."""
     systems: list[str]
 
 
 @dataclass(frozen=True)
 class PaperSpec:
-    """All of one paper."""
+    """The specification of a paper."""
 
     title: str
     datasets: dict[str, DatasetSpec]
@@ -105,11 +105,11 @@ class PaperSpec:
     tables: dict[str, TableSpec]
     figures: dict[str, FigureSpec] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
-    """Why a number of this name is not measured."""
+    """By metric, why it is not measured."""
     decoding: list[str] = field(default_factory=list)
-    """Options of decoding by which the paper writes, such as method=greedy; else the systems' own."""
+    """The paper's decoding options, such as method=greedy; empty for the systems' own."""
     definitions: dict[str, list[DefinitionSpec]] = field(default_factory=dict)
-    """By the paper's name of a number; the first one for a dataset holds."""
+    """Definitions by the paper's name of a number; the first one that fits the dataset applies."""
     name: str = ""
 
     def definition(self, metric: str, dataset: str) -> DefinitionSpec | None:
@@ -117,7 +117,7 @@ class PaperSpec:
         return next((one for one in several if not one.datasets or dataset in one.datasets), None)
 
     def scores_needed(self) -> list[str]:
-        """The names of all scores that its tables may show."""
+        """The names of all scores that the paper's tables may show."""
         metrics = (metric for table in self.tables for row in self.rows(table) for metric in row.values)
         meanings = (published.meaning(self.name, metric) for metric in metrics)
         names: list[str | None] = [means.score for means in meanings if means is not None]
@@ -129,14 +129,14 @@ class PaperSpec:
         return published.rows(self.name, table)
 
     def system_of(self, row: published.Row) -> SystemSpec:
-        """Of "A vs B" it is A's; of a row about all systems there is none."""
+        """The system of a row: for "A vs B" that of A; a row about all systems has none, only a reason."""
         name = row.system.split(" vs ")[0]
         if name in self.systems:
             return self.systems[name]
         return SystemSpec(reason="it is about all systems together")
 
     def why_not(self, table: str, metric: str) -> str | None:
-        """Why a metric is not a measured score; None where it is."""
+        """Why a metric cannot be measured; None if it can."""
         if metric in self.reasons:
             return self.reasons[metric]
         if metric.startswith(RATERS):
@@ -152,7 +152,7 @@ def study_command(study: str | None) -> str:
 
 @cache
 def papers() -> dict[str, PaperSpec]:
-    """By the name that `published.csv` has for it."""
+    """The papers by their name in `published.csv`."""
     folder = resources.files("listenwell.recipes").joinpath("papers")
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".yaml")), key=lambda file: file.name)
     return {file.name.removesuffix(".yaml"): _read(file.name, file.read_text(encoding="utf-8")) for file in files}

@@ -1,8 +1,10 @@
-"""Published against measured: a rule that was fixed before anything was measured.
+"""Compares published with measured numbers, by a rule that was fixed before anything was measured.
 
-- *reproduced*: the published number lies within the measured 95 % interval, or within 5 % of the measured number.
-- *better*, *worse*: it does not, and the measured number is on the better or the worse side.
+- *reproduced*: the published number lies within the measured 95 % interval, or the measured number differs from it by
+  at most 5 % of the published one.
+- *better*, *worse*: neither holds, and the measured number is on the better or the worse side.
 - *not possible here*: with the reason.
+- *not yet measured*: it can be measured, but has not been.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ Verdict = Literal["reproduced", "better", "worse", "not possible here", "not yet
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A number of ours: of one run, or the mean over several seeds."""
+    """A measured number: from one run, or the mean over several seeds."""
 
     value: float
     low: float | None
@@ -32,7 +34,7 @@ class Measured:
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> Measured:
-        """Of one seed with its interval; of several their mean and the range that their intervals span together."""
+        """A single score with its interval, or the mean of several with the range of their intervals."""
         lows = [score.low for score in scores if score.low is not None]
         highs = [score.high for score in scores if score.high is not None]
         value = fmean(score.value for score in scores)

@@ -1,7 +1,7 @@
-"""What runs the work of a curation: processes of this machine, or Ray.
+"""Runs the tasks of a curation: in processes on this machine, or on Ray.
 
-An engine gets a function and jobs, each a JSON object, and gives back the function's results in any order. Everything
-that decides the records is in the function and the jobs, so every engine gives the same.
+An engine gets a function and jobs (JSON objects), and yields the function's results in any order. Everything that
+determines the records is in the function and the jobs, so all engines give the same records.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class Engine(Protocol):
     workers: int
 
     def run(self, task: Task, jobs: Iterable[Job]) -> Iterator[Any]:
-        """The results, as they are ready. `task` can be pickled: a function of a module, or a partial of one."""
+        """Yield results as they are ready. `task` must be picklable: a module-level function, or a partial of one."""
         ...
 
     def close(self) -> None: ...
 
 
 def make_engine(name: str, workers: int | None = None) -> Engine:
-    """An engine by name; as many workers as there are processors if no number is given."""
+    """Create an engine by name, with one worker per available processor by default."""
     if name == "local":
         from listenwell.data.curation.engines.local import LocalEngine
 

@@ -1,4 +1,4 @@
-"""Processes of this machine."""
+"""Runs jobs in processes on this machine."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 from listenwell.data.curation.engines import Job, Task
 
 IN_FLIGHT = 2
-"""Jobs per worker that are handed out: one being worked on, one waiting. More would only take memory."""
+"""Jobs submitted per worker: one running, one waiting. More would only take memory."""
 
 
 class LocalEngine:
-    """As many processes as there are workers; a single worker is this process itself."""
+    """A pool with one process per worker; a single worker runs in this process."""
 
     name = "local"
 
@@ -32,7 +32,7 @@ class LocalEngine:
             yield from map(task, jobs)
             return
         if self._pool is None:
-            # Not forked: a child would share the locks and threads of whatever was imported here.
+            # Not forked: a child would inherit the locks of the modules imported here.
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self.workers, context, initializer=_prepare)
         rest = iter(jobs)
@@ -52,11 +52,11 @@ class LocalEngine:
                 "where it was, --workers names a smaller number of processes"
             ) from problem
         finally:
-            if running:  # Ctrl-C, or something failed: what is half done is not waited for, and leaves nothing behind
+            if running:  # Ctrl-C or an error: unfinished jobs are not waited for, and leave nothing behind
                 self._stop()
 
     def _stop(self) -> None:
-        # The executor itself can only wait for them before Python 3.14.
+        # Before Python 3.14, the executor itself can only wait for them.
         for process in list((getattr(self._pool, "_processes", None) or {}).values()):
             process.terminate()
 
@@ -67,7 +67,7 @@ class LocalEngine:
 
 
 def _prepare() -> None:
-    """In a worker: Ctrl-C is for the main process, and nothing goes on when that is gone."""
+    """Sets up a worker: it ignores Ctrl-C, which the main process handles, and exits when the main process is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 

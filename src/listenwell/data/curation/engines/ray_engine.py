@@ -1,4 +1,4 @@
-"""Ray Data: the same jobs on many machines. They must see the input and the output folder under the same paths."""
+"""Runs jobs on many machines with Ray Data. Input and output folder must have the same paths on all of them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from listenwell.data.curation.engines import Job, Task
 from listenwell.data.curation.records import choose_allocator
 
 WAVE = 4096
-"""Jobs of one Ray dataset: a dataset of all of them would have to be in memory."""
+"""Jobs per Ray dataset: a single dataset of all jobs would have to be in memory."""
 
 OBJECT_STORE = 128 << 20
-"""Bytes for a Ray of our own. Jobs and results are small: the records go through files."""
+"""Bytes of object store for a local Ray. Jobs and results are small, since the records go through files."""
 
 
 class RayEngine:
-    """A Ray cluster where one is to be found (RAY_ADDRESS), else a Ray of our own on this machine."""
+    """Uses the Ray cluster at RAY_ADDRESS if set, else a local Ray on this machine."""
 
     name = "ray"
 
@@ -42,7 +42,7 @@ class RayEngine:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.print_on_execution_start = False
-        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what matters is raised
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # errors are raised
 
     def _start(self, workers: int | None) -> None:
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "include_dashboard": False}
@@ -55,7 +55,7 @@ class RayEngine:
         while wave := list(islice(rest, WAVE)):
             rows = [{"job": json.dumps(job)} for job in wave]
             data = self._ray.data.from_items(rows, override_num_blocks=len(rows))
-            # One task for each job, no more of them at once than workers were asked for.
+            # One task per job, with at most as many at once as workers were requested.
             results = data.map(partial(_run, task), concurrency=self._limit)
             try:
                 for row in results.iter_rows():
@@ -73,9 +73,9 @@ class RayEngine:
 
 
 def _run(task: Task, row: dict[str, Any]) -> dict[str, Any]:
-    """A task over a row, which Ray moves as columns of text."""
+    """Runs a task on a row, which Ray transfers as columns of text."""
     try:
         return {"result": json.dumps(task(json.loads(row["job"]))), "problem": ""}
     except Exception as problem:
-        # Told as text: Ray would wrap it into its own traces.
+        # Returned as text, since Ray would wrap it in its own traceback.
         return {"result": "", "problem": f"{type(problem).__name__}: {problem}"}

@@ -1,1 +1,1 @@
-"""One module per subtitle format. Each has `parse(text) -> Parsed`; reading.py recognises which one a file needs."""
+"""One module per subtitle format, each with `looks_like` and `parse`; reading.py detects the format of a file."""

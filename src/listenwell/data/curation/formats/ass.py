@@ -1,7 +1,7 @@
-r"""Advanced SubStation Alpha (and SSA): "Dialogue:" lines, whose columns a "Format:" line names.
+r"""Advanced SubStation Alpha (and SSA): "Dialogue:" lines, with columns named by a "Format:" line.
 
-Titles and signs are placed on the picture by \pos or \move, and shapes are drawn by \p1; neither is speech. Files that
-place all their text this way do speak with it, so placed text is dropped only where it is the exception.
+Titles and signs are positioned with \pos or \move, and shapes are drawn with \p1; neither is speech. Some files
+position all their text, speech included, so positioned text is only dropped if it is the exception.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def looks_like(text: str) -> bool:
 
 
 def parse(text: str) -> list[RawCue]:
-    """All "Dialogue:" lines, in the order of the file; drawings, titles and signs with the reason to drop them."""
+    """All "Dialogue:" lines, in file order; drawings, titles and signs have a reason to drop them."""
     cues: list[RawCue] = []
     columns = _COLUMNS
     section = "events"

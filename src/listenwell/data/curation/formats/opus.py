@@ -1,7 +1,7 @@
-"""OPUS XML, as OpenSubtitles is published: sentences (<s>), maybe cut into words (<w>), with the times of the cues.
+"""OPUS XML, the format of OpenSubtitles: sentences (<s>), possibly split into words (<w>), with the times of the cues.
 
-A <time id="T12S" value="00:01:02,500"/> opens cue 12, T12E closes it. Sentences and cues cross: the cues are restored,
-since it is between cues that time says something. A sentence outside of any pair of times is a cue without times.
+<time id="T12S" value="00:01:02,500"/> opens cue 12, T12E closes it. Sentences and cues may overlap: the cues are
+restored, since the timing between cues is informative. A sentence outside any pair of times is a cue without times.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from listenwell.data.curation.formats.parsed import RawCue, plain, seconds
 from listenwell.data.sources.detokenize import detokenise, join_characters
 
 _EDGE = re.compile(r"T?\d+([SE])", re.IGNORECASE)
-# "do n't", "gon na", "got ta": words that the tokenizer cut where no space belongs.
+# "do n't", "gon na", "got ta": words that were split by the tokenizer.
 _SPLIT_WORD = re.compile(r"(?<=\w) (?=n['’]t\b)|(?<=\b[gG]on) (?=na\b)|(?<=\b[wW]an) (?=na\b)|(?<=\b[gG]ot) (?=ta\b)")
 _EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
 class BrokenXmlError(ValueError):
-    """XML that is not well-formed, or declares what subtitle files do not need and attackers do."""
+    """The XML is not well-formed, or has declarations that subtitle files do not need but attacks do."""
 
 
 def looks_like(data: bytes) -> bool:
@@ -32,10 +32,10 @@ def looks_like(data: bytes) -> bool:
 
 
 def parse(data: bytes) -> list[RawCue]:
-    """The cues of a document, which is read in its own encoding.
+    """The cues of a document, decoded with the encoding it declares.
 
     Raises:
-        BrokenXmlError: not well-formed, or with a document type or entities, which are never expanded.
+        BrokenXmlError: the XML is not well-formed, or has a document type or entities, which are never expanded.
     """
     parser = DefusedXMLParser(target=_Cues(), forbid_dtd=True)
     try:
@@ -51,7 +51,7 @@ def parse(data: bytes) -> list[RawCue]:
 
 
 class _Cues:
-    """Receives the tags and texts of a document in order; collects what stands between two times."""
+    """Parser target that collects the text between two times."""
 
     def __init__(self) -> None:
         self.cues: list[RawCue] = []

@@ -1,4 +1,4 @@
-"""What a format's parser returns, before cues are numbered."""
+"""The output of a format's parser, before cues are numbered."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e
 
 @dataclass(frozen=True, slots=True)
 class RawCue:
-    """A cue as one parser found it, in the order of the file."""
+    """A cue as found by a parser, in file order."""
 
     start: float | None
     end: float | None
     text: str
     speaker: str | None = None
     drop: str | None = None
-    """Why it is no speech, if it is none."""
+    """The reason to drop it, if it is not speech."""
 
 
 def seconds(time: str, digits: int | None = None) -> float | None:
-    """ "01:02:03,450" as seconds, None where it is no time. `digits` is how many make a second's fraction."""
+    """Parse "01:02:03,450" as seconds; None if it is not a time. `digits`: 2 if fractions are hundredths, and so on."""
     match = _TIME.fullmatch(time.strip())
     if match is None:
         return None
@@ -39,7 +39,7 @@ def seconds(time: str, digits: int | None = None) -> float | None:
 
 
 def plain(text: str) -> str:
-    """Text without markup: tags, overrides, entities and control characters; one space for many, no empty lines."""
+    """Remove markup: tags, overrides, entities and control characters; collapse spaces and drop empty lines."""
     if "<" in text:
         text = _TAG.sub("", _BREAK.sub("\n", text))
     if "{" in text:

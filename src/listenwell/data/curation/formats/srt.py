@@ -1,8 +1,8 @@
 """SubRip: a number, a line with two times, the text, an empty line. Real files break every one of these rules.
 
-So the lines with an arrow are what counts: the text of a cue is all that stands between one of them and the next,
-without the next one's number. Times have any separator and any number of digits. Some editors write hundredths of a
-second as if they were thousandths ("00:00:02,099" for 2.99 s): a file in which no fraction reaches 100 is read so.
+So only the lines with an arrow matter: the text of a cue is everything between one of them and the next, without the
+next one's number. Times may have any separator and any number of digits. Some editors write hundredths of a second as
+if they were thousandths ("00:00:02,099" for 2.99 s): a file in which no fraction reaches 100 is read this way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"(?:^|\n)[^\S\n]*\d+[^\S\n]*\n*\Z")
 _FRACTION = re.compile(r"[,.](\d+)\s*\Z")
 
 MIN_TIMES = 20
-"""Fractions that must agree before thousandths are taken for hundredths."""
+"""Minimum number of fractions, all below 100, for thousandths to be read as hundredths."""
 
 
 def looks_like(text: str) -> bool:
@@ -26,7 +26,7 @@ def looks_like(text: str) -> bool:
 
 
 def parse(text: str) -> list[RawCue]:
-    """All cues, in the order of the file. A time that cannot be read is None."""
+    """All cues, in file order. A time that cannot be read is None."""
     arrows = list(_ARROW.finditer(text))
     lines = sorted([*arrows, *_unreadable(text, arrows)], key=lambda match: match.start())
     digits = _digits(arrows)

@@ -15,7 +15,7 @@ def looks_like(text: str) -> bool:
 
 
 def parse(text: str) -> list[RawCue]:
-    """All cues. Notes, styles and regions are not cues; a <v Name> tag becomes the speaker."""
+    """All cues, without notes, styles and regions; a <v Name> tag becomes the speaker."""
     cues: list[RawCue] = []
     for block in re.split(r"\n[^\S\n]*\n\s*", text):
         arrow = _ARROW.search(block)
@@ -32,7 +32,7 @@ def parse(text: str) -> list[RawCue]:
 
 
 def _by_voice(body: str, voices: list[re.Match[str]], start: float | None, end: float | None) -> list[RawCue]:
-    """Several people in one cue: one cue for each, with the same times."""
+    """Splits a cue with several people into one cue for each, with the same times."""
     ends = [voice.start() for voice in voices[1:]] + [len(body)]
     return [
         RawCue(start, end, plain(body[voice.end() : stop]), voice[1].strip())

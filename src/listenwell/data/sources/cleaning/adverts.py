@@ -24,17 +24,17 @@ ADVERT_WORDS = (
 
 
 def has_contact(text: str) -> bool:
-    """Whether a text gives a telephone, QQ or WeChat number or an address of mail: an advert, or private."""
+    """Whether a text has a telephone, QQ or WeChat number or an e-mail address: an advert, or private."""
     return _CONTACT.search(text) is not None
 
 
 def hide_contact(text: str) -> str:
-    """The text with its contact details hidden, fit to be shown."""
+    """Mask the contact details in a text, so that it can be shown."""
     return _CONTACT.sub("***", text)
 
 
 def is_advert(text: str) -> bool:
-    """Whether a text gives contact details or uses the words of adverts."""
+    """Whether a text has contact details or typical words of adverts."""
     return has_contact(text) or any(word in text for word in ADVERT_WORDS)
 
 
@@ -47,21 +47,21 @@ class _Speaker:
 
 @dataclass
 class AdvertFinder:
-    """Finds advertising speakers by their posts; holds counts and the last few posts of each, so that memory is small.
+    """Finds advertising speakers by their posts; only keeps counts and the last few posts of each, to save memory.
 
-    A post counts against its speaker if it is an advert, or nearly the same as one of the speaker's last posts.
+    A post counts against its speaker if it is an advert, or nearly identical to one of the speaker's recent posts.
     """
 
     least_posts: int = 3
-    """A speaker with fewer posts is not judged."""
+    """A speaker with fewer posts is never an advertiser."""
     most_share: float = 0.5
-    """The share of counted posts from which on a speaker is an advertiser."""
+    """A speaker is an advertiser if at least this share of posts counts against them."""
     likeness: float = 0.7
-    """How many of the pairs of neighbouring characters two posts share (Jaccard) to be nearly the same."""
+    """Minimum Jaccard similarity of character bigrams for two posts to be nearly identical."""
     window: int = 20
-    """How many of a speaker's posts are remembered."""
+    """How many recent posts of a speaker are remembered."""
     shortest: int = 8
-    """Posts with fewer pairs of characters are not compared: many people write "哈哈哈" twice."""
+    """Posts with fewer character bigrams are not compared: many people write "哈哈哈" twice."""
     speakers: dict[str, _Speaker] = field(default_factory=dict)
 
     def add(self, speaker: str, text: str) -> None:
@@ -76,7 +76,7 @@ class AdvertFinder:
             known.recent.popleft()
 
     def advertisers(self) -> set[str]:
-        """The speakers who have posted often enough, and mostly adverts."""
+        """The speakers with enough posts, most of which are adverts."""
         return {
             name
             for name, known in self.speakers.items()
@@ -93,7 +93,7 @@ def find_advertisers(posts: Iterable[tuple[str, str]], finder: AdvertFinder | No
 
 
 def _pairs(text: str) -> frozenset[str]:
-    """The pairs of neighbouring letters of a text as it is cleaned: adverts vary their links, names and emoji."""
+    """The character bigrams of a cleaned text, since adverts vary their links, names and emoji."""
     for step in TEXT_STEPS.values():
         text = step(text)
     letters = "".join(char for char in text.casefold() if char.isalpha())

@@ -1,4 +1,4 @@
-"""Dialogues in, cleaned dialogues out, one at a time, and what every step did."""
+"""Cleans dialogues one at a time, and counts what every step did."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from listenwell.data.sources.quality import fingerprint
 from listenwell.data.sources.report import shorten
 
 LONGEST = 80
-"""Strategy memory's appendix A.1: the maximal length of an utterance, in characters."""
+"""The maximum length of an utterance in characters, from strategy memory's appendix A.1."""
 
 CONTACT = "contact details (adverts)"
 EMPTY = "empty utterances"
@@ -30,24 +30,24 @@ class StepCount:
     changed: int = 0
     """Utterances that it changed."""
     utterances: int = 0
-    """Utterances that it left out."""
+    """Utterances that it dropped."""
     dialogues: int = 0
-    """Dialogues that it left out whole."""
+    """Dialogues that it dropped entirely."""
     example: str = ""
-    """The first text that it changed or left out."""
+    """The first text that it changed or dropped."""
 
 
 @dataclass
 class Cleaner:
-    """Cleans dialogues and counts.
+    """Cleans dialogues and counts the changes.
 
-    An utterance with contact details, one that is empty after the text steps and one that is too long end their
-    dialogue; if fewer than two turns stand before it, the dialogue is left out. A single post is kept or left out.
-    Nothing is held but a hash per dialogue, to know duplicates by.
+    A dialogue is cut at the first utterance that has contact details, is empty after the text steps or is too long; if
+    fewer than two turns come before it, the dialogue is dropped. A single post is kept or dropped. Only a hash per
+    dialogue is held in memory, to detect duplicates.
     """
 
     longest: int = LONGEST
-    """In Chinese characters and words of other scripts."""
+    """The maximum length of an utterance, in Chinese characters and words of other scripts."""
     counts: dict[str, StepCount] = field(default_factory=dict)
     seen: set[bytes] = field(default_factory=set)
 
@@ -62,7 +62,7 @@ class Cleaner:
                 yield cleaned
 
     def clean_text(self, text: str) -> str:
-        """A text after all text steps, each counted where it changed something."""
+        """Apply all text steps to a text, and count those that change it."""
         for name, step in TEXT_STEPS.items():
             after = step(text)
             if after != text:
@@ -114,7 +114,7 @@ class Cleaner:
 
 
 def _difference(before: str, after: str, lead: int = 20) -> str:
-    """Both texts from a little before the place where they begin to differ."""
+    """Excerpts of both texts, starting shortly before the first difference."""
     same = next(
         (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
     )

@@ -20,15 +20,15 @@ _LINK = re.compile(
     r"|O?网页链接|查看图片|查看大图",
     re.ASCII,
 )
-# "my words//@Bob: Bob's words//@Amy: Amy's words": all but the first are other people's.
+# "my words//@Bob: Bob's words//@Amy: Amy's words": everything after the first // is by other people.
 _REPOSTED = re.compile(r"/{1,2}\s*@.*", re.DOTALL)
-# A name ends at a space or a mark; what follows it without a space cannot be told from it.
+# A name ends at a space or a mark; text that follows without a space cannot be separated from it.
 _NAME = re.compile(rf"(?:(?:回复|回覆|转发|via)\s*)?[@＠]\s?[\w·{HAN}{KANA}-]{{1,30}}(?:\s?[:：])?")
 _HASHTAG = re.compile(r"[#＃][^#＃\n]{1,60}[#＃]|(?:(?<=\s)|^)#\w{2,30}")
 _EMOTICON = re.compile(rf"\[\s?[>a-zA-Z0-9_{HAN}]*[a-zA-Z{HAN}][a-zA-Z0-9_{HAN}]*\s?\]")
 LONGEST_EMOTICON = 7
 
-# Faces. A face in brackets has signs in it that no aside has; the arms around it belong to it.
+# Faces. A face in brackets contains characters that no aside has; arms around the brackets belong to it.
 _ARMS = r"[_~～oOdbqpmyYψΨヽ＼╲/\\ノﾉ┐┌ゞ╭╮╯╰┴┻━︵୧୨ᕦᕤ*＊☆★✧凸づっ∠⌒」「=≡εପ੭و]"
 _INSIDE = rf"[^()（）\n{HAN}]{{1,16}}"
 _BRACKETED = re.compile(rf"(?P<left>{_ARMS}{{0,4}})[(（](?P<face>{_INSIDE})[)）](?P<right>{_ARMS}{{0,4}})")
@@ -47,7 +47,7 @@ _FACES = re.compile(
 _SMILE = re.compile(r"[:：;；=]-?[)）]+")
 
 _KEPT_SIGNS = frozenset("°℃℉￥～〜×÷−≤≥≠√")
-_SELECTORS = frozenset("\u200d\ufe0e\ufe0f")  # what emoji are joined and coloured with
+_SELECTORS = frozenset("\u200d\ufe0e\ufe0f")  # these join emoji and select their color
 
 _DOTS = re.compile(r"[.。·・…]*(?:[.。]{2}|…|[·・]{2})[.。·・…]*")
 _REPEATED_MARK = re.compile(r"([^\w\s—])(?:\s?\1)+")
@@ -65,37 +65,37 @@ _TRAILING = re.compile(r"[\s，,、：:；;/|*_(（\[【《<\\]+$")
 
 
 def narrow_letters(text: str) -> str:
-    """Full-width letters and digits as plain ones, and every kind of blank as a space; Chinese marks stay wide."""
+    """Convert full-width letters and digits to ASCII, and all kinds of blanks to spaces; Chinese marks stay wide."""
     return _BLANK.sub(" ", text.translate(_WIDE))
 
 
 def strip_links(text: str) -> str:
-    """No web addresses, nor the words that Weibo puts in their place."""
+    """Remove web addresses, and the words that Weibo puts in their place."""
     return _LINK.sub(" ", text)
 
 
 def strip_reposts(text: str) -> str:
-    """The person's own words alone: Weibo quotes what was reposted behind them, each after "//@name:"."""
+    """Keep only the author's own words: Weibo appends reposted texts, each after "//@name:"."""
     return _REPOSTED.sub("", text)
 
 
 def strip_names(text: str) -> str:
-    """No @names: they tell who the people are, and a reply must not learn to call them."""
+    """Remove @names: they identify people, and a model must not learn to address them."""
     return _NAME.sub(" ", text)
 
 
 def strip_hashtags(text: str) -> str:
-    """No #topics#."""
+    """Remove #topics#."""
     return _HASHTAG.sub(" ", text)
 
 
 def strip_emoticons(text: str) -> str:
-    """No emoticons written as a name in brackets: [哈哈], [doge]. A number in brackets is none."""
+    """Remove emoticons written as a name in brackets: [哈哈], [doge]. A number in brackets is not an emoticon."""
     return _EMOTICON.sub(lambda match: match[0] if len(match[0]) > LONGEST_EMOTICON + 2 else "", text)
 
 
 def strip_kaomoji(text: str) -> str:
-    """No faces made of characters: (⊙o⊙), T_T, →_→, :)."""
+    """Remove faces made of characters: (⊙o⊙), T_T, →_→, :)."""
     text = _FACES.sub(" ", _BRACKETED.sub(_without_face, text))
     return _SMILE.sub(lambda match: match[0] if _is_open(text[: match.start()]) else " ", text)
 
@@ -105,19 +105,19 @@ def _without_face(match: re.Match[str]) -> str:
 
 
 def _is_open(text: str) -> bool:
-    """Whether a bracket was opened and not closed: then what closes it smiles at nobody."""
+    """Whether a bracket was opened and not closed: then a closing bracket is not a smile."""
     return sum(map(text.count, "(（")) > sum(map(text.count, ")）"))
 
 
 def is_face(inside: str) -> bool:
-    """Whether what stands in brackets is a face rather than an aside: "(2020)", "(OK)" and "(a=b)" are none."""
+    """Whether the text in brackets is a face rather than an aside: "(2020)", "(OK)" and "(a=b)" are not."""
     if inside.isascii():
         return bool(_ASCII_FACE.fullmatch(inside)) and bool(_SIGN.search(inside)) and not inside.isalpha()
     return bool(_PLAIN.sub("", inside).strip())
 
 
 def strip_symbols(text: str) -> str:
-    """No emoji, hearts, arrows, boxes and private characters; degrees, currencies and signs of sums stay."""
+    """Remove emoji, hearts, arrows, boxes and private-use characters; keep degrees, currencies and math signs."""
     return "".join(" " if _is_symbol(char, before) else char for before, char in zip(" " + text, text, strict=False))
 
 
@@ -125,25 +125,25 @@ def _is_symbol(char: str, before: str) -> bool:
     if char.isascii() or char in _KEPT_SIGNS:
         return False
     category = unicodedata.category(char)
-    if category == "Mn":  # an accent belongs to the letter before it; what is left of a face has none
+    if category == "Mn":  # an accent follows a letter; a leftover of a face does not
         return char in _SELECTORS or not before.isalpha()
     return category in ("So", "Sk", "Sm", "Co", "Cn", "Me") or char in _SELECTORS
 
 
 def shorten_punctuation(text: str) -> str:
-    """One mark for several: "！！！" is "！", "。。。" and "......" are "…", "？！？！" is "？！"."""
-    text = _DASHES.sub("——", _DOTS.sub("…", text))  # a Chinese dash is two
+    """Collapse repeated marks: "！！！" becomes "！", "。。。" and "......" become "…", "？！？！" becomes "？！"."""
+    text = _DASHES.sub("——", _DOTS.sub("…", text))  # a Chinese dash is two characters
     return _REPEATED_MARKS.sub(r"\1", _REPEATED_MARK.sub(r"\1", text))
 
 
 def shorten_repeats(text: str) -> str:
-    """A character at most four times in a row (谢谢谢谢 is said), a group of them three times; digits stay."""
+    """Limit a character to four repeats in a row (people do write 谢谢谢谢) and a group to three; digits are kept."""
     text = _REPEATED_CHARACTER.sub(lambda match: match[1] * 4, text)
     return _REPEATED_GROUP.sub(lambda match: match[1] * 3, text)
 
 
 def tidy_spaces(text: str) -> str:
-    """One space between words, none around Chinese marks; no empty brackets, no separators at the ends."""
+    """Leave one space between words, none around Chinese marks; remove empty brackets and separators at the ends."""
     text = _EMPTY_BRACKETS.sub(" ", text)
     text = _AFTER_MARK.sub("", _BEFORE_MARK.sub("", " ".join(text.split())))
     return _TRAILING.sub("", _LEADING.sub("", text))
@@ -162,4 +162,4 @@ TEXT_STEPS: dict[str, Callable[[str], str]] = {
     "repeated characters": shorten_repeats,
     "spaces": tidy_spaces,
 }
-"""In the order in which they must run: a link may hold a #, a face may hold repeated marks."""
+"""The steps in the order in which they must run: a link may contain a #, a face may contain repeated marks."""
