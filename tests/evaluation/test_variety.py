@@ -14,7 +14,7 @@ from listenwell.systems.reply import Reply
 
 
 class Moody:
-    """Always gives the first context the same reply, and the others a different word for each of the first three seeds."""
+    """Gives the first context always the same reply, and the others a new word for each of the first three seeds."""
 
     name = "moody"
 

@@ -99,7 +99,7 @@ def test_a_pair_label_is_three_levels_in_one(tiny_epitome):
     assert torch.equal(levels_of(batch_of(made).label), torch.tensor([[2, 0, 1], [0, 1, 0], [1, 0, 0]]))
     made.model.on_epoch_start("classify", 0, lambda: [batch_of(made)])
     torch.testing.assert_close(made.model.shares[0], torch.tensor([1.0, 1.0, 1.0]) / 3)
-    torch.testing.assert_close(made.model.shares[1], torch.tensor([2.0, 1.0, 1.0]) / 4)  # levels that never occur count once
+    torch.testing.assert_close(made.model.shares[1], torch.tensor([2.0, 1.0, 1.0]) / 4)  # unseen levels count once
 
 
 def test_it_needs_a_post_and_a_reply(tiny_epitome):

@@ -483,7 +483,7 @@ def test_what_lies_below_the_upper_layers_is_taken_from_the_backbone(
     lower = model.borrowed()
     assert "backbone.model.embeddings.word_embeddings.weight" in lower
     assert {key.split(".")[4] for key in lower if ".layer." in key} == {"0"}
-    model.borrow()  # the noise that was added does not come from the backbone
+    model.borrow()  # removes the added noise, which the backbone does not have
     checkpoint.save(Checkpoint(name, model, pieces, EncodingConfig(), Decoding()), tmp_path / "best")
     kept = set(checkpoint.read_tensors(tmp_path / "best" / "model.safetensors"))
     assert kept == set(model.state_dict()) - lower

@@ -363,7 +363,7 @@ def test_sent_rises_further_with_the_sentiment_loss_than_without(tiny_model, par
     sharp = text_encoder(tokenizer, "polarity", 4)
     sharp.model.out.weight.data *= 6
     with torch.no_grad():
-        sharp.model.out.bias -= sharp.model.logits(batch).mean(dim=0)  # it rates the replies here as neither good nor bad
+        sharp.model.out.bias -= sharp.model.logits(batch).mean(dim=0)  # it rates these replies as neutral
     actual = {}
     for alpha in (50.0, 0.0):
         model = tiny_model("strategy-memory", slots=6, queries_per_slot=2, **choices)
