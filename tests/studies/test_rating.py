@@ -279,7 +279,7 @@ def test_a_fourth_rater_comes_in_where_three_disagree(store: Store, make_study: 
 
 
 def test_nothing_updates_or_deletes_answers():
-    """The store is append-only: no other statement of the package names the table."""
+    """The store is append-only: no code of the package updates or deletes rows of the table."""
     from pathlib import Path
 
     import listenwell.studies as package
