@@ -1,7 +1,7 @@
-"""How fast the house system's writer learns, in full and in half precision, in one run: python bench/adapters.py
+"""Training speed of the house system's writer in full and in half precision, in one run: python bench/adapters.py
 
-The recipe's model on the same batches of EmpatheticDialogues, or of the shipped corpus where that is not there. The two
-take turns, so that a machine that is busy for a while slows both.
+Trains the recipe's model on the same batches of EmpatheticDialogues, or of the shipped corpus if that is not available.
+The two take turns, so that temporary load on the machine slows both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PRECISIONS = {"float32": False, "bf16": True}
 
 
 def train(model: Model, batches: list[Batch], bf16: bool, options: dict) -> tuple[float, float]:
-    """Examples a second, and the loss of a word: it should hardly differ."""
+    """Examples per second, and the loss per word, which should hardly differ between precisions."""
     begun, seen, total, words = time.perf_counter(), 0, 0.0, 0.0
     for batch in batches:
         with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
@@ -66,7 +66,7 @@ def main() -> None:
         part = batches[turn * chosen.batches : (turn + 1) * chosen.batches]
         for name, bf16 in PRECISIONS.items():
             if not turn:
-                train(model, part[:1], bf16, stage.moves[0].options)  # the first step takes memory and is not counted
+                train(model, part[:1], bf16, stage.moves[0].options)  # warm-up step: not counted
             speed, loss = train(model, part, bf16, stage.moves[0].options)
             speeds[name].append(speed)
             losses[name].append(loss)

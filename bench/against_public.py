@@ -1,12 +1,12 @@
-"""A training step and a reply of MIME, ours beside the public code's way of doing it: python bench/against_public.py
+"""A training step and a reply of MIME, ours compared with the way of the public code: python bench/against_public.py
 
-The other side is written anew here from a description of that code, plainly: 300 wide, words read and chosen by two
-tables of 24,000, two heads on 40 dimensions, 50 in the feed-forward parts, one layer each; batches of 16 as they come,
-every padded position projected to all words, a Python loop that sorts emotions by polarity, Adam as it is by default,
-and at each step of a reply the whole text so far is read again.
+The other side is reimplemented here from a description of that code, without optimizations: width 300, separate input
+and output embeddings of 24,000 words, two heads with 40 dimensions in total, feed-forward width 50, one layer each;
+unsorted batches of 16, every padded position projected to the vocabulary, a Python loop that splits emotions by
+polarity, Adam with default settings, and no cache: each decoding step reads the whole reply so far again.
 
-Ours has the same sizes and batches. Both take turns, batch by batch, in one process; printed are medians and
-their ratio. Lengths of replies are fixed, so that both write as many words.
+Ours has the same sizes and batches. Both take turns, batch by batch, in one process; the output has medians and their
+ratio. Reply lengths are fixed, so that both write the same number of words.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PlainAttention(nn.Module):
         self.out = nn.Linear(DEPTH, WIDTH, bias=False)
 
     def forward(self, x: Tensor, memory: Tensor, hidden: Tensor) -> Tensor:
-        """`hidden` is True where nothing may be seen."""
+        """`hidden` is True at masked positions."""
         query, key, value = (
             layer(side).view(*side.shape[:2], HEADS, -1).permute(0, 2, 1, 3)
             for layer, side in ((self.query, x), (self.key, memory), (self.value, memory))
@@ -104,7 +104,7 @@ class PlainMime(nn.Module):
         self.negative = [index for index, name in enumerate(EMOTIONS) if name not in POSITIVE]
         self.groups = nn.ModuleList(PlainGroup(len(ids)) for ids in (self.positive, self.negative))
         self.joins = nn.ModuleList(nn.Linear(2 * WIDTH, WIDTH) for _ in range(2))
-        self.readers = nn.ModuleList(PlainLayer() for _ in range(2))  # one for each side
+        self.readers = nn.ModuleList(PlainLayer() for _ in range(2))  # one per polarity
         self.gate, self.fusion = nn.Linear(2 * WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
         self.choose = nn.Linear(WIDTH, WORDS)
 
@@ -112,7 +112,7 @@ class PlainMime(nn.Module):
         return self.words(tokens) + sinusoids(tokens.shape[1], WIDTH, tokens.device) + self.speakers(roles)
 
     def read(self, batch: Batch, emotions: list[int] | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What the decoder attends to, what of it is hidden, the scores of the emotions, the KL."""
+        """The decoder's memory, its mask, the emotion logits, and the KL divergence."""
         assert batch.context is not None
         unseen = batch.context.tokens.eq(self.pad)[:, None]
         context = self.encoder(self.embed(batch.context.tokens, batch.context.roles), unseen)
@@ -162,7 +162,7 @@ class PlainMime(nn.Module):
 
     @torch.no_grad()
     def beam(self, batch: Batch, steps: int, beams: int = 5) -> Tensor:
-        """Of a single context."""
+        """Beam search for a single context."""
         memory, unseen, _, _ = self.read(batch)
         written, totals = torch.full((1, 1), self.start), torch.zeros(1)
         for _ in range(steps):
@@ -214,13 +214,13 @@ def our_reply(model: Mime, tokenizer: Tokenizer, **options: Any) -> Step:
 
 
 def medians(ways: dict[str, Callable[[Any], Any]], inputs: list[Any], warm: int = 2) -> dict[str, float]:
-    """Milliseconds of each way; they take turns at every input, so that a slow moment is everybody's."""
+    """Median milliseconds of each way. They take turns at every input, so that a slow moment affects all of them."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for number, given in enumerate([*inputs[:warm], *inputs]):
         for name, do in ways.items():
             begun = time.perf_counter()
             do(given)
-            if number >= warm:  # the first of each pays for its memory
+            if number >= warm:  # the first runs allocate memory
                 times[name].append(1000 * (time.perf_counter() - begun))
     return {name: median(taken) for name, taken in times.items()}
 
@@ -293,7 +293,7 @@ def compared(what: str, taken: dict[str, float]) -> list[tuple[str, ...]]:
 def whole_reply(
     model: Mime, tokenizer: Tokenizer, items: list[Any], lone: list[Batch], count: int
 ) -> list[tuple[str, ...]]:
-    """All that `Bot.reply` does, from text to text, against its reading and decoding alone."""
+    """`Bot.reply` from text to text, compared with encoding and decoding alone."""
     options: dict[str, Any] = {"min_length": 13, "max_length": 13}
     bot = Bot(Checkpoint("random", model, tokenizer, decoding=Decoding(**options)))
     talks = [Dialogue(str(row), items[row].context) for row in range(0, 40 * count, 40)]

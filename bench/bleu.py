@@ -1,13 +1,13 @@
 """What BLEU depends on: python bench/bleu.py FOLDER… (folders of `listenwell evaluate`, with their replies)
 
-No model runs. Of the same replies and references it prints
+No model is run. For the same replies and references, this prints
 
-- BLEU-4 by how texts are split and smoothed: listenwell's words as multi-bleu.perl counts them (the score bleu-4),
-  sacrebleu's 13a, nltk's words with its smoothing, contractions written out as the readers of MoEL and MIME do;
-- what length costs: words of replies and references, the brevity penalty, BLEU without it;
-- BLEU by the length of the reply, and of replies cut to a number of words.
+- BLEU-4 by tokenization and smoothing: listenwell's words as multi-bleu.perl counts them (the score bleu-4),
+  sacrebleu's 13a, nltk's words with its smoothing, and contractions expanded as in the data code of MoEL and MIME;
+- the effect of length: words per reply and reference, the brevity penalty, and BLEU without it;
+- BLEU by reply length, and of replies truncated to a number of words.
 
-Give the same items decoded in several ways to see what decoding is worth.
+Pass folders with the same items and different decoding to see the effect of decoding.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def bleu4(replies: Texts, references: Texts) -> float:
 
 
 def by_tokenisation(one: StoredEvaluation) -> dict[str, float]:
-    """The same replies, split and smoothed in several ways."""
+    """BLEU-4 of the same replies with several tokenizations and smoothings."""
     from nltk.tokenize import TreebankWordTokenizer
     from nltk.translate.bleu_score import SmoothingFunction, corpus_bleu
     from sacrebleu import BLEU
@@ -67,7 +67,7 @@ def by_tokenisation(one: StoredEvaluation) -> dict[str, float]:
 
 
 def by_length(one: StoredEvaluation) -> dict[str, float]:
-    """What the brevity penalty costs."""
+    """The effect of the brevity penalty."""
     replies, references = split(one)
     said, wanted = (sum(map(len, side)) for side in (replies, references))
     penalty = 1.0 if said >= wanted else exp(1 - wanted / max(1, said))
@@ -82,7 +82,7 @@ def by_length(one: StoredEvaluation) -> dict[str, float]:
 
 
 def in_bins(one: StoredEvaluation) -> dict[str, str]:
-    """BLEU of the replies of each length, each with its share."""
+    """BLEU of the replies in each length bin, with their number."""
     replies, references = split(one)
     cells = {}
     for low, high in BINS:

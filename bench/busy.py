@@ -1,9 +1,9 @@
-"""How much longer a reply takes while another program wants the cores too: python bench/busy.py [SYSTEM]
+"""How much longer a reply takes while another program uses the cores: python bench/busy.py [SYSTEM]
 
-The same contexts are answered twice, on the machine as it is and beside a program of two threads that multiplies
-matrices without a pause; printed are both medians and their ratio. The goal is 2.5 at most: with fair shares, two
-programs on the same cores take twice as long each. The first number means something on an idle machine alone, which is
-why the load is printed, too.
+The same contexts are answered twice, on the machine as it is and next to a program with two threads that multiply
+matrices without a pause. The output has both medians and their ratio. The goal is at most 2.5: with fair shares, two
+programs on the same cores each take twice as long. The first number is only meaningful on an idle machine, so the load
+is printed too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WORK = "import torch; torch.set_num_threads({threads}); a = torch.rand(700, 700)
 
 @contextmanager
 def busy_program(threads: int) -> Iterator[None]:
-    """Another program at work, from its first product until the end."""
+    """Run another program in the background; it has started computing when the context is entered."""
     with subprocess.Popen([sys.executable, "-c", WORK.format(threads=threads)], stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         other.stdout.readline()
@@ -64,7 +64,7 @@ def main() -> int:
     chosen = parser.parse_args()
     bot = listenwell.load(chosen.system, care=False)
     texts = TEXTS * chosen.rounds
-    seconds_per_reply(bot, TEXTS[:1])  # what is set up at the first reply is not counted
+    seconds_per_reply(bot, TEXTS[:1])  # warm-up: setup at the first reply is not counted
     load = os.getloadavg()[0]
     idle = statistics.median(seconds_per_reply(bot, texts))
     with busy_program(chosen.threads):

@@ -1,10 +1,10 @@
-"""Whole conversations with a system, beside another's: python bench/conversations.py [SYSTEM] [--beside FILE]
+"""Whole conversations with a system, next to another's: python bench/conversations.py [SYSTEM] [--beside FILE]
 
-The speaker's turns of conversations.yaml are said one after the other, and the system's own replies stand between them.
-`--out FILE` keeps them as JSON lines; `--beside FILE` prints those of an earlier version, or of another system, beside
-them. Counted are replies that are glad of a turn that its writer meant to be bad, that have a sentence that was said
-before, that ask what was just said, and that claim a life of their own. The words are those that the vetoes look for:
-of the house system the counts say whether the vetoes work, and reading alone says whether the replies are any good.
+The speaker's turns of conversations.yaml are given one after the other, with the system's own replies in between.
+`--out FILE` saves the conversations as JSON lines; `--beside FILE` prints those of an earlier version or of another
+system next to them. It counts replies that are cheerful about a turn written as bad news, that repeat a sentence said
+before, that ask about what was just said, and that claim to have a life. The patterns are those of the vetoes: for the
+house system, the counts show whether the vetoes work. Whether the replies are any good takes reading them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ COUNTED = ("cheers", "repeats", "asks again", "claims a life")
 
 
 def faults(mood: str, reply: str, said: list[str]) -> list[str]:
-    """What is wrong with a reply to a turn of this mood, the last of what was `said`."""
-    sentences = [Sentence(text, "", 1.0) for text in split_sentences(reply)]  # by words, whatever a classifier says
+    """The faults of a reply to a turn of this mood. `said` is the conversation so far, ending with that turn."""
+    sentences = [Sentence(text, "", 1.0) for text in split_sentences(reply)]  # by words, without a classifier
     checks = (
         mood == "bad" and any(map(cheers, sentences)),
         repeats(reply, said[1::2]),
@@ -37,7 +37,7 @@ def faults(mood: str, reply: str, said: list[str]) -> list[str]:
 
 
 def converse(bot, turns: list[list[str]]) -> list[str]:
-    """The system's replies, one to each of the speaker's turns."""
+    """The system's replies, one per speaker turn."""
     said: list[str] = []
     for _, text in turns:
         said += [text, bot.reply([*said, text]).text]

@@ -1,11 +1,11 @@
 """How curation scales, and what all of OpenSubtitles would cost: python bench/curation.py FOLDER [--workers 2]
 
-Curates growing parts of a folder of subtitle files, without labels, in processes of their own; prints time, processor
-time and peak memory of each; fits a straight line to the processor time over the cues; and projects it to OpenSubtitles
+Curates growing parts of a folder of subtitle files, without labels, each in a separate process; prints the wall time,
+CPU time and peak memory of each; fits a straight line to CPU time over cues; and extrapolates to OpenSubtitles
 (447 thousand English files, 441 million sentences). The projection is checked on a sample ten times as large as the
-folder, made by repetition: in each copy every other English word of some length gets an ending of its own, so that
-hardly a run of three words is shared and near-duplicate removal has as much to keep as in the original. `--labels N`
-adds the speed of labelling N dialogues, beside that of the classifier alone on the same texts.
+folder, made by copying: in each copy, every other English word of three or more letters gets a suffix of its own, so
+that copies share hardly any word trigram and near-duplicate removal keeps as much as in the original. `--labels N` adds
+the speed of labelling N dialogues, next to that of the classifier alone on the same texts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 FILES, SENTENCES = 447_000, 441_000_000
 """The English part of OpenSubtitles2018, as MEED2 counts it (§ 3.1)."""
 TURNS = 18_849_440
-"""What MEED2 has left after cleaning (Table 1)."""
+"""Turns left after cleaning in MEED2 (Table 1)."""
 SHARES = (0.1, 0.2, 0.5, 1.0)
 COPIES = 10
 """The largest input is a hundred times the smallest."""
@@ -45,7 +45,7 @@ class Measured:
     dialogues: int
     wall: float
     cpu: float
-    """Seconds of all processes together."""
+    """CPU seconds of all processes together."""
     memory: int
     """Megabytes of the largest process."""
     seconds: dict[str, float]
@@ -85,7 +85,7 @@ def curate(name: str, source: Path, out: Path, workers: int) -> Measured:
 
 
 def link_share(files: list[Path], share: float, folder: Path) -> Path:
-    """A folder with links to a share of the files, evenly spread."""
+    """Make a folder with links to an evenly spaced share of the files."""
     chosen = files[:: round(1 / share)]
     for number, file in enumerate(chosen):
         place = folder / f"{number:06}{file.suffix}"
@@ -95,7 +95,7 @@ def link_share(files: list[Path], share: float, folder: Path) -> Path:
 
 
 def write_copies(files: list[Path], folder: Path) -> Path:
-    """Ten files for each: itself, and nine with other words."""
+    """Write ten versions of each file: the original and nine with altered words."""
     from listenwell.data.curation.cues import SubtitleError
     from listenwell.data.curation.reading import read_cues
 
@@ -115,7 +115,7 @@ def write_copies(files: list[Path], folder: Path) -> Path:
 
 
 def alter(text: str, copy: int) -> str:
-    """The same file with every other English word of its texts changed."""
+    """The same file with every other English word of its texts altered."""
     return "".join(_alter_line(line, ENDINGS[copy - 1]) for line in text.splitlines(keepends=True))
 
 
@@ -137,7 +137,7 @@ def _alter_line(line: str, ending: str) -> str:
 
 
 def labelling_speed(corpus: Path, number: int) -> None:
-    """Turns per second in the pipeline's own function, and of the classifier alone."""
+    """Print turns per second of the pipeline's own function and of the classifier alone."""
     from itertools import islice
 
     import torch

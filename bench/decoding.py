@@ -1,7 +1,8 @@
-"""How fast replies are written, in one run: python bench/decoding.py [SYSTEM]
+"""Decoding speed, in one run: python bench/decoding.py [SYSTEM]
 
-Prints greedy replies/s in batches, the median time of a single reply, beam search beside it, and the ratio of
-key-value-cached to uncached decoding. Without a trained system, a random 300-wide model writes 15 words each time.
+Prints greedy replies/s in batches, the median time of a single reply, beam search for comparison, and the ratio of
+uncached to key-value-cached decoding time. Without a trained system, a random model of width 300 writes 15 words each
+time.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from listenwell.weights import shipped
 
 
 class Uncached:
-    """The same model without its caches: every step reads the whole reply so far again."""
+    """The same model without caches: every step reads the whole reply so far again."""
 
     def __init__(self, model: Trs) -> None:
         self.model = model
@@ -65,7 +66,7 @@ def main() -> None:
     bot = load(chosen.system) if known else random_bot()
     bot.decoding = replace(bot.decoding, method="greedy", candidates=1, block_ngrams=0)
     source, talks = contexts(chosen.replies)
-    bot.replies(talks[:8])  # the first call takes memory and is not counted
+    bot.replies(talks[:8])  # the first call allocates memory and is not counted
     begun = time.perf_counter()
     replies = bot.replies(talks)
     rate = len(replies) / (time.perf_counter() - begun)
@@ -93,7 +94,7 @@ def one_at_a_time(bot: Bot, talks: list[Dialogue]) -> float:
 
 
 def rounds(bot: Bot, talks: list[Dialogue]) -> tuple[float, float]:
-    """The same batch decoded to 40 tokens with and without caches, turn by turn; the best of three each."""
+    """Seconds to decode the same batch to 40 tokens with and without caches, alternating; the best of three each."""
     data = encode(as_examples(talks), bot.tokenizer, EncodingConfig())
     batch = collate(data, range(len(data)), bot.tokenizer.pad)
     options = Decoding(max_length=40, min_length=40)

@@ -1,9 +1,9 @@
-"""How long the house system lets one wait, all of it: python bench/house.py [SYSTEM]
+"""Latency of the complete house system: python bench/house.py [SYSTEM]
 
-It listens, plans, writes and chooses. Timed are the first words of `stream()` and the whole of `reply()` on contexts of
-EmpatheticDialogues' test split, or of the shipped corpus where that is not at hand; printed are the median and what
-nine of ten stay under. On a machine that has other work too, OMP_NUM_THREADS=1 and --busy give times that can be
-compared.
+Times everything from listening and planning to writing and choosing: the first words of `stream()` and a whole
+`reply()`, on contexts of EmpatheticDialogues' test split, or of the shipped corpus if that is not available. The output
+has the median and the 90th percentile. On a machine with other load, OMP_NUM_THREADS=1 and --busy give comparable
+times.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Clock = Callable[[], float]
 
 
 def contexts(number: int) -> tuple[str, list[Dialogue]]:
-    """So many contexts, taken evenly from a test split, and whose they are."""
+    """`number` contexts, taken evenly from a test split, and the name of its source."""
     for source in ("empathetic-dialogues", "shipped"):
         try:
             items = some_items(source, "test", None, number)
@@ -66,7 +66,7 @@ def main() -> None:
     if not isinstance(bot, House):
         raise SystemExit(f"{chosen.system} is not the house system; bench/systems.py times others")
     source, talks = contexts(chosen.contexts)
-    for measure in (first_words, whole_reply):  # once before: what is made at the first reply is not counted
+    for measure in (first_words, whole_reply):  # warm-up: setup at the first reply is not counted
         measure(bot, talks[0], clock)
     streamed = [first_words(bot, talk, clock) for talk in talks]
     replied = [whole_reply(bot, talk, clock) for talk in talks]

@@ -1,12 +1,12 @@
-"""How fast BERT (JT) and the rows beside it train, and what its decoder gains: python bench/joint.py
+"""Training speed of BERT (JT) and the other rows of its table, and the gain from its decoder: python bench/joint.py
 
-Each recipe's model with fresh weights, in its last stage (or its first, --stage 0): what stands still there stands
-still here. All take turns on the same examples of EmpatheticDialogues, or of the shipped corpus where that is not
-there. `stepwise` is bert-joint-cpu taught a step at a time, with torch's own gradients and a choice among all words at
-padded positions too. The second table has its decoder alone, forward and backward, from the context as it was heard and
-the words of the reply: the pretrained encoder, which both ways read alike, would hide what is gained there.
+Trains each recipe's model with fresh weights, in its last stage (or its first, --stage 0), with the same parameters
+frozen as there. All take turns on the same examples of EmpatheticDialogues, or of the shipped corpus if that is not
+available. `stepwise` is bert-joint-cpu trained one decoding step at a time, with torch's own gradients and logits over
+the vocabulary at padded positions too. The second table has its decoder alone, forward and backward, from the encoded
+context and the words of the reply, because the pretrained encoder, which is the same for both, would hide the gain.
 
-By the clock on the wall: run it on an idle machine.
+Times are wall-clock times: run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def loss(model: Model, batch: Batch) -> Tensor:
 
 
 def stepwise(model: Model, batch: Batch) -> Tensor:
-    """The same loss, plainly."""
+    """The same loss, implemented naively."""
     assert batch.reply is not None
     assert batch.emotion is not None
     state, logits = model.understand(batch), []
@@ -73,7 +73,7 @@ class Row:
         self.batches = [collate(encoded, range(len(encoded)), self.tokenizer.pad) for encoded in data]
 
     def train(self, begin: int, end: int, objective: Callable[[Model, Batch], Tensor]) -> float:
-        """Examples a second."""
+        """Examples per second."""
         begun, seen = time.perf_counter(), 0
         for batch in self.batches[begin:end]:
             objective(self.model, batch).backward()
@@ -83,7 +83,7 @@ class Row:
 
 
 class Decoder:
-    """The decoder of a row's model on the row's batches: all before it is computed once, and not counted."""
+    """The decoder of a row's model on the row's batches. Its inputs are computed once and not timed."""
 
     def __init__(self, row: Row) -> None:
         assert isinstance(row.model, BertJoint)
@@ -92,7 +92,7 @@ class Decoder:
             self.encoded = [self._hear(batch) for batch in row.batches]
 
     def _hear(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-        """The reply's words, the memory and the first state."""
+        """The embedded words of the reply, the memory, and the initial state."""
         assert batch.reply is not None
         words = self.model.embed(batch.reply.shifted(self.model.vocabulary.start), batch.reply.roles)
         return words, *self.model.read(batch, self.model.feel(batch))
@@ -110,7 +110,7 @@ class Decoder:
         return loss / len(targets)
 
     def stepwise(self, place: int, choice: bool) -> Tensor:
-        """The same, plainly."""
+        """The same, implemented naively."""
         context, reply = self.batches[place].context, self.batches[place].reply
         assert context is not None
         assert reply is not None
@@ -130,7 +130,7 @@ class Decoder:
         return tuple(tensor.detach().requires_grad_() for tensor in self.encoded[place])
 
     def train(self, begin: int, end: int, way: Callable[[int, bool], Tensor], choice: bool) -> float:
-        """Examples a second; no weight is moved."""
+        """Examples per second; no weights are updated."""
         begun, seen = time.perf_counter(), 0
         for place in range(begin, end):
             way(place, choice).backward()
@@ -140,7 +140,7 @@ class Decoder:
 
 
 def choose(dialogues: list[Dialogue], examples_each: int, count: int) -> list[np.ndarray]:
-    """Some batches of an epoch as training makes them, by words: the same examples for all rows."""
+    """Some batches of an epoch as training makes them, by length in words: the same examples for all rows."""
     items = (item for dialogue in dialogues for item in examples(dialogue))
     lengths = [
         (sum(len(words(turn.text)) for turn in item.context), len(words(item.reply.text if item.reply else "")))
@@ -172,7 +172,7 @@ def main() -> None:
     for turn in range(chosen.turns):
         begin = turn * chosen.batches
         for name, (row, objective) in rows.items():
-            row.train(begin, begin + 1, objective)  # takes memory, and is not counted
+            row.train(begin, begin + 1, objective)  # allocates memory and is not counted
             speeds[name].append(row.train(begin, begin + chosen.batches, objective))
         for name, choice in ways:
             way = getattr(decoder, name)

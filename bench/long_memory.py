@@ -1,13 +1,13 @@
 """Whether a system forgets what a person said long before: python bench/long_memory.py SYSTEM [--json FILE]
 
-Each dialogue of long_memory.yaml tells a fact in one of the speaker's first two turns: who died, who is ill, what is
-over, who the person is. Its last turn, six to twelve turns later, touches on the fact without naming it. Only the reply
-to that turn is the system's own; the listener's earlier turns are written in the file and the same for every system.
+Each dialogue of long_memory.yaml states a fact in one of the speaker's first two turns: who died, who is ill, what is
+over, who the person is. Its last turn, six to twelve turns later, touches on the fact without naming it. The system
+writes only the reply to that turn; the listener's earlier turns are in the file and the same for every system.
 
-Counted are replies that contradict the fact, such as a hope that the dead are well, and replies that ask for what was
-told, each share with its 95 % Wilson interval. They are found by expressions that are the dialogue's own and know
-common wordings, not all: a reply that nothing matches may still have forgotten the fact. The system replies bare, with
-no care before it, since a fixed text of care remembers nothing.
+It counts replies that contradict the fact, such as hoping that a dead person is well, and replies that ask for what was
+already said, and prints each share with its 95 % Wilson interval. They are found with regular expressions specific to
+the dialogue, which cover common wordings but not all: a reply without a match may still have forgotten the fact. The
+system runs without care, since a fixed care text remembers nothing.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from listenwell.loading import load
 
 DIALOGUES = Path(__file__).with_name("long_memory.yaml")
 COUNTED = {"contradicts": "contradict the fact", "asks_again": "ask for it again"}
-"""What the expressions of a dialogue are filed under, and how the shares are printed."""
+"""The keys of a dialogue's expressions, and how their shares are printed."""
 Z = 1.959964
-"""Of the normal distribution, 95 % lies within so many deviations."""
+"""95 % of a normal distribution lies within this many standard deviations."""
 
 
 def read(path: Path = DIALOGUES) -> list[dict[str, Any]]:
@@ -36,20 +36,20 @@ def read(path: Path = DIALOGUES) -> list[dict[str, Any]]:
 
 
 def matched(expressions: Sequence[str], reply: str) -> list[str]:
-    """The words of a reply that each expression finds first, if it finds any."""
+    """The first match of each expression in a reply, for those that match."""
     plain = " ".join(reply.replace("’", "'").split())
     found = (re.search(expression, plain, re.IGNORECASE) for expression in expressions)
     return [match.group() for match in found if match]
 
 
 def last_replies(system: Any, talks: list[list[str]]) -> list[str]:
-    """What the system says to the last turn of each: all in one batch, if it takes batches."""
+    """The system's reply to the last turn of each dialogue, in one batch if it supports batches."""
     replies = system.replies(talks) if hasattr(system, "replies") else [system.reply(talk) for talk in talks]
     return [reply.text for reply in replies]
 
 
 def measure(system: Any, dialogues: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of each dialogue its fact, its last turn, the reply, and the words of it that were matched."""
+    """For each dialogue: its fact, its last turn, the reply, and the matches in it."""
     replies = last_replies(system, [dialogue["turns"] for dialogue in dialogues])
     return [
         {"id": dialogue["id"], "fact": dialogue["fact"], "last": dialogue["turns"][-1], "reply": reply}
@@ -59,14 +59,14 @@ def measure(system: Any, dialogues: Sequence[dict[str, Any]]) -> list[dict[str, 
 
 
 def wilson(count: int, total: int) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson, 1927), which also holds for few dialogues and for shares near 0 or 1."""
+    """The 95 % interval of a share (Wilson, 1927), also valid for few dialogues and for shares near 0 or 1."""
     share, spread = count / total, Z**2 / total
     middle, reach = share + spread / 2, sqrt(spread * (share * (1 - share) + spread / 4))
     return max(0.0, (middle - reach) / (1 + spread)), min(1.0, (middle + reach) / (1 + spread))
 
 
 def shares(results: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """How many of the replies contradict or ask again; one that does both counts for both."""
+    """The shares of replies that contradict the fact or ask again; a reply that does both counts for both."""
     table = {}
     for name in COUNTED:
         count = sum(bool(result[name]) for result in results)

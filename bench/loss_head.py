@@ -1,8 +1,8 @@
-"""The choice among all words, packed against plain: python bench/loss_head.py [--words 18983] [--positions 560]
+"""The loss head over the vocabulary, packed against plain: python bench/loss_head.py [--words 18983] [--positions 560]
 
-Plain is what everybody writes: a linear layer, then cross-entropy, which keep the logits of the whole batch and their
-gradient. Packed is `listenwell.layers.loss`. Both forward and backward, in turns, in one process, in float32 and as it
-is learned in bf16 (plain under autocast, whose cross-entropy is in float32). Printed are the median times and their
+Plain is the usual way: a linear layer, then cross-entropy, which keep the logits of the whole batch and their gradient.
+Packed is `listenwell.layers.loss`. Both run forward and backward, alternating in one process, in float32 and as in
+training with bf16 (plain under autocast, whose cross-entropy is in float32). The output has the median times and their
 ratio.
 """
 
@@ -57,7 +57,7 @@ def main() -> None:
             for round_ in range(chosen.rounds + 1):
                 for head, found in times.items():
                     seconds = timed(head, (hidden, words, bias), targets, half)
-                    found += [seconds] if round_ else []  # the first of each pays for its memory
+                    found += [seconds] if round_ else []  # the first runs allocate memory
             one, other = (1000 * median(times[head]) for head in (plain, packed))
             name = "bf16" if half else "float32"
             rows.append((f"{positions:,}", name, f"{one:.0f}", f"{other:.0f}", f"{one / other:.2f}"))

@@ -1,8 +1,8 @@
-"""How much memory the house system takes: python bench/memory.py [SYSTEM] [--before STEADY PEAK]
+"""Memory use of the house system: python bench/memory.py [SYSTEM] [--before STEADY PEAK]
 
-Resident memory after the libraries are loaded, after the system is, after its first reply and after some more, with the
-peak so far, in megabytes; and what the system itself takes, beyond the libraries. `--before` are two numbers of an
-earlier run, steady and peak, which the ratios are printed to. Linux only: it reads /proc.
+Prints resident memory after loading the libraries, after loading the system, after its first reply and after some more,
+with the peak so far, in megabytes; and the memory of the system itself, without the libraries. `--before` takes the
+steady and peak numbers of an earlier run and prints the ratios to them. Linux only: it reads /proc.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ TURNS = ("I lost my job today", "My sister is getting married!", "I cannot sleep
 
 
 def resident() -> tuple[int, int]:
-    """Now, and at most so far, in megabytes."""
+    """Current and peak resident memory in megabytes."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     said = dict(line.split(":", 1) for line in lines if ":" in line)
     now, most = (int(said[key].split()[0]) // 1024 for key in ("VmRSS", "VmHWM"))

@@ -1,8 +1,8 @@
-"""Rows of a table over several seeds, from kept evaluations: python bench/over_seeds.py results/dual-emp
+"""Rows of a table over several seeds, from saved evaluations: python bench/over_seeds.py results/dual-emp
 
-Prints for each system the mean over its seeds of every score named, with the values of the seeds behind it, and tests
-each against the first system that is named with --against: items are resampled, the same for both, and the means over
-the seeds compared (paired bootstrap; Holm over the systems of a column).
+For each system and score, prints the mean over seeds and the values of the seeds, and tests each system against the one
+given with --against: items are resampled, the same for both, and the means over seeds compared (paired bootstrap; Holm
+over the systems of a column).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def read(folder: Path, names: tuple[str, ...]) -> dict[str, list[dict[str, Score
 
 
 def resampled(scores: list[Score], resamples: int) -> Array:
-    """(resamples,) the mean over the seeds of the corpus value, items drawn alike for every seed and system."""
+    """The corpus value, averaged over seeds, with shape (resamples,). Items are the same for every seed and system."""
     values = []
     for score in scores:
         assert score.statistics is not None

@@ -1,10 +1,10 @@
-"""Which engine writes and scores candidate replies best here, side by side: python bench/replying.py [MODEL]
+"""Which engine is fastest here at writing and scoring candidate replies: python bench/replying.py [MODEL]
 
-The same weights in transformers, in our own lean loop (single precision, half, bfloat16, 8 bits), in CTranslate2
-(8 bits) and in llama.cpp (the 4 bits of the package that carries SmolLM2, or --gguf; it writes, but cannot say how
-likely a given text is). What is not installed is left out, which is said. Every round asks every engine in turn;
-printed are the best times, and the ratio to transformers. On a machine that has other work too, OMP_NUM_THREADS=1 and
---busy give times that can be compared.
+Runs the same weights in transformers, in our own lean loop (float32, float16, bfloat16, 8 bits), in CTranslate2
+(8 bits) and in llama.cpp (the 4-bit weights of the package that ships SmolLM2, or --gguf; it writes, but cannot score a
+given text). Engines that are not installed are skipped with a message. Engines take turns in every round; the output
+has the best times and the ratio to transformers. On a machine with other load, OMP_NUM_THREADS=1 and --busy give
+comparable times.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from listenwell.data import sources
 from listenwell.text import Tokenizer, backbone_tokenizer
 
 PROMPT, CONTINUATION, STREAMED = 90, 30, 20
-"""Tokens of a context, of a reply that is scored, and of one that is written."""
+"""Number of tokens in the context, in a reply to score, and in a reply to write."""
 
 Ids = Sequence[int]
 Clock = Callable[[], float]
@@ -39,14 +39,14 @@ Clock = Callable[[], float]
 
 class Engine(Protocol):
     def write(self, prompt: Ids, candidates: int, tokens: int) -> None:
-        """Draws so many continuations of one prompt, all of one length."""
+        """Sample `candidates` continuations of a prompt, each of `tokens` tokens."""
 
     score: Callable[[Ids, Sequence[Ids]], list[float]] | None
-    """−log p of each of the continuations of a prompt; None where that is not available."""
+    """−log p of each continuation of a prompt; None if not available."""
 
 
 class Plain:
-    """transformers, with its cache; the prompt is read once and its cache repeated."""
+    """transformers with its cache. The prompt is read once and its cache repeated."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -98,7 +98,7 @@ class Lean:
 
 
 class Translated:
-    """CTranslate2, which wants a folder of its own and tokens as texts."""
+    """CTranslate2, which needs a converted model folder and tokens as strings."""
 
     def __init__(self, folder: Path, tokenizer: Tokenizer) -> None:
         import ctranslate2
@@ -125,7 +125,7 @@ class Translated:
 
 
 class LlamaCpp:
-    """llama.cpp, from the wheel xllamacpp; a prompt is read once for all its continuations."""
+    """llama.cpp, from the xllamacpp wheel. A prompt is read once for all its continuations."""
 
     score = None
 
@@ -145,7 +145,7 @@ class LlamaCpp:
 
 
 def eight_bit(weight: Tensor) -> Product:
-    """One scale a row; what comes in is brought to 8 bits as it comes."""
+    """A linear product with 8-bit weights, one scale per row, and dynamically quantized inputs."""
     scales = weight.abs().amax(dim=1).clamp_min(1e-12).double() / 127
     zeros = torch.zeros(len(weight), dtype=torch.long)
     small = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
@@ -160,12 +160,12 @@ def padded(rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
 
 
 def engines(name: str, gguf: Path | None, clock: Clock) -> dict[str, tuple[Engine, float, float]]:
-    """By name: the engine, the seconds it took to make from the folder, and the megabytes it holds."""
+    """By name: the engine, the seconds it took to load, and the megabytes it uses."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()
     tokenizer = backbone_tokenizer(name)
-    _, folder = load_language_model(name)  # once before: what is imported or unpacked is not counted
+    _, folder = load_language_model(name)  # warm-up: imports and unpacking are not counted
     makers: dict[str, Callable[[], Engine]] = {
         "transformers": lambda: Plain(load_language_model(name)[0]),
         "lean, fp32": lambda: Lean(LlamaEngine.of(load_language_model(name)[0], fp32)),
@@ -197,7 +197,7 @@ def using_memory():
 
 
 def resident() -> float:
-    """Megabytes, after what was freed is given back."""
+    """Resident memory in megabytes, after returning freed memory to the system."""
     gc.collect()
     with suppress(OSError, AttributeError):
         ctypes.CDLL("libc.so.6").malloc_trim(0)
@@ -251,7 +251,7 @@ def main() -> None:
 def measure(
     engines: dict[str, Engine], tasks: dict[str, Callable[[Engine], Any]], rounds: int, clock: Clock
 ) -> dict[str, dict[str, float]]:
-    """The best seconds of each engine at each task; engines take turns, so that a slow moment is everybody's."""
+    """The best seconds of each engine at each task. Engines take turns, so that a slow moment affects all of them."""
     taken: dict[str, dict[str, list[float]]] = {label: {task: [] for task in tasks} for label in engines}
     for _ in range(rounds):
         for task, do in tasks.items():
@@ -263,7 +263,7 @@ def measure(
 
 
 def cell(engine: Engine, task: str, seconds: float, plain: float) -> str:
-    """Milliseconds, or tokens a second where tokens are written, and how many times as fast as transformers."""
+    """Milliseconds, or tokens per second for tasks that write several, and the speedup over transformers."""
     if task == "scoring 4" and engine.score is None:
         return "—".rjust(22)
     count = {"1 stream": 1, "4 candidates": 4, "8 candidates": 8}.get(task)

@@ -1,16 +1,16 @@
-"""Does a refactoring leave every shipped system as it was?
+"""Check that a refactoring does not change the behavior of any shipped system.
 
-    python bench/safety_net.py run BASE          # BASE and the working tree, one after the other, then compared
-    python bench/safety_net.py record --out FILE # what this version says, alone
-    python bench/safety_net.py compare ONE OTHER # two such files
+    python bench/safety_net.py run BASE          # record BASE and the working tree in turn, then compare
+    python bench/safety_net.py record --out FILE # record this version alone
+    python bench/safety_net.py compare ONE OTHER # compare two recordings
 
-`run` checks BASE out into a worktree with an environment of its own (`--python` names an existing one instead), lets
-both versions answer the same 200 contexts of EmpatheticDialogues' test split, and compares replies with their
-emotions, labels and candidates, likelihoods, what every classifier says, and each decision of crisis care. Texts must
-be the same; numbers the same to the last digit, or within `--tolerance` where a library or a kernel changed.
+`run` checks BASE out into a worktree with its own environment (or `--python`, an existing one), lets both versions
+reply to the same 200 contexts of EmpatheticDialogues' test split, and compares the replies with their emotions, labels
+and candidates, the likelihoods, the predictions of every classifier, and each decision of crisis care. Texts must be
+equal; numbers must be equal to the last digit, or within `--tolerance` if a library or a kernel changed.
 
-It is run by hand, needs the corpora (LISTENWELL_DATA) and takes about ten minutes per version on one core; a quick look
-takes one or two: `--items 3 --talks 50 --systems trs,house`.
+Run it by hand. It needs the corpora (LISTENWELL_DATA) and takes about ten minutes per version on one core; a quick
+check takes one or two minutes: `--items 3 --talks 50 --systems trs,house`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 
 HOMES = {
-    # What is called, and where each version has it: the present name first, then those of earlier versions.
+    # Where each version has what is called: the current name first, then those of earlier versions.
     "load": ("listenwell:load",),
     "shipped": ("listenwell.weights:shipped", "listenwell.finding:shipped"),
     "read": ("listenwell.data.sources:read", "listenwell.sources:read"),
@@ -47,7 +47,7 @@ SAFETY_CASES = ("tests/systems/safety", "tests/care")
 
 
 def find(name: str) -> Any:
-    """The thing of this name, wherever the installed version keeps it."""
+    """The object of this name, wherever the installed version has it."""
     thing = find_if_any(name)
     if thing is None:
         raise SystemExit(f"this version has no {name}: looked at {', '.join(HOMES[name])}")
@@ -55,7 +55,7 @@ def find(name: str) -> Any:
 
 
 def find_if_any(name: str) -> Any | None:
-    """The same; None where the version is older than it."""
+    """The same, or None if this version does not have it yet."""
     for home in HOMES[name]:
         module, attribute = home.split(":")
         try:
@@ -66,7 +66,7 @@ def find_if_any(name: str) -> Any | None:
 
 
 def record(items: int, systems: Iterable[str], cases: Path, most_talks: int) -> dict[str, Any]:
-    """What every shipped system and classifier says, and what crisis care decides."""
+    """Record the output of every shipped system and classifier, and the decisions of crisis care."""
     contexts = contexts_of_test(items)
     present = find("shipped")()
     print("care …", file=sys.stderr)
@@ -80,7 +80,7 @@ def record(items: int, systems: Iterable[str], cases: Path, most_talks: int) -> 
 
 
 def classifier_records(items: list[Any], present: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """What each classifier says of the turns, of the dialogues, or of the people's replies to them."""
+    """The predictions of each classifier on the turns, the dialogues, or the human replies to them."""
     texts = [turn.text for item in items for turn in (*item.context, item.reply)]
     for name, labels in LABELLERS.items():
         yield name, find("Labeller").load(name, labels).log_probs(texts).tolist()
@@ -95,7 +95,7 @@ def classifier_records(items: list[Any], present: Iterable[str]) -> Iterator[tup
 
 
 def contexts_of_test(items: int) -> list[Any]:
-    """Every so-many-th item of the test split."""
+    """`items` evenly spaced items of the test split."""
     dialogues = find("read")("empathetic-dialogues", None, "test")
     every = [item for dialogue in dialogues for item in find("examples")(dialogue)]
     return every[:: max(1, len(every) // items)][:items]
@@ -113,7 +113,7 @@ def system_record(name: str, items: list[Any]) -> dict[str, Any]:
 
 
 class Silent:
-    """A system that says nothing: what is answered beside it is care's."""
+    """A system that never replies, so that every reply is from care."""
 
     name = "silent"
 
@@ -122,7 +122,7 @@ class Silent:
 
 
 def safety_decisions(cases: Path, most: int) -> list[Any]:
-    """What care answers to each written case, and to the speakers' turns of the test split, alone and in talk."""
+    """Care's replies to the written test cases and to contexts of the test split, in conversation."""
     wrapper = find("SafetyWrapper")(Silent())
     decisions = []
     every = list(talks(cases))
@@ -144,8 +144,8 @@ def talks(cases: Path) -> Iterator[list[str]]:
 
 
 def differences(one: Any, other: Any, tolerance: float, place: str = "") -> Iterator[str]:
-    """Each place where two records differ. What the second has and the first lacks, such as a new field of a reply, is
-    no difference."""
+    """Each place where two records differ. Fields that only the second has, such as a new field of a reply, do not
+    count."""
     if isinstance(one, float) and isinstance(other, float | int):
         if abs(one - other) > tolerance * max(1.0, abs(one)):
             yield f"{place}: {one!r} against {other!r}"
@@ -187,7 +187,7 @@ def compare(one: Path, other: Path, tolerance: float) -> int:
 
 
 def run(base: str, python: str | None, tolerance: float, options: list[str]) -> int:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a stop, too, takes the worktree away
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the worktree is removed on SIGTERM too
     with tempfile.TemporaryDirectory(prefix="safety-net-") as temporary:
         tree, files = Path(temporary, "base"), [Path(temporary, name) for name in ("base.json", "present.json")]
         subprocess.run(["git", "worktree", "add", "--detach", tree, base], cwd=ROOT, check=True)
@@ -196,7 +196,7 @@ def run(base: str, python: str | None, tolerance: float, options: list[str]) -> 
                 subprocess.run(["make", "setup"], cwd=tree, check=True)
             interpreters = [python or str(tree / ".venv/bin/python"), sys.executable]
             for place, interpreter, file in zip((tree, ROOT), interpreters, files, strict=True):
-                # The cases are this version's in both runs: what is compared is what each version makes of them.
+                # Both runs use this version's cases, so that only the behavior differs.
                 command = [interpreter, __file__, "record", "--out", file, "--cases", ROOT, *options]
                 subprocess.run(command, env={**os.environ, "PYTHONPATH": str(place / "src")}, check=True)
         finally:

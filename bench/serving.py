@@ -1,10 +1,10 @@
-"""Many clients against one at a time, over HTTP: python bench/serving.py [multi-trs house] [--mode whole]
+"""Throughput with many clients compared with one, over HTTP: python bench/serving.py [multi-trs house] [--mode whole]
 
-A server is started for each system, and asked first by one client that waits for each reply before the next request,
-then by many that do the same beside each other. Printed are replies per second, their ratio, the time to the first text
-and to the whole reply (median and 95th percentile), the processor time of a reply, how many cores other programs used
-meanwhile, the share that care answered, and the server's memory. Where others used more than a tenth of a core, or more
-in one of the two runs, the ratio says little; the processor time of a reply still does.
+Starts a server for each system. First one client sends requests, waiting for each reply before the next request; then
+many clients do the same in parallel. The output has replies per second, their ratio, the time to the first text and to
+the whole reply (median and 95th percentile), the CPU time per reply, the number of cores used by other programs, the
+share of replies from care, and the server's memory. If other programs used more than a tenth of a core, or more in one
+of the two runs, the ratio means little; the CPU time per reply is still valid.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Timed:
 
 
 def messages() -> list[list[dict[str, str]]]:
-    """Conversations of one, two, … messages of a person, with a plain word between them."""
+    """Conversations with one, two, … user messages and a fixed reply between them."""
     conversations = []
     for conversation in yaml.safe_load(CONVERSATIONS.read_text(encoding="utf-8")):
         said: list[dict[str, str]] = []
@@ -92,7 +92,7 @@ async def ask(client: httpx2.AsyncClient, model: str, said: list[dict[str, str]]
 
 
 async def run(url: str, model: str, clients: int, requests: int, streams: bool) -> tuple[float, list[Timed]]:
-    """Replies per second, and each of them."""
+    """Replies per second, and the timing of each reply."""
     waiting = iter(list(enumerate(islice(cycle(messages()), requests))))
     timed: list[Timed] = []
     limits = httpx2.Limits(max_connections=clients)
@@ -112,12 +112,12 @@ def family(process: psutil.Process) -> list[psutil.Process]:
 
 
 def processor_seconds(process: psutil.Process) -> float:
-    """What the server has computed so far: on a busy machine this tells more than the clock."""
+    """CPU seconds used by the server so far; on a busy machine this is more telling than wall time."""
     return sum(times.user + times.system for times in (one.cpu_times() for one in family(process)))
 
 
 def machine_seconds() -> float:
-    """What all programs have computed so far."""
+    """CPU seconds used by all programs so far."""
     times = psutil.cpu_times()
     return times.user + times.system + times.nice
 
@@ -130,7 +130,7 @@ def measure(model: str, options: argparse.Namespace) -> list[tuple[str, ...]]:
     rows = []
     streams = options.mode == "stream"
     with server(model, options.workers) as (url, process):
-        asyncio.run(run(url, model, 1, 4, streams))  # what is made at the first requests is not measured
+        asyncio.run(run(url, model, 1, 4, streams))  # warm-up: setup at the first requests is not measured
         alone = 0.0
         for clients in (1, options.clients):
             count = options.alone if clients == 1 else options.requests

@@ -1,7 +1,8 @@
-"""How fast each system trains and replies beside the multi-task transformer, in one run: python bench/systems.py
+"""Training and reply speed of each system relative to the multi-task transformer, in one run: python bench/systems.py
 
-Each system as its recipe makes it (fresh weights), on the same batches of EmpatheticDialogues, or of the shipped corpus
-where that is not there. The systems take turns, so that a machine that is busy for a while slows all of them.
+Each system is built from its recipe (with fresh weights) and run on the same batches of EmpatheticDialogues, or of the
+shipped corpus if that is not available. The systems take turns, so that temporary load on the machine slows all of
+them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SYSTEMS = ("multi-trs", "trs", "mime", "moel", "empdg")
 
 
 def fresh(name: str, tokenizer: Tokenizer) -> tuple[Model, dict]:
-    """The recipe's model, and the options of its last stage's first move."""
+    """The recipe's model, and the options of its last likelihood move."""
     recipe = load_recipe(name)
     choices = dict(recipe.model)
     model = build(choices.pop("name"), choices, tokenizer.vocabulary)
@@ -37,7 +38,7 @@ def fresh(name: str, tokenizer: Tokenizer) -> tuple[Model, dict]:
 
 
 def train(model: Model, optimizer: torch.optim.Optimizer, batches: list[Batch], options: dict) -> float:
-    """Examples a second."""
+    """Examples per second."""
     model.train()
     begun, seen = time.perf_counter(), 0
     for batch in batches:
@@ -52,7 +53,7 @@ def train(model: Model, optimizer: torch.optim.Optimizer, batches: list[Batch], 
 
 @torch.inference_mode()
 def reply(model: Model, batches: list[Batch], tokenizer: Tokenizer, length: int) -> float:
-    """Median milliseconds of a single greedy reply of so many words."""
+    """Median milliseconds of a single greedy reply of `length` tokens."""
     model.eval()
     options, took = Decoding(min_length=length, max_length=length), []
     ends = {"start": tokenizer.start, "end": tokenizer.end, "banned": tokenizer.banned}
@@ -89,7 +90,7 @@ def main() -> None:
         part = batches[turn * chosen.batches : (turn + 1) * chosen.batches]
         for name, (model, options) in models.items():
             if not turn:
-                train(model, optimizers[name], part[:3], options)  # the first steps take memory and are not counted
+                train(model, optimizers[name], part[:3], options)  # the first steps allocate memory and are not counted
             speeds[name].append(train(model, optimizers[name], part, options))
             waits[name].append(reply(model, part[:10], tokenizer, length=12))
     print(f"{source}, {len(tokenizer):,} words, batch {chosen.batch}, {torch.get_num_threads()} threads")

@@ -1,8 +1,8 @@
-"""How much of the machine a training step uses, in one run: python bench/training.py
+"""Hardware utilization of a training step, in one run: python bench/training.py
 
-Prints the machine's matrix-multiply peak, examples/s of a model of MIME's size (18M parameters, 24,000 words) with
+Prints the machine's peak matrix-multiply rate, examples/s of a model of MIME's size (18M parameters, 24,000 words) with
 the packed loss head and with the plain one (all padded positions projected, logits kept), and the share of the peak
-that each reaches, counted on real positions only.
+that each reaches, counting only real positions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WORDS = 24_000
 
 
 def peak(seconds: float = 1.0) -> float:
-    """The best rate over shapes of several kinds, in GFLOPS."""
+    """The best rate over several shapes, in GFLOPS."""
     best = 0.0
     for m, k, n in ((2048, 2048, 2048), (1024, 300, 1200), (512, 300, 24_000)):
         a, b = torch.randn(m, k), torch.randn(k, n)
@@ -40,7 +40,7 @@ def peak(seconds: float = 1.0) -> float:
 
 
 def flops(model: Trs, lengths: np.ndarray) -> float:
-    """Multiplications and additions of forward and backward over all matrix products, on real positions only."""
+    """FLOPs of all matrix products in the forward and backward pass, on real positions only."""
     config = model.config
     width, inner, table = config.width, config.feed_forward, config.word_width or config.width
     context, reply = lengths[:, 0].sum(), lengths[:, 1].sum()
@@ -54,7 +54,7 @@ def flops(model: Trs, lengths: np.ndarray) -> float:
 
 
 def plain_loss(model: Trs, batch: Batch) -> torch.Tensor:
-    """What the loss costs without the packed head."""
+    """The loss without the packed head."""
     state = model.understand(batch)
     hidden, _ = model.decoder(model.embed(batch.reply.shifted(model.vocabulary.start), batch.reply.roles), state.fixed)
     targets = batch.reply.tokens.masked_fill(~batch.reply.mask, -100)
@@ -66,11 +66,11 @@ def packed_loss(model: Trs, batch: Batch) -> torch.Tensor:
 
 
 def measure(model: Trs, batches: list[Batch], loss, seconds: float) -> tuple[float, int, int]:
-    """Seconds taken, batches done, examples done."""
+    """Seconds taken, number of batches, number of examples."""
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
     done, seen, begun = 0, 0, time.perf_counter()
     for number, batch in enumerate(batches):
-        if number == 3:  # the first steps take memory and are not counted
+        if number == 3:  # the first steps allocate memory and are not counted
             done, seen, begun = 0, 0, time.perf_counter()
         loss(model, batch).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -110,7 +110,7 @@ def main() -> None:
         rows = [row for batch in batches[3 : 3 + done] for row in batch.rows]
         rates[name] = flops(model, lengths[rows]) / took / 1e9
         speeds[name] = seen / took
-        best = max(best, peak())  # again after each: a machine that was busy for a moment must not flatter us
+        best = max(best, peak())  # measured again, so that a moment of other load does not lower the peak in our favor
     print(f"matrix-multiply peak         {best:6.0f} GFLOPS on {torch.get_num_threads()} threads")
     size = sum(p.numel() for p in model.parameters()) / 1e6
     print(f"model                        {size:6.1f} M parameters, {WORDS:,} words, batch {chosen.batch}, {source}")

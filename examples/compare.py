@@ -1,6 +1,6 @@
-"""Score two systems on the same dialogues and say which is better: python examples/compare.py SYSTEM SYSTEM [ITEMS]
+"""Score two systems on the same dialogues and compare them: python examples/compare.py SYSTEM SYSTEM [ITEMS]
 
-Differences come with a paired test, since both systems answer the same contexts.
+Differences come with a paired test, since both systems reply to the same contexts.
 """
 
 import sys

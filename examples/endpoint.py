@@ -1,6 +1,7 @@
 """Talk to a model behind an OpenAI-compatible server: python examples/endpoint.py MODEL BASE_URL
 
-The key, if the server wants one, is in LISTENWELL_API_KEY. Signs of a crisis are answered here, and not sent.
+The API key, if the server needs one, is read from LISTENWELL_API_KEY. Messages with signs of a crisis are answered
+locally and not sent.
 """
 
 import sys

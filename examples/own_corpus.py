@@ -1,6 +1,6 @@
 """Train a small model on your own dialogues and score it: python examples/own_corpus.py FILE.jsonl RUN [CHANGE ...]
 
-A change is one of the recipe, such as stages.0.epochs=2.
+CHANGE is a change to the recipe, such as stages.0.epochs=2.
 """
 
 import sys

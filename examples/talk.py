@@ -1,4 +1,4 @@
-"""Talk to a system from Python, and see the reasons for its reply: python examples/talk.py [SYSTEM]"""
+"""Talk to a system from Python and print the reasons for its reply: python examples/talk.py [SYSTEM]"""
 
 import sys
 

@@ -40,12 +40,12 @@ WAIT = 10_000
 
 
 def browser_path() -> str | None:
-    """Where the browser lies; None where there is none."""
+    """The browser's path; None if there is none."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 def report_missing() -> None:
-    """Skips, but not in continuous integration: there a missing browser would hide a broken page."""
+    """Skip the test, or fail in continuous integration, where a missing browser would hide a broken page."""
     if os.environ.get("CI", "").lower() in ("1", "true"):
         pytest.fail(MISSING)
     pytest.skip(MISSING)
@@ -53,7 +53,7 @@ def report_missing() -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One headless browser for the tests of a module."""
+    """One headless browser shared by the tests of a module."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -96,7 +96,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
 
 
 def watch(context: BrowserContext, host: str, problems: list[str]) -> None:
-    """Writes down what no page of ours may do."""
+    """Record everything that our pages must not do."""
 
     def on_request(request: Any) -> None:
         parts = urlsplit(request.url)
@@ -113,7 +113,7 @@ def watch(context: BrowserContext, host: str, problems: list[str]) -> None:
 
 
 def accessibility_problems(page: Page) -> list[str]:
-    """What axe finds serious or critical, one line per rule, with the elements."""
+    """Problems that axe rates serious or critical, one line per rule, with the elements."""
     from axe_playwright_python.sync_playwright import Axe
 
     violations = Axe().run(page).response["violations"]
@@ -125,13 +125,13 @@ def accessibility_problems(page: Page) -> list[str]:
 
 
 def overflows(page: Page) -> bool:
-    """Whether the page is wider than its window, so that a reader would have to scroll sideways."""
+    """Whether the page is wider than its window, so that one would have to scroll sideways."""
     return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
 
 
 @contextmanager
 def serving(app: Any) -> Iterator[str]:
-    """The address at which an ASGI application is served, by a thread of this process, on a free loopback port."""
+    """The URL of an ASGI application that a thread of this process serves on a free loopback port."""
     import uvicorn
 
     ready = threading.Event()
@@ -156,6 +156,6 @@ def serving(app: Any) -> Iterator[str]:
 
 @pytest.fixture
 def serve_app() -> Iterator[Callable[[Any], str]]:
-    """Serves an ASGI application until the test ends, and returns its address."""
+    """Serve an ASGI application until the test ends; returns its URL."""
     with ExitStack() as servers:
         yield lambda app: servers.enter_context(serving(app))

@@ -1,4 +1,4 @@
-"""What many tests start from: one thread, a small corpus, a word tokenizer, tiny models and recipes."""
+"""Shared fixtures: a single thread, a small corpus, a word tokenizer, tiny models and recipes."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ BESIDE_THE_CHECKOUT = Path(__file__).resolve().parents[2] / "shared" / "data"
 def pytest_configure(config: pytest.Config) -> None:
     if BESIDE_THE_CHECKOUT.is_dir():
         os.environ.setdefault("LISTENWELL_DATA", str(BESIDE_THE_CHECKOUT))
-    # Tensors of a few hundred numbers: a second thread would only wait for the first.
+    # Tensors have a few hundred numbers: a second thread would only wait for the first.
     torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _quickly() -> Iterator[None]:
-    """No run draws its learning curves, and nothing waits for the disk: each takes as long as a tiny training.
+    """Draw no learning curves and do not wait for the disk (fsync), so that a tiny training is fast.
 
-    No test can cut the power; what a process that is killed leaves behind does not depend on the disk.
+    No test can cut the power, and what a killed process leaves behind does not depend on the disk.
     """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(run, "draw", lambda folder: None)
@@ -56,7 +56,7 @@ def _quickly() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A .jsonl file with a few of the shipped dialogues, of many emotions: 22 to learn from, 5 to validate with."""
+    """A .jsonl file with a few of the shipped dialogues, of many emotions: 22 for training, 5 for validation."""
     path = tmp_path_factory.mktemp("corpus") / "small.jsonl"
     jsonl.write([*list(shipped.read("train"))[:128:6], *list(shipped.read("valid"))[:32:7]], path)
     return path
@@ -64,26 +64,26 @@ def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tokenizer(small_corpus: Path) -> Tokenizer:
-    """Word-level, from the training texts of the small corpus."""
+    """A word tokenizer built from the training texts of the small corpus."""
     texts = (turn.text for dialogue in jsonl.read(small_corpus, "train") for turn in dialogue.turns)
     return train_tokenizer(texts, TextConfig())
 
 
 @pytest.fixture(scope="session")
 def encoded(small_corpus: Path, tokenizer: Tokenizer) -> Encoded:
-    """Every reply of the small corpus's validation split as ids."""
+    """All replies of the small corpus's validation split as ids."""
     items = [item for dialogue in jsonl.read(small_corpus, "valid") for item in examples(dialogue)]
     return encode(items, tokenizer, EncodingConfig())
 
 
 @pytest.fixture(scope="session")
 def tiny_model(tokenizer: Tokenizer) -> Callable[..., Model]:
-    """Makes a model of width 16 with random weights, all of them: no part may hide behind a zero."""
+    """Make a model of width 16 with all weights random, so that no part is hidden by zeros."""
 
     def make(name: str = "multi-trs", **choices: Any) -> Model:
         torch.manual_seed(7)
         sizes = {"width": 16, "heads": 2, "feed_forward": 24, "encoder_layers": 2, "decoder_layers": 2}
-        wanted = current_model({"name": name, **sizes, **choices})  # an ablation may be named as one word
+        wanted = current_model({"name": name, **sizes, **choices})  # an ablation may be given as one word
         model = build(wanted.pop("name"), wanted, tokenizer.vocabulary)
         model.initialise(WordPrior(torch.randint(0, 50, (len(tokenizer),))))
         for parameter in model.parameters():
@@ -94,9 +94,9 @@ def tiny_model(tokenizer: Tokenizer) -> Callable[..., Model]:
 
 
 def word_pieces(texts: list[str], size: int = 300) -> dict[str, int]:
-    """Every letter, at a word's beginning and inside it, and the commonest words.
+    """Every letter, both word-initial and word-internal, and the most common words.
 
-    The library's own trainer numbers its pieces otherwise in every process, and a tiny model with them is another one.
+    The library's own trainer numbers its pieces differently in every process, which would change the tiny model.
     """
     words = Counter(
         word for text in texts for word, _ in pre_tokenizers.BertPreTokenizer().pre_tokenize_str(text.lower())
@@ -109,7 +109,7 @@ def word_pieces(texts: list[str], size: int = 300) -> dict[str, int]:
 
 @pytest.fixture(scope="session")
 def tiny_backbone(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a pretrained encoder of BERT's family, two layers deep, with random weights and its tokenizer."""
+    """The folder of a pretrained BERT encoder with two layers and random weights, with its tokenizer."""
     transformers = pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("backbone")
     texts = [turn.text for dialogue in jsonl.read(small_corpus) for turn in dialogue.turns]
@@ -130,7 +130,7 @@ def tiny_backbone(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def tiny_classifier(tiny_backbone: Path) -> Callable[..., Checkpoint]:
-    """Makes a classifier on the tiny backbone, its last layer random: what it says differs from text to text."""
+    """Make a classifier on the tiny backbone with a random last layer, so that predictions differ between texts."""
 
     def make(**choices: Any) -> Checkpoint:
         tokenizer = backbone_tokenizer(str(tiny_backbone))
@@ -145,7 +145,7 @@ def tiny_classifier(tiny_backbone: Path) -> Callable[..., Checkpoint]:
 
 @pytest.fixture
 def tiny_listener(tiny_backbone: Path) -> Callable[..., Checkpoint]:
-    """Makes a listener on the tiny backbone, all that is not pretrained random: who speaks matters, and where."""
+    """Make a listener on the tiny backbone; the rest is random, so that speakers and positions matter."""
 
     def make(**choices: Any) -> Checkpoint:
         tokenizer = backbone_tokenizer(str(tiny_backbone))
@@ -161,7 +161,7 @@ def tiny_listener(tiny_backbone: Path) -> Callable[..., Checkpoint]:
 
 @pytest.fixture
 def tiny_chooser(tiny_backbone: Path) -> Callable[..., Checkpoint]:
-    """Makes a chooser on the tiny backbone, its head random: what it says differs from reply to reply."""
+    """Make a chooser on the tiny backbone with a random head, so that predictions differ between replies."""
 
     def make(**choices: Any) -> Checkpoint:
         tokenizer = backbone_tokenizer(str(tiny_backbone))
@@ -178,7 +178,7 @@ def tiny_chooser(tiny_backbone: Path) -> Callable[..., Checkpoint]:
 
 @pytest.fixture
 def tiny_epitome(tiny_backbone: Path) -> Callable[..., Checkpoint]:
-    """Makes a classifier of empathy on the tiny backbone, its heads random: what it says differs from pair to pair."""
+    """Make an empathy classifier on the tiny backbone with random heads, so that predictions differ between pairs."""
 
     def make(**choices: Any) -> Checkpoint:
         tokenizer = backbone_tokenizer(str(tiny_backbone))
@@ -197,7 +197,7 @@ def tiny_epitome(tiny_backbone: Path) -> Callable[..., Checkpoint]:
 
 @pytest.fixture(scope="session")
 def tiny_chat_model(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a chat model of Llama's family, two layers deep, with random weights and its tokenizer."""
+    """The folder of a Llama chat model with two layers and random weights, with its tokenizer."""
     transformers = pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("chat-model")
     backend = Backend(models.BPE())
@@ -233,7 +233,7 @@ def tiny_chat_model(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 def tiny_writer(tiny_chat_model: Path) -> Callable[..., Checkpoint]:
-    """Makes a writer on the tiny chat model whose adapters say something: fresh ones are zero."""
+    """Make a writer on the tiny chat model with nonzero adapters (fresh ones are zero)."""
 
     def make(decoding: Decoding | None = None, **choices: Any) -> Checkpoint:
         pytest.importorskip("peft")
@@ -252,7 +252,7 @@ def tiny_writer(tiny_chat_model: Path) -> Callable[..., Checkpoint]:
 
 @pytest.fixture
 def score_run() -> Callable[[Path], None]:
-    """Writes what an evaluation of a run on the test split would have written: a card wants one."""
+    """Write the result of an evaluation of a run on the test split, which a card needs."""
 
     def write(run: Path) -> None:
         folder = run / "evaluation" / "test"
@@ -265,7 +265,7 @@ def score_run() -> Callable[[Path], None]:
 
 @pytest.fixture(scope="session")
 def tiny_stage() -> Callable[..., dict[str, Any]]:
-    """Makes a stage of a dozen updates, a validation every fourth; fields of a stage may be given anew."""
+    """Make a stage of a dozen updates with a validation after every fourth; fields can be overridden."""
 
     def make(**fields: Any) -> dict[str, Any]:
         stage = {
@@ -282,10 +282,10 @@ def tiny_stage() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def tiny_recipe(small_corpus: Path, tiny_stage: Callable[..., dict[str, Any]]) -> Callable[..., Recipe]:
-    """Makes a recipe that trains in a fraction of a second; fields of a recipe may be given anew."""
+    """Make a recipe that trains in a fraction of a second; fields can be overridden."""
 
     def make(**fields: Any) -> Recipe:
-        # Made by hand: the parser that reads recipe files takes as long as a tiny run.
+        # Built by hand: the parser of recipe files takes as long as a tiny run.
         stages = [_stage(stage) for stage in fields.pop("stages", [tiny_stage()])]
         data = DataConfig(**fields.pop("data", {"source": str(small_corpus)}))
         model = {"name": "multi-trs", "width": 16, "heads": 2, "feed_forward": 24}

@@ -1,4 +1,4 @@
-"""A missing browser is said with the way to get one, and fails where nobody would see a skipped test."""
+"""A missing browser is reported with a way to install it, and fails where nobody would notice a skipped test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conversation in a terminal: with a real pseudo-terminal, and by its functions."""
+"""The terminal conversation, through a real pseudo-terminal and through its functions."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ on_terminals = pytest.mark.skipif(sys.platform == "win32", reason="Windows has n
 
 
 def _own_terminal() -> None:
-    """In the child: the terminal is its own, and Ctrl-C reaches it, also where the tests run in the background."""
+    """In the child: take control of the terminal, so that Ctrl-C works even if the tests run in the background."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Forked:
-    """A copy of this process that runs a function in a terminal: it has imported all that a new one would import."""
+    """A copy of this process that runs a function in a terminal; it has imported what a new one would import."""
 
     def __init__(self, terminal: int, environment: dict[str, str], function: Callable[[], object]) -> None:
         sys.stdout.flush()
@@ -76,7 +76,7 @@ class Forked:
 
     @staticmethod
     def _become(terminal: int, environment: dict[str, str]) -> None:
-        """With the streams, the signals and the settings of a process that was started in the terminal."""
+        """Take on the streams, signals and settings of a process started in the terminal."""
         os.setsid()
         for number in range(3):
             os.dup2(terminal, number)
@@ -101,15 +101,15 @@ class Forked:
 
 
 class Terminal:
-    """`listenwell chat` in a pseudo-terminal: type, and read what shows."""
+    """`listenwell chat` in a pseudo-terminal: type, and read what it shows."""
 
     process: Forked | subprocess.Popen[bytes]
 
     def __init__(self, *words: str, function: Callable[[], object] | None = None, **settings: str):
         self.here, there = pty.openpty()
         environment = {"TERM": "dumb", "OMP_NUM_THREADS": "1", "LISTENWELL_HISTORY": "off", **settings}
-        environment["PROMPT_TOOLKIT_NO_CPR"] = "1"  # nobody here answers where the cursor is
-        environment["TOKENIZERS_PARALLELISM"] = "false"  # the library warns of a fork otherwise
+        environment["PROMPT_TOOLKIT_NO_CPR"] = "1"  # nobody here reports the cursor position
+        environment["TOKENIZERS_PARALLELISM"] = "false"  # otherwise the library warns about the fork
         self.process = self._start(there, environment, function or (lambda: cli.main(["chat", *words])))
         os.close(there)
         self.shown = ""
@@ -118,7 +118,7 @@ class Terminal:
         return Forked(terminal, environment, function)
 
     def until(self, text: str) -> str:
-        """All that shows up to and with this text, since the last call."""
+        """All output since the last call, up to and including this text."""
         limit = time.monotonic() + 120  # a busy machine
         while text not in self.shown:
             ready, _, _ = select.select([self.here], [], [], 1)
@@ -141,7 +141,7 @@ class Terminal:
 
 
 class StartedTerminal(Terminal):
-    """The same in a process of its own from its start, which takes seconds to import what it needs."""
+    """The same in a newly started process, which needs seconds to import everything."""
 
     def __init__(self, *words: str, **settings: str) -> None:
         self.words = words
@@ -156,7 +156,7 @@ class StartedTerminal(Terminal):
 
 
 def without_classifier(cache: Path) -> str:
-    """A cache folder in which the classifier that hears for other systems cannot be loaded, which would take long."""
+    """A cache folder in which the classifier that labels turns for other systems, slow to load, cannot be loaded."""
     (cache / "emotion-intent").mkdir(parents=True)
     (cache / "emotion-intent" / "config.json").write_text("{}")
     return str(cache)
@@ -227,7 +227,7 @@ def test_the_arrow_keys_bring_back_what_was_typed_also_another_day(tmp_path: Pat
     terminal.type(SIGN)
     terminal.until("program")
     terminal.until("you  >")
-    terminal.type(UP + " so")  # what was answered with care does not come back
+    terminal.type(UP + " so")  # messages answered with care do not come back
     terminal.until("i lost my job today, really so")
     terminal.until("you  >")
     terminal.type("/quit")
@@ -240,13 +240,13 @@ def test_the_arrow_keys_bring_back_what_was_typed_also_another_day(tmp_path: Pat
     terminal.until("you  >")
     terminal.type(UP + UP, end="")
     terminal.until("i lost my job today")
-    terminal.type("\x03", end="")  # Ctrl-C leaves the line
+    terminal.type("\x03", end="")  # Ctrl-C discards the line
     terminal.until("Ctrl-D to leave")
     terminal.until("you  >")
     terminal.type("/why")
     terminal.until("nothing has been said yet")
     terminal.until("you  >")
-    terminal.type("\x04", end="")  # Ctrl-D leaves the conversation
+    terminal.type("\x04", end="")  # Ctrl-D ends the conversation
     terminal.until("Take care.")
     assert terminal.close() == 0
 
@@ -297,11 +297,11 @@ def test_a_person_talks_with_a_model_behind_a_server_as_it_writes():
         terminal.until("Take care.")
         assert terminal.close() == 0
         said = [message["content"] for message in protocol.bodies[-1]["messages"][1:]]
-        assert said == ["i lost my job today", SAID, "it hurts"]  # what was not answered was not said
+        assert said == ["i lost my job today", SAID, "it hurts"]  # an unanswered message does not count as said
 
 
 class Waiting:
-    """A system that replies once a named pipe was opened and closed by the test."""
+    """A system that replies once the test has opened and closed a named pipe."""
 
     name = "waiting"
 
@@ -350,7 +350,7 @@ def test_what_is_typed_or_pasted_while_it_thinks_waits_for_the_next_prompt(tmp_p
         terminal.type("and \x1b[200~then\rmore\x1b[201~", end="")
     thinking = terminal.until("read 'hello'") + terminal.until("you  >")
     assert "then" not in thinking
-    assert thinking.rindex(PASTE_ON) > thinking.index(PASTE_OFF)  # the terminal marks what is pasted meanwhile
+    assert thinking.rindex(PASTE_ON) > thinking.index(PASTE_OFF)  # the terminal marks what is pasted in the meantime
     terminal.until("more")
     terminal.type("")
     gate.open("w").close()
@@ -462,7 +462,7 @@ def test_why_tells_what_was_heard_chosen_considered_and_why():
     lines = [" ".join(line.split()) for line in reasons.splitlines()]
     for line in ("sad 50 % ██████████", "lonely 25 % █████", "afraid 12 % ██"):
         assert line in lines
-    assert "angry" not in reasons  # the three likeliest
+    assert "angry" not in reasons  # the three most likely
     for line in ("you I lost my job sad", "I how? questioning", "you they closed nothing named"):
         assert line in lines
     assert "does: consoling (50 %)" in lines
@@ -537,7 +537,7 @@ def test_a_reply_that_ctrl_c_stops_was_not_said(console: Console):
 
 @pytest.fixture
 def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where conversations are saved by default; the program was started elsewhere."""
+    """Where conversations are saved by default; the program is started from elsewhere."""
     (tmp_path / "repository").mkdir()
     monkeypatch.chdir(tmp_path / "repository")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -725,7 +725,7 @@ def test_a_long_history_is_cut_and_a_file_for_all_becomes_the_user_s_own(tmp_pat
     kept.add("the last")
     assert path.read_text().splitlines()[-2:] == [f"line {2 * history.MAX_MESSAGES}", "the last"]
     assert path.stat().st_mode & 0o777 == 0o600
-    history.History(tmp_path).add("goes nowhere")  # a folder stands in the way: no error
+    history.History(tmp_path).add("goes nowhere")  # a folder is in the way: no error
     history.History(None).add("goes nowhere")
 
 

@@ -67,12 +67,12 @@ def test_a_checkpoint_is_four_plain_files_and_no_pickle(saved):
             json.loads(content)
         else:
             load_file(saved / name)
-        # Protocol 2 and later start so; protocol 0 and 1 would have to be JSON or safetensors at the same time.
+        # Protocol 2 and later start like this; protocols 0 and 1 would have to be JSON or safetensors at the same time.
         assert not content.startswith(b"\x80")
 
 
 def test_no_code_of_a_checkpoint_is_ever_run(saved):
-    """torch.load is not called, so that no pickle of a stranger comes to life."""
+    """torch.load is never called, so no untrusted pickle is executed."""
     import pickle
 
     class Bomb:
@@ -175,7 +175,7 @@ def test_what_a_model_borrows_is_not_kept_and_is_taken_again(whole, saved, encod
     assert torch.equal(scores(again, encoded, tokenizer), scores(whole, encoded, tokenizer))
 
 
-# Whole or not at all
+# All or nothing
 
 
 def full_disk(folder):
@@ -213,7 +213,7 @@ def no_file_larger_than(size):
 
 
 def test_what_the_system_refuses_to_write_is_an_oserror_and_leaves_all_as_it_was(whole, saved):
-    """safetensors has an error of its own for it, which is none; the limit stands in for a full disk."""
+    """safetensors raises its own error for this, which is not an OSError; the limit simulates a full disk."""
     before = files(saved.parent)
     with no_file_larger_than(4096), pytest.raises(OSError, match=r"model\.safetensors: .*File too large"):
         checkpoint.save(whole, saved)
@@ -241,7 +241,7 @@ def test_nothing_but_the_folder_is_left_when_all_went_well(whole, saved):
 
 
 class Stopped(BaseException):
-    """As a power cut: nothing after it runs in the process that it hits."""
+    """Simulates a power cut: nothing else runs in the process."""
 
 
 @pytest.mark.parametrize("renames", [0, 1, 2])
@@ -266,7 +266,7 @@ def test_whenever_a_writing_stops_there_is_one_whole_checkpoint_after_settling(w
     outputs.settle(saved)
     assert checkpoint.load(saved).meta["seed"] == (3 if renames < 2 else 4)
     assert renames == 2 or files(saved) == old
-    checkpoint.save(whole, saved)  # what was left over is in nobody's way
+    checkpoint.save(whole, saved)  # leftovers are in nobody's way
     assert checkpoint.load(saved).meta["seed"] == 4
     assert [path.name for path in saved.parent.iterdir()] == ["best"]
 

@@ -1,4 +1,4 @@
-"""The command line, as a person types it: real files, and real processes where the process is what is tested."""
+"""The command line with real files, and with real processes where the process is what is tested."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TINY = [
 
 
 def started(*words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own, which takes seconds to import what it needs."""
+    """A command in a new process, which needs seconds to import everything."""
     return subprocess.run(
         [sys.executable, "-m", "listenwell.cli", *words],
         input=stdin,
@@ -35,7 +35,7 @@ def started(*words: str, stdin: str = "", **environment: str) -> subprocess.Comp
 
 
 def run(*words: str, stdin: str = "", encoding: str = "utf-8", **environment: str) -> subprocess.CompletedProcess[str]:
-    """A command in this process, with streams of its own; what no command should raise is raised here."""
+    """A command in this process, with its own streams; exceptions that no command should raise propagate."""
     streams = [TextIOWrapper(BytesIO(text.encode()), encoding=encoding) for text in (stdin, "", "")]
     with pytest.MonkeyPatch.context() as patched:
         for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
@@ -48,7 +48,7 @@ def run(*words: str, stdin: str = "", encoding: str = "utf-8", **environment: st
 
 
 def _exit_code(words: tuple[str, ...]) -> int:
-    """What the interpreter would end with; it writes a message that `SystemExit` carries."""
+    """The exit code that the interpreter would use; it prints a message carried by `SystemExit`."""
     try:
         cli.main([*words])
     except SystemExit as ended:
@@ -211,7 +211,7 @@ def test_options_of_decoding_leave_the_system_its_own_way_in_all_else(trained: P
     done = run("evaluate", str(trained), *words, "--decoding.method", "beam", "--decoding.beams", "2")
     assert done.returncode == 0, done.stderr
     about = json.loads((tmp_path / "scores" / "scores.json").read_text())["about"]
-    assert about["decoding"] == "beam2+lp1+block3+max6"  # as the recipe has it, but for what was typed
+    assert about["decoding"] == "beam2+lp1+block3+max6"  # as in the recipe, except for what was typed
 
 
 def test_a_missing_corpus_says_where_it_was_looked_for_and_what_to_do(tmp_path: Path):

@@ -22,7 +22,7 @@ SIGN = "I want to kill myself"
 
 
 class Scripted:
-    """A system that always says the same, and records what it is given."""
+    """A system that always gives the same reply and records its inputs."""
 
     name = "scripted"
 
@@ -101,7 +101,7 @@ def test_a_retry_of_a_search_samples_since_a_search_finds_the_same_again(method:
     conversation = Conversation(SafetyWrapper(bot))
     first = conversation.say("i lost my job today").text
     assert conversation.retry().text != first
-    assert bot.decoding.method == method  # the next message is answered as ever
+    assert bot.decoding.method == method  # the next message is answered as usual
 
 
 def test_a_retry_that_finds_nothing_new_says_so():

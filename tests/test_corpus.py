@@ -1,4 +1,4 @@
-"""The corpus that ships inside the package keeps the promises that training and tests rely on."""
+"""The corpus in the package has the properties that training and tests rely on."""
 
 from collections import Counter
 from itertools import combinations, pairwise
@@ -80,7 +80,7 @@ def test_ids_are_unique_and_say_what_they_are(dialogues):
     assert all(dialogue.id.startswith(f"lw-en-{dialogue.emotion.name}-") for dialogue in dialogues)
 
 
-# The Chinese half: fewer, with the same promises
+# The Chinese half: smaller, with the same properties
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The pages name only what is there."""
+"""The documentation refers only to things that exist."""
 
 from __future__ import annotations
 

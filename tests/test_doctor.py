@@ -1,4 +1,4 @@
-"""`listenwell doctor`: what it finds, what it says to do, and that nothing makes it fall over."""
+"""`listenwell doctor`: what it finds, what it advises, and that nothing makes it crash."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REQUIRED = ["torch>=2.6", 'peft>=0.18; extra == "house"', 'listenwell-weights-ho
 
 @pytest.fixture(autouse=True)
 def known_requirements(monkeypatch):
-    """As this version's metadata say; the environment may have been made by another."""
+    """The requirements in this version's metadata; the environment may have been made by another version."""
     monkeypatch.setattr(metadata, "requires", lambda name: REQUIRED)
 
 

@@ -1,4 +1,4 @@
-"""Every equation of the papers is linked to the code that computes it, and the code is there."""
+"""Every equation of the papers is linked to the code that computes it, and that code exists."""
 
 from __future__ import annotations
 

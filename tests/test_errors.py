@@ -1,4 +1,4 @@
-"""Problems of files and terminals, as people read them."""
+"""File and terminal errors as users see them."""
 
 from __future__ import annotations
 

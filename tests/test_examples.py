@@ -1,4 +1,4 @@
-"""The scripts of examples/ run as they are, on the shipped corpus and small systems."""
+"""The scripts in examples/ run unchanged, on the shipped corpus and small systems."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_example_is_run_here():
 
 
 def test_endpoint_prints_what_a_server_writes(monkeypatch, capsys):
-    monkeypatch.setattr(loading, "shipped", dict)  # without the house system, the endpoint is by itself
+    monkeypatch.setattr(loading, "shipped", dict)  # without the house system, the endpoint works alone
     with Protocol() as server:
         server.faults = [answer("That is hard."), answer("Did they say why?")]
         run_example(monkeypatch, "endpoint.py", "small", server.url)

@@ -1,4 +1,4 @@
-"""docs/extending.md, followed: a package outside listenwell adds a model, a source and a metric by entry points."""
+"""docs/extending.md, followed: a separate package adds a model, a source and a metric by entry points."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SMALL = [
 
 
 def install(site: Path, entry_points: str, package: str = "calm-talk") -> None:
-    """What pip leaves of a package: its metadata; the modules are written by the caller."""
+    """What pip installs of a package: its metadata. The modules are written by the caller."""
     metadata = site / f"{package.replace('-', '_')}-1.0.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", encoding="utf-8")
@@ -57,7 +57,7 @@ def site(tmp_path, monkeypatch):
 
 @pytest.fixture
 def calm(site):
-    """The package of the page, word for word."""
+    """The package of the page, verbatim."""
     toml = re.search(r"```toml\n(.*?)```", SECTION, re.S)[1]
     groups = re.sub(r'\[project\.entry-points\."(.*?)"\]', r"[\1]", toml).replace('"', "")
     model, source, metrics = re.findall(r"```python\n(.*?)```", SECTION, re.S)

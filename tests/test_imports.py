@@ -1,4 +1,4 @@
-"""The packages of listenwell import each other in one direction, lazy imports included."""
+"""The packages of listenwell import each other in one direction only, including lazy imports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def modules() -> dict[str, Path]:
 
 
 def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
-    """Every module of ours that a file imports, wherever the import stands in it."""
+    """Every listenwell module that a file imports, wherever the import is."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "listenwell":
             for alias in node.names:
@@ -32,7 +32,7 @@ def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
 
 
 def package(module: str) -> str:
-    """The package right below listenwell, or the module there; the root itself is what a user imports."""
+    """The package or module directly below listenwell; the root itself is what users import."""
     _, *inner = module.split(".")
     return inner[0] if inner else ""
 
@@ -47,7 +47,7 @@ def graph() -> dict[str, set[str]]:
 
 
 def cycle(edges: dict[str, set[str]]) -> list[str]:
-    """The packages of one cycle in their order; empty if there is none."""
+    """The packages of one import cycle, in order; empty if there is none."""
     done: set[str] = set()
 
     def visit(name: str, way: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What `make test` installs is there: else the tests that need it would be skipped, and nobody would notice."""
+"""Everything that `make test` installs is there; otherwise tests that need it would be skipped unnoticed."""
 
 from __future__ import annotations
 

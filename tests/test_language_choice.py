@@ -1,4 +1,4 @@
-"""Choosing a system by the language that it speaks."""
+"""Choosing a system by its language."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from listenwell.weights import in_language
 
 @pytest.fixture
 def installed(tiny_model, tokenizer, tmp_path, monkeypatch):
-    """Two systems of one name, for two languages, and one for English alone."""
+    """Two systems with the same name for two languages, and one for English only."""
     known = {}
     for name, spoken in (("kind", ["en"]), ("kind-zh", ["zh"]), ("plain", ["en"])):
         ckpt = Checkpoint("multi-trs", tiny_model(), tokenizer, meta={"languages": spoken})

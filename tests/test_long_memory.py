@@ -1,4 +1,4 @@
-"""The dialogues of bench/long_memory.yaml, and the counting of bench/long_memory.py. No model is loaded."""
+"""The dialogues of bench/long_memory.yaml and the counting of bench/long_memory.py. No model is loaded."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Batched(Scripted):
 
 
 def answering(**replies: str) -> dict[str, str]:
-    """Replies by the last turn: those given by the id of a dialogue, and to all others one that fits anywhere."""
+    """Replies by last turn: those given for dialogue ids, and for all others one that fits anything."""
     given = {name.replace("_", "-"): text for name, text in replies.items()}
     return {dialogue["turns"][-1]: given.get(dialogue["id"], ORDINARY[0]) for dialogue in DIALOGUES}
 

@@ -1,4 +1,4 @@
-"""`listenwell memory`: slots by emotion, what they stand for, and their training queries where the corpus is there."""
+"""`listenwell memory`: slots by emotion, their descriptions, and their training queries if the corpus is there."""
 
 import json
 
@@ -18,7 +18,7 @@ from listenwell.models.strategy_memory import STRATEGY
 
 @pytest.fixture
 def trained(tokenizer, encoded, tiny_model, small_corpus, tmp_path):
-    """A system whose memory was written from the corpus; saved with the recipe that says which."""
+    """A system whose memory was written from the corpus, saved with a recipe that names the corpus."""
 
     def classifier(labels):
         sizes = {"width": 12, "heads": 2, "layers": 1, "feed_forward": 16}

@@ -1,4 +1,4 @@
-"""Nothing that a command did not write itself is removed or overwritten, and that is said before the work."""
+"""No command removes or overwrites what it did not write itself, and it says so before doing any work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from listenwell.outputs import COMPARE, CONTROL, EVALUATE, VARIETY, OutputError
 
 @pytest.fixture
 def run(tiny_model, tokenizer, tmp_path, monkeypatch):
-    """A run with a trained system, seen from the folder that it lies in."""
+    """A run with a trained system, in a folder below the current one."""
     monkeypatch.chdir(tmp_path)
     checkpoint.save(Checkpoint("multi-trs", tiny_model(), tokenizer, meta={"seed": 1}), tmp_path / "run" / "best")
     return "run"
@@ -57,7 +57,7 @@ def test_an_evaluation_into_the_folder_of_a_run_leaves_the_run(run, tmp_path):
 
 
 def test_every_command_spares_what_others_wrote_and_asks_first(run, tmp_path, monkeypatch):
-    # Nothing is loaded: a refusal comes before the work.
+    # Nothing is loaded: the refusal comes before any work.
     monkeypatch.setattr(checkpoint, "load", None)
     thesis = written(tmp_path / "thesis", "thesis.tex")
     for command in ("evaluate", "variety", "control", "compare"):
@@ -216,7 +216,7 @@ def test_a_picture_is_drawn_again_by_the_command_that_drew_it(ending, tmp_path):
 
 
 def numbers() -> list[tuple[str, str]]:
-    """Every option of every command that is a number."""
+    """Every numeric option of every command."""
     actual = []
     for name, (place, _) in cli.COMMANDS.items():
         module, function = place.split(":")

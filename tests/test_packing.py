@@ -1,4 +1,4 @@
-"""What is made ready to ship."""
+"""Packing systems for shipping."""
 
 import shutil
 from pathlib import Path
@@ -109,7 +109,7 @@ def licence(place):
 
 @pytest.fixture
 def packed(score_run):
-    """Packs a checkpoint as a run that was evaluated."""
+    """Pack a checkpoint as a run that was evaluated."""
 
     def pack(ckpt, folder):
         checkpoint.save(ckpt, folder / "run" / "best")

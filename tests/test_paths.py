@@ -1,4 +1,4 @@
-"""A home that is read-only or missing: what is written goes to a temporary folder of the user's own, with one word."""
+"""If the home folder is read-only or missing, files go to a temporary folder of the user, with one message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from listenwell.notices import CacheWarning
 
 @pytest.fixture(autouse=True)
 def fresh_process(monkeypatch, tmp_path: Path):
-    """As a process that has said and tried nothing, with temporary files of its own."""
+    """A process that has not printed or tried anything, with its own temporary folder."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(notices, "_shown", set())
@@ -36,7 +36,7 @@ def fresh_process(monkeypatch, tmp_path: Path):
 
 @pytest.fixture
 def no_home(monkeypatch, tmp_path: Path) -> Path:
-    """A home in which nothing can be made, for the superuser neither: it is a file."""
+    """A home in which nothing can be created, even by root: it is a file."""
     home = tmp_path / "home"
     home.write_text("")
     monkeypatch.setenv("HOME", str(home))

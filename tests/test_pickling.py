@@ -1,4 +1,4 @@
-"""A system that was loaded can be handed to another process, or says why not and what to do instead."""
+"""A loaded system can be passed to another process, or raises an error that says why not and what to do instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of the README and of pages it sends on to, as they stand: only with smaller models and budgets."""
+"""The commands in the README and in pages it links to, verbatim except for smaller models and budgets."""
 
 import csv
 import io
@@ -28,7 +28,7 @@ SECOND = ["stages.1.examples=16", "stages.1.validate_every=9"]
 
 
 def commands():
-    """Every line of the shell blocks, without its comment; a pipe from echo becomes what is typed."""
+    """Every line of the shell blocks, without comments; the text of an echo pipe becomes the input."""
     text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
     for block in re.findall(r"```sh\n(.*?)```", text, re.S):
         for line in block.splitlines():
@@ -40,7 +40,7 @@ def commands():
 
 @pytest.fixture
 def corpora(tmp_path):
-    """A folder as LISTENWELL_DATA names it: a few dialogues in the official layout, and word vectors."""
+    """A LISTENWELL_DATA folder: a few dialogues in the official layout, and word vectors."""
     folder = tmp_path / "corpora"
     for split in ("train", "valid", "test"):
         path = folder / "empatheticdialogues" / f"{split}.csv"
@@ -72,7 +72,7 @@ def test_the_readme_s_commands_run_in_its_order(corpora, tmp_path, monkeypatch, 
                 continue
         assert words[0] == "listenwell", f"a page has a command that nobody runs: {' '.join(words)}"
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed or "I lost my job today\n"))
-        if words[1] == "compare":  # the README says what compares; the other run is like the first
+        if words[1] == "compare":  # the README says what can be compared; the other run is like the first
             listenwell("train", "trs", *small("trs"))
             listenwell("evaluate", "runs/trs")
         listenwell(*words[1:], *(small(words[2]) if words[1] == "train" else []))
@@ -93,5 +93,5 @@ def listenwell(*words):
     try:
         cli.main(list(words))
     except SystemExit as ended:
-        if ended.code and words[0] != "doctor":  # which says by its code what this machine lacks
+        if ended.code and words[0] != "doctor":  # whose exit code shows what this machine lacks
             raise AssertionError(f"listenwell {' '.join(words)}: {ended.code}") from ended

@@ -1,4 +1,4 @@
-"""A model behind a server, with a real server of the protocol: plain, streamed, and with everything that goes wrong."""
+"""A model behind a real server of the protocol: complete replies, streams, and everything that can go wrong."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAID = "".join(WORDS)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers /v1/chat/completions; before that, whatever fault comes next."""
+    """Answers /v1/chat/completions, or first fails with the next scheduled fault."""
 
     server: Protocol
     protocol_version = "HTTP/1.1"
@@ -86,7 +86,7 @@ def event(word: str) -> bytes:
 
 
 def stream(*words: str, end: bytes = b"data: [DONE]\n\n") -> Fault:
-    """In chunks, as servers stream; without the last chunk the connection is cut."""
+    """Send chunks, as servers stream; without the last chunk, the connection is cut."""
 
     def write(handler: Handler, body: dict) -> None:
         handler.send_response(200)
@@ -106,7 +106,7 @@ NOT_DONE = b": and no more\n\n"
 
 
 def silent(handler: Handler, body: dict) -> None:
-    """Not a byte, until the test is over."""
+    """Send nothing until the test is over."""
     handler.server.over.wait(30)
     handler.close_connection = True
 
@@ -140,7 +140,7 @@ class Protocol(ThreadingHTTPServer):
 
 
 class Watch(Clock):
-    """A clock that only sleeping moves; chance always draws the most."""
+    """A clock that advances only by sleeping; random draws always give the maximum."""
 
     def __init__(self) -> None:
         self.time, self.pauses = 0.0, []
@@ -170,7 +170,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_house(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here an endpoint is by itself, also where the house system is available."""
+    """Here an endpoint works alone, even if the house system is available."""
     at_hand = loading.shipped
     monkeypatch.setattr(loading, "shipped", lambda: {name: p for name, p in at_hand().items() if name != loading.HOUSE})
 
@@ -220,7 +220,7 @@ def test_of_a_long_conversation_the_newest_turns_are_sent(protocol: Protocol):
     whole = [("user", "one"), ("assistant", "two"), ("user", "three")]
     assert sent("one", "two", "three") == whole
     assert sent("an older turn", "too", "one", "two", "three") == whole
-    assert sent("a longer one", "two", "three") == [("user", "three")]  # it begins with the speaker
+    assert sent("a longer one", "two", "three") == [("user", "three")]  # it starts with the speaker
     assert sent("one", "two", "a very long last one") == [("user", "ong last one")]
 
 
@@ -294,7 +294,7 @@ def test_candidates_come_by_several_requests_where_it_does_not(protocol: Protoco
     assert len({body["seed"] for body in protocol.bodies[-len(bodies) :]}) == len(bodies)  # or they would be equal
     protocol.bodies.clear()
     assert len(bot.reply("hi").candidates) == 3
-    assert [body.get("n") for body in protocol.bodies] == [None] * 3  # it is not asked again
+    assert [body.get("n") for body in protocol.bodies] == [None] * 3  # it is not requested again
 
 
 def test_a_refusal_that_is_not_about_n_is_told_and_n_is_asked_for_again(protocol: Protocol):
@@ -335,7 +335,7 @@ def test_many_replies_come_in_order_a_few_at_once(protocol: Protocol):
         with protocol.lock:
             under_way[0] += 1
             most[0] = max(most[0], under_way[0])
-        meeting.wait(30)  # passes only where three are here together
+        meeting.wait(30)  # passes only when three requests are here together
         with protocol.lock:
             under_way[0] -= 1
         answer(body["messages"][-1]["content"])(handler, body)
@@ -380,7 +380,7 @@ def test_a_server_that_asks_for_time_gets_it(protocol: Protocol, retry_after: st
     bot, watch = connect(protocol)
     protocol.faults = [fail(429, Retry_After=retry_after)]
     assert bot.reply("hi").text == SAID
-    assert watch.pauses == [7.5]  # what it asked for, and what is random on top
+    assert watch.pauses == [7.5]  # the delay it asked for, plus the random part
 
 
 @pytest.mark.parametrize("retry_after", ["soon", "nan", "-3", "Wed, 01 May 2024 11:00:00 GMT"])

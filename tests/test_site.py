@@ -1,4 +1,4 @@
-"""The documentation site: builds strictly, asks no other host for anything, can be searched, and its examples run."""
+"""The documentation site builds strictly, makes no requests to other hosts, can be searched, and its examples run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_commands_and_recipes_have_an_entry_each(site):
 
 
 def blocks(language):
-    """The code of the tutorials in one language."""
+    """The code blocks of the tutorials in one language."""
     for page in sorted((ROOT / "docs" / "tutorials").glob("*.md")):
         for number, code in enumerate(re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.S)):
             yield pytest.param(code, id=f"{page.stem}-{number}")

@@ -1,4 +1,4 @@
-"""A trained model that talks: replies, explanations, streaming, likelihoods."""
+"""A trained model as a system: replies, explanations, streaming, likelihoods."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_turns_with_roles_are_the_turns_of_a_dialogue():
     bot = made_bot()
     assert bot.reply(chat_model) == bot.reply(["hello", "oh no", "i lost my job"]) == bot.replies([own])[0]
     assert [*bot.stream(chat_model)][-1] == bot.reply(chat_model).text
-    # Two turns of one person in a row stay two: no role is guessed.
+    # Two consecutive turns of one person stay two turns: no role is guessed.
     assert [turn.speaker for turn in as_context([*chat_model, chat_model[0]])][-2:] == ["speaker", "speaker"]
 
 
@@ -263,7 +263,7 @@ def test_words_nobody_has_seen_are_replied_to():
 def test_likelihoods_count_tokens_words_and_unknown_words():
     likelihoods = made_bot().likelihoods([item("that must be hard ."), item("my zebra , my zebra and a gnu", number=1)])
     assert likelihoods is not None
-    assert likelihoods.tokens.tolist() == [6, 9]  # the end token counted
+    assert likelihoods.tokens.tolist() == [6, 9]  # including the end token
     assert likelihoods.words.tolist() == [5, 8]
     assert likelihoods.unknown.tolist() == [0, 5]
     assert likelihoods.unseen_types == 4  # zebra, and, a, gnu
@@ -341,7 +341,7 @@ def test_who_names_no_system_talks_to_the_house_where_it_is_at_hand(monkeypatch)
     names["house"] = Path("zoo/house")
     monkeypatch.setattr(backbones, "at_hand", lambda name: True)
     assert loading.default_system() == "house"
-    # What cannot be run is no default: no language model, no encoder, no library.
+    # What cannot be run is not a default: no language model, no encoder, no library.
     for lacking in ("smollm2", "minilm"):
         monkeypatch.setattr(backbones, "at_hand", lambda name, lacking=lacking: name != lacking)
         assert loading.default_system() == "multi-trs"

@@ -1,4 +1,4 @@
-"""What is installed: the core's wheel, and the weights in distributions of their own that the core finds."""
+"""What is installed: the core's wheel, and the weights in separate distributions that the core finds."""
 
 from __future__ import annotations
 
@@ -147,12 +147,12 @@ def test_a_wheel_that_is_too_large_is_refused(tmp_path: Path):
     assert "too large (at most 100 MB): large.whl" in check().stderr
 
 
-# An environment that has wheels alone
+# An environment with wheels only
 
 
 @pytest.fixture
 def install(monkeypatch, tmp_path: Path):
-    """As in an environment without a checkout: installs what announces itself as a weights distribution."""
+    """As in an environment without a checkout: install a distribution that declares itself as weights."""
     monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(weights, "zoo_folder", lambda: tmp_path / "none")
     monkeypatch.syspath_prepend(tmp_path / "site")

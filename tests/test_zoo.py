@@ -1,4 +1,4 @@
-"""What ships: every trained system inside the package wakes, fits its size and does what its name says."""
+"""What ships: every trained system in the package loads, is within its size limit, and does what its name says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TALK = ["I lost my job today and I do not know how to tell my family.", "Oh no, 
 
 @pytest.fixture(autouse=True)
 def only_what_ships(monkeypatch, tmp_path):
-    """No system trained by the user; a language model that was unpacked is not unpacked anew."""
+    """No systems trained by the user; a language model that is already unpacked is not unpacked again."""
     if (unpacked := cache_folder() / "backbones").is_dir():
         (tmp_path / "backbones").symlink_to(unpacked, target_is_directory=True)
     monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path))

@@ -1,4 +1,4 @@
-"""BERT as it is written out here says what transformers' own says, while it is used and while it learns."""
+"""Our BERT gives the same outputs as transformers' BERT, in inference and in training."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_its_parameters_have_the_published_names_and_order(ours, theirs):
     assert isinstance(ours, Bert)
     theirs.pooler = None
     shapes = [(name, tuple(weight.shape)) for name, weight in theirs.state_dict().items()]
-    # In their order too: the state of an optimizer goes by it, and a run that is resumed has one.
+    # In the same order too: the optimizer's state, and that of a resumed run, depends on it.
     assert [(name, tuple(weight.shape)) for name, weight in ours.state_dict().items()] == shapes
 
 
@@ -62,7 +62,7 @@ def test_the_second_of_two_texts_and_what_is_added_are_read_as_theirs(ours, thei
 
 
 def test_it_learns_as_theirs_does(ours, theirs):
-    """The same noise drops the same values, so that every gradient is the same."""
+    """The same noise drops the same units, so all gradients are equal."""
 
     def gradients(model, forward):
         model.train().zero_grad()

@@ -1,4 +1,4 @@
-"""A pretrained encoder: from its files once, from its architecture ever after."""
+"""A pretrained encoder, built from its files the first time and from its stored architecture afterwards."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Pretrained causal language models by name: a folder, a package that carries a GGUF file, the hub."""
+"""Pretrained causal language models by name: a folder, a package with a GGUF file, the hub."""
 
 import json
 import multiprocessing
@@ -23,7 +23,7 @@ MERGES = ["t h", "th e", "Ġ the"]
 
 @pytest.fixture(scope="module")
 def tiny_llama():
-    """Two layers, four heads on two memories, tied words, all numbers random."""
+    """Two layers, four query heads on two key-value heads, tied embeddings, all weights random."""
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(11)
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -50,7 +50,7 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
-# A GGUF file, written by hand: strings, numbers and arrays, then where the tensors are, then the tensors.
+# A GGUF file written by hand: strings, numbers and arrays, then the tensors' offsets, then the tensors.
 
 
 def packed_text(text):
@@ -70,7 +70,7 @@ def packed_value(value):
 
 
 def write_gguf(path, said, tensors):
-    """`tensors` are by name: shape, number of the packing, bytes."""
+    """Write a GGUF file. `tensors` has, by name: shape, number of the quantization type, bytes."""
     head = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(said))
     head += b"".join(packed_text(key) + packed_value(value) for key, value in said.items())
     data = b""
@@ -82,7 +82,7 @@ def write_gguf(path, said, tensors):
 
 
 def as_q4_1(values):
-    """Blocks of 32 between their least and greatest value: scale, least, then two values a byte."""
+    """Quantize in blocks with a scale and a minimum: scale, minimum, then two values per byte."""
     blocks = values.reshape(-1, 32)
     least = blocks.min(axis=1, keepdims=True).astype(np.float16)
     scale = ((blocks.max(axis=1, keepdims=True) - least) / 15).astype(np.float16)
@@ -127,7 +127,7 @@ def said():
 
 @pytest.fixture(scope="module")
 def packed(tiny_llama, said, tmp_path_factory):
-    """The tiny Llama as a GGUF file, and what its weights are once they went through 4 and 8 bits."""
+    """The tiny Llama as a GGUF file, and its weights after 4-bit and 8-bit quantization."""
     names = {ours: theirs for theirs, ours in unpack.OUTSIDE.items()}
     tensors, expected = {}, {}
     for name, weight in tiny_llama.state_dict().items():
@@ -139,7 +139,7 @@ def packed(tiny_llama, said, tmp_path_factory):
             short = next(key for key, long in unpack.MODULES.items() if long == module)
             theirs = f"blk.{layer}.{short}.weight"
         turned = short_of(theirs) in ("attn_q", "attn_k")
-        if turned:  # a head's halves become neighbours
+        if turned:  # the halves of a head become neighbors
             values = values.reshape(-1, 2, 4, 32).transpose(0, 2, 1, 3).reshape(values.shape)
         if values.ndim == 1:
             packing, content, stored = 0, values.tobytes(), values
@@ -161,7 +161,7 @@ def short_of(name):
 
 @pytest.fixture
 def carrier(packed, tmp_path, monkeypatch):
-    """An installed package with the file in it, that must never be imported."""
+    """An installed package that contains the file and must never be imported."""
     package = tmp_path / "site" / "tiny_carrier"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("raise RuntimeError('imported')")
@@ -203,7 +203,7 @@ def test_a_packed_model_is_unpacked_to_the_weights_it_was_packed_from(carrier, p
 
 
 def test_its_attention_survives_the_packing(carrier, packed, tiny_llama, cache):
-    """The rows of queries and keys stand in another order there: a mistake would keep shapes and break replies."""
+    """GGUF stores query and key rows in a different order: a mistake would keep the shapes and break replies."""
     transformers = pytest.importorskip("transformers")
     expected = transformers.LlamaForCausalLM(tiny_llama.config).eval()
     expected.load_state_dict(packed[1], strict=False)
@@ -277,7 +277,7 @@ def test_what_a_kill_left_half_is_not_taken_for_the_model(carrier, cache, monkey
         with pytest.raises(KeyboardInterrupt):
             find_language_model("tiny")
     assert not [path for path in (cache / "backbones").iterdir() if path.is_dir()]
-    # A kill that leaves no time to tidy up.
+    # A kill that leaves no time to clean up.
     digest = find_language_model("tiny")
     half = digest.with_name(f".{digest.name}.writing")
     digest.rename(half)
@@ -287,7 +287,7 @@ def test_what_a_kill_left_half_is_not_taken_for_the_model(carrier, cache, monkey
 
 
 def unpack_in_a_process(path, count, begin, ready):
-    """What each of the two processes does; the marks it leaves count how often the work was done."""
+    """Run in each of the two processes; it leaves marks that count how often the work was done."""
     original = unpack.unpack
 
     def counted(packed, folder):

@@ -1,4 +1,4 @@
-"""The lean engine says what transformers says, one token after the other, padded or not."""
+"""The lean engine agrees with transformers, token by token, with and without padding."""
 
 import pytest
 import torch
@@ -41,7 +41,7 @@ def engine(model):
 
 
 def plain(model, rows):
-    """transformers on each row by itself, from the start: the logits of what comes next."""
+    """transformers on each row by itself, from the start: the logits of the next token."""
     with torch.inference_mode():
         return torch.stack([model(torch.tensor([row])).logits[0, -1] for row in rows])
 
@@ -63,7 +63,7 @@ def real(mask):
 def test_it_agrees_with_transformers_step_by_step(choices, padding):
     model = tiny(**choices)
     engine, rows = LlamaEngine.of(model), real(MASKS[padding])
-    cache, logits = engine.prefill(PROMPTS, MASKS[padding], room=2)  # little room: it grows as it must
+    cache, logits = engine.prefill(PROMPTS, MASKS[padding], room=2)  # little room, so that it has to grow
     torch.testing.assert_close(logits, plain(model, rows), **CLOSE)
     for tokens in torch.randint(0, WORDS, (7, 3)):
         rows = [[*row, token] for row, token in zip(rows, tokens.tolist(), strict=True)]
@@ -98,7 +98,7 @@ def test_rows_are_picked_and_repeated_with_all_they_remember(model, engine, padd
         logits = engine.step(torch.tensor(tokens), picked)
     chosen = [[*rows[2], 7, 11], [*rows[0], 8, 12], [*rows[0], 9, 13], [*rows[1], 10, 14]]
     torch.testing.assert_close(logits, plain(model, chosen), **CLOSE)
-    # The rows they were taken from go on as if nothing had been.
+    # The rows they were copied from go on unaffected.
     torch.testing.assert_close(
         engine.step(torch.tensor([1, 2, 3]), cache),
         plain(model, [[*row, token] for row, token in zip(rows, (1, 2, 3), strict=True)]),
@@ -111,7 +111,7 @@ COUNTED = torch.tensor([[True, True, True, True], [True, True, False, False], [T
 
 
 def surprise(model, row, continuation):
-    """−log p, one token after the other."""
+    """−log p, token by token."""
     total = 0.0
     for token in continuation:
         total -= plain(model, [row])[0].log_softmax(dim=0)[token].item()
@@ -146,7 +146,7 @@ def test_one_prefix_serves_many_continuations_and_stays_as_it_was(model, engine)
 
 
 def test_rows_of_a_prefix_go_on_as_asked_and_what_is_only_read_does_not_count(model, engine):
-    cache, _ = engine.understand(PROMPTS, MASKS["right"], room=0)  # it has not chosen what comes next
+    cache, _ = engine.understand(PROMPTS, MASKS["right"], room=0)  # it has not sampled the next token
     rows, only_read = torch.tensor([2, 0, 2]), 2
     scores = engine.score(cache, CONTINUED, COUNTED, rows, torch.arange(CONTINUED.shape[1]) >= only_read)
     before = real(MASKS["right"])
@@ -170,7 +170,7 @@ def test_rows_of_several_readings_go_on_side_by_side(model, engine):
     torch.testing.assert_close(logits, plain(model, expected), **CLOSE)
     assert longer.length == 9
     assert shorter.length == 4
-    assert not engine.joined([(shorter, 0), (longer, 1)], more=1).padded  # what is no longer there is not padding
+    assert not engine.joined([(shorter, 0), (longer, 1)], more=1).padded  # removed positions are not padding
 
 
 @pytest.mark.parametrize(("product", "near"), [(fp16, 0.05), (bf16, 0.5)])
@@ -181,7 +181,7 @@ def test_half_the_bits_are_nearly_the_same(model, product, near):
     torch.testing.assert_close(logits, plain(model, rows), rtol=0, atol=near)
     stepped = engine.step(torch.tensor([3, 4, 5]), cache)
     assert stepped.dtype == torch.float32
-    assert not torch.equal(stepped, stepped.to(torch.bfloat16).float())  # the choice of words is not rounded
+    assert not torch.equal(stepped, stepped.to(torch.bfloat16).float())  # the output logits are not rounded
     torch.testing.assert_close(
         stepped, plain(model, [[*row, token] for row, token in zip(rows, (3, 4, 5), strict=True)]), rtol=0, atol=near
     )

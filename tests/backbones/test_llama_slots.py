@@ -1,4 +1,4 @@
-"""Texts that begin and end at different times go on in one batch as each would alone."""
+"""Texts that start and end at different times continue in one batch exactly as each would alone."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def slots(model, monkeypatch):
 
 
 class Texts:
-    """The same texts beside the slots, as plain lists."""
+    """The same texts as in the slots, as plain lists."""
 
     def __init__(self, slots, model):
         self.slots, self.model, self.texts = slots, model, {}
@@ -44,7 +44,7 @@ def test_texts_come_and_go_and_each_goes_on_as_it_would_alone(slots, model):
     texts = Texts(slots, model)
     a, b, c = texts.add("right")
     texts.step([a, b, c], [5, 6, 7])
-    d, e, f = texts.add("left")  # what is padding takes no place
+    d, e, f = texts.add("left")  # padding takes no space
     texts.step([f, a, d, c, e, b], [1, 2, 3, 4, 5, 6])
     for gone in (a, f, d):
         slots.remove(gone)

@@ -1,4 +1,4 @@
-"""The temperature against a slow search, a choice against all choices; what `calibrate` does to a checkpoint."""
+"""Temperatures against a slow search, label choices against all alternatives, and `calibrate` on checkpoints."""
 
 import json
 import math
@@ -33,7 +33,7 @@ from listenwell.systems.bot import Bot
 
 @pytest.fixture
 def overconfident():
-    """Logits three times too large for the labels that were drawn by them."""
+    """Logits three times too large for the labels that were sampled from them."""
     random = np.random.default_rng(2)
     logits = random.normal(size=(600, 7))
     chances = np.exp(tempered(logits, 1.0))
@@ -53,12 +53,12 @@ def test_the_temperature_is_that_of_a_slow_search(overconfident):
     calibration = fit_temperature(logits, gold)
     assert calibration == pytest.approx(slow, abs=0.005)
     assert calibration == pytest.approx(3, rel=0.2)
-    # Log-probabilities are logits: a constant in a row changes no softmax.
+    # Log-probabilities are logits: adding a constant to a row does not change its softmax.
     assert fit_temperature(tempered(logits, 1.0), gold) == pytest.approx(calibration, abs=1e-5)
 
 
 def golden_section(logits, gold):
-    """The search that the temperatures of the shipped checkpoints were found by."""
+    """The search that found the temperatures of the shipped checkpoints."""
 
     def nll(logarithm):
         return -tempered(logits, math.exp(logarithm))[np.arange(len(gold)), gold].mean()
@@ -100,7 +100,7 @@ def test_without_a_mistake_the_least_temperature_is_taken():
 
 @pytest.fixture
 def turns(small_corpus):
-    """Listener turns labelled at random: a classifier must not be sure of anything there."""
+    """Listener turns with random labels, about which a classifier must not be confident."""
     random = np.random.default_rng(1)
     read_back = (turn for dialogue in jsonl.read(small_corpus) for turn in dialogue.turns)
     return [Turn("listener", turn.text, Label(str(random.choice(INTENTS)))) for turn in read_back]
@@ -161,7 +161,7 @@ def test_what_cannot_be_calibrated_is_told(tiny_classifier, tmp_path):
 
 @pytest.fixture
 def chooser(tiny_model, tokenizer, tiny_classifier, monkeypatch, tmp_path):
-    """A tiny MEED2 that hears with a tiny classifier. It expects intents, the later ones by far the most."""
+    """A tiny MEED2 with a tiny classifier as its labeller. It expects intents, the later ones by far the most."""
     monkeypatch.setenv("LISTENWELL_CACHE", str(tmp_path / "cache"))
     model = tiny_model("meed2", predictor_layers=1)
     with torch.no_grad():
@@ -179,7 +179,7 @@ def items(small_corpus):
 
 
 def slow_f1(chosen, gold):
-    """The mean F1 of the labels, each counted as often as it is gold."""
+    """The mean F1 over labels, weighted by how often each is gold."""
     total = 0.0
     for label in set(gold):
         hits = sum(mine == right == label for mine, right in zip(chosen, gold, strict=True))
@@ -188,7 +188,7 @@ def slow_f1(chosen, gold):
 
 
 def expected_f1(chances, chosen):
-    """Of the chances (items, classes), what the choices may expect: each class counted by how often it is right."""
+    """The expected F1 of choices under probabilities (items, classes), weighted by expected class frequency."""
     total = 0.0
     for label in range(chances.shape[1]):
         hits = sum(chances[row, label] for row, mine in enumerate(chosen) if mine == label)
@@ -205,7 +205,7 @@ def test_the_choice_is_as_good_as_the_best_of_all_choices():
         reached = expected_f1(chances, (scale * (chances - offset)).argmax(axis=1))
         best = max(expected_f1(chances, chosen) for chosen in product(range(3), repeat=7))
         assert expected_f1(chances, chances.argmax(axis=1)) <= reached <= best
-        assert reached > 0.97 * best  # so few items that one of them moves what the others are worth
+        assert reached > 0.97 * best  # so few items that one of them changes the value of the others
 
 
 def test_the_more_there_are_the_nearer_comes_what_is_expected():
@@ -229,7 +229,7 @@ def test_the_choice_is_held_against_the_replies(chooser, items, monkeypatch):
     assert calibration.temperature == pytest.approx(float(chooser.model.predictor.temperature))
     assert calibration.nll_after < calibration.nll_before
     ways = {"after": (chooser.model.label_scale.clone(), chooser.model.label_offset.clone()), "before": (1.0, 0.0)}
-    for when, (scale, offset) in ways.items():  # as it talks
+    for when, (scale, offset) in ways.items():  # the same as in conversation
         chooser.model.label_scale[:], chooser.model.label_offset[:] = scale, offset
         chosen = [reply.label for reply in Bot(chooser).replies(talks)]
         assert getattr(calibration, f"f1_{when}") == pytest.approx(slow_f1(chosen, gold))

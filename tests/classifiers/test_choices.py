@@ -1,4 +1,4 @@
-"""What the chooser learns from: origins, near replies, files that are not what they should be."""
+"""The chooser's training data: origins, similar replies, malformed files."""
 
 import json
 

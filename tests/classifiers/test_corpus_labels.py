@@ -1,4 +1,4 @@
-"""A classifier labels a corpus that is being curated, the same in every process."""
+"""A classifier labels a corpus during curation, with the same result in every process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns labelled by one classifier: each text once, the same in training, in evaluation and in talk."""
+"""Turns labelled by one classifier: each text once, with the same label in training, evaluation and conversation."""
 
 import sys
 from types import SimpleNamespace
@@ -27,7 +27,7 @@ from listenwell.systems.bot import Bot
 
 
 class Counting:
-    """Labels a text by its length, and remembers what it was given."""
+    """Labels a text by its length and records its inputs."""
 
     def __init__(self, part=None, labels=EMOTION_INTENT):
         self.given = []
@@ -39,7 +39,7 @@ class Counting:
 
 @pytest.fixture
 def faked(monkeypatch):
-    """A classifier in the place of the real one, wherever a checkpoint's labeller is made."""
+    """Replaces the real classifier wherever a checkpoint's labeller is created."""
     monkeypatch.setitem(sys.modules, "listenwell.classifiers.labeller", SimpleNamespace(Labeller=Counting))
 
 
@@ -80,7 +80,7 @@ def test_the_neutral_of_another_label_set_is_not_taken_for_ours():
     assert not labelled_with(EMOTION_INTENT, [None, Turn("listener", "x")])
 
 
-# What is remembered
+# What is cached
 
 
 def test_what_was_labelled_once_is_never_labelled_again(tmp_path, monkeypatch):
@@ -123,7 +123,7 @@ def test_without_a_file_labels_are_remembered_in_memory_and_not_for_ever(monkeyp
     texts = ["a", "bb", "ccc", "dddd"]
     assert [label.name for _ in range(2) for label in labeller.label(texts[:2])] == [LABELS[1], LABELS[2]] * 2
     assert labeller.labeller.given == texts[:2]
-    for _ in range(2):  # once there are too many, it begins anew
+    for _ in range(2):  # when there are too many entries, it starts over
         assert [label.name for label in labeller.label(texts)] == [LABELS[number] for number in (1, 2, 3, 4)]
     assert labeller.labeller.given == [*texts, *texts]
 
@@ -154,7 +154,7 @@ def test_a_bot_hears_each_turn_and_tells_what_it_heard_and_does(meed2):
     assert reply.reasons["heard"] == labels
     assert reply.emotion == labels[-1]
     assert reply.label == reply.reasons["does"]
-    assert not reply.emotions  # it names the emotion of a turn, and knows no chances of all 32
+    assert not reply.emotions  # it names the emotion of a turn, without probabilities of all 32
     requested = bot.reply(talk, Controls(label="consoling"))
     assert requested.label == requested.reasons["does"] == "consoling"
     assert bot.with_decoding(max_length=3).labeller is bot.labeller

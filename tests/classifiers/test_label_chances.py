@@ -1,4 +1,4 @@
-"""What a classifier makes of all replies of a corpus, computed once."""
+"""A classifier's predictions for all replies of a corpus, computed once."""
 
 import numpy as np
 import pytest

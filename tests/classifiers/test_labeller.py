@@ -1,4 +1,4 @@
-"""Texts and corpora labelled by a classifier, by hand and from the command line."""
+"""Labelling texts and corpora with a classifier, from Python and from the command line."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Dialogues to what is heard in them: batched, ranked, calibrated; scored; and nothing gold ever read."""
+"""Predictions of a listener for dialogues: batching, ranking, calibration, scores; and gold labels are never read."""
 
 import json
 from dataclasses import replace
@@ -22,7 +22,7 @@ from listenwell.labels.taxonomy import EMOTION_ID, EMOTIONS, INTENTS, LABEL_ID, 
 
 @pytest.fixture
 def dialogues(small_corpus):
-    """Emotions, and labels of the replies, at random: a listener must not be sure of anything there."""
+    """Random emotions and reply labels, about which a listener must not be confident."""
     random = np.random.default_rng(4)
 
     def turn(one):
@@ -78,7 +78,7 @@ def test_nothing_gold_is_read(tiny_listener, items):
 
 @pytest.fixture
 def drawn(tiny_listener, items):
-    """The items many times over, with what a listener that is half, and a third, as sure would draw for them."""
+    """The items repeated many times, with labels sampled from a listener that is half, and a third, as confident."""
     random = np.random.default_rng(5)
     log_probs = ListenerClassifier(tiny_listener()).log_probs([item.context for item in items])
     emotions, labels = np.exp(tempered(log_probs["emotion"], 2.0)), np.exp(tempered(log_probs["label"], 3.0))

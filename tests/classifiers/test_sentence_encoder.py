@@ -1,4 +1,4 @@
-"""Sentences as vectors: against one sentence at a time, and against the real encoder's known neighbours."""
+"""Sentence embeddings: batches against single sentences, and the real encoder's known nearest neighbors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Unpaired data: what is kept, from which side, and how it is counted."""
+"""Unpaired data: what is kept, for which side, and how it is counted."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from listenwell.labels.taxonomy import EMOTIONS, LABEL_ID, LABELS
 
 
 class Fixed:
-    """A labeller that is as sure of "sad" as the last word of a text says, in percent; neutral takes half."""
+    """A labeller that gives neutral half the probability and "sad" a share of the rest: the last word, in percent."""
 
     def distribution(self, texts, done=None):
         probabilities = np.zeros((len(texts), len(LABELS)))
@@ -81,7 +81,7 @@ def test_a_threshold_that_is_no_probability_is_refused():
 
 @pytest.fixture
 def talks(tmp_path, monkeypatch):
-    """A corpus of open-domain talk in the current folder, and the labeller above in the place of a trained one."""
+    """An open-domain corpus in the current folder, and the labeller above in place of a trained one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Labeller, "load", lambda using: Fixed())
     said = [talk(n, f"number {n} is {sure}", "oh 90") for n, sure in enumerate((52, 57, 62, 67, 72))]

@@ -17,7 +17,7 @@ NEUTRAL = label_id("neutral")
 
 @pytest.fixture(scope="module")
 def letters():
-    """A tokenizer for which every letter is a word."""
+    """A tokenizer for which every letter is a token."""
     return train_tokenizer([" ".join("abcdefghijklmnopqrstuvwxyz")], TextConfig())
 
 
@@ -153,7 +153,7 @@ def test_every_item_comes_once_an_epoch_and_no_batch_is_too_large(lengths, examp
     assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
     for rows in batches:
         assert not examples or len(rows) <= examples
-        # An item that is too long by itself still comes, alone.
+        # An item that exceeds the limit by itself is still returned, alone.
         assert not tokens or len(rows) == 1 or lengths[rows].max(axis=0).sum() * len(rows) <= tokens
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from listenwell.data.dialogue import Dialogue, Example, Label, Turn, examples, without_annotations
 
-# Blank texts are refused by the record, and "" stands for an absent situation or split.
+# Records reject blank texts, and "" stands for a missing situation or split.
 texts = st.text(min_size=1, max_size=12).filter(str.strip)
 labels = st.none() | st.builds(Label, texts, st.sampled_from(["gold", "machine"]), st.none() | st.floats(0, 1))
 turns = st.builds(Turn, st.sampled_from(["speaker", "listener"]), texts, labels)

@@ -39,7 +39,7 @@ def test_with_enough_beams_it_finds_what_trying_everything_finds(seed, length, p
 
 @pytest.mark.parametrize("seed", range(4))
 def test_with_4_grams_blocked_it_finds_what_trying_everything_finds(seed):
-    # Two words, and room for a run of four to come twice.
+    # Two words, and enough room for a 4-gram to repeat.
     model, options = Recurrent(seed, vocabulary=4), {"max_length": 6, "min_length": 6, "block_ngrams": 4}
     [hypotheses] = beam(model, [seed], beams=200, candidates=60, **options)
     expected = everything(model, seed, Decoding(**options))
@@ -57,7 +57,7 @@ def test_with_4_grams_blocked_it_finds_what_trying_everything_finds(seed):
 @example(seed=1754, penalty=-1.0, beams=3, early=True)
 @settings(max_examples=60, deadline=None)
 def test_stopping_changes_nothing_and_with_early_only_what_would_have_to_grow_into_it(seed, penalty, beams, early):
-    # The bound against a plain search, one hypothesis at a time, that never stops, or only where `early` lets it.
+    # The bound against a plain search, one hypothesis at a time, that never stops, or stops only when `early` lets it.
     model, candidates = Recurrent(seed, vocabulary=6), min(beams, 2)
     options = {"beams": beams, "candidates": candidates, "length_penalty": penalty, "max_length": 9, "early": early}
     for context, row in enumerate(beam(model, [0, 1, 2], **options)):
@@ -79,7 +79,7 @@ def plain_search(model, context, beams, penalty, max_length, enough):
         complete += [(lp / (step + 1) ** penalty, tokens[:-1]) for lp, tokens, _ in ways[:beams] if tokens[-1] == END]
         live = [way for way in ways if way[1][-1] != END][:beams]
         best = sorted((score for score, _ in complete), reverse=True)[:enough]
-        # At the last step nothing is left to stop: what was cut there takes part.
+        # At the last step nothing is left to stop: truncated hypotheses compete too.
         last = step + 1 == max_length
         if not last and len(best) == enough and live[0][0] / (step + 2) ** penalty <= best[-1]:
             return sorted(complete, reverse=True)
@@ -104,7 +104,7 @@ def test_a_batch_equals_its_rows_one_by_one(penalty):
 
 
 def test_more_beams_than_greedy_find_the_better_reply():
-    # The likelier first word leads to three equally likely second ones, the other surely to the end.
+    # The more likely first word leads to three equally likely second ones, the other one surely to the end.
     table = torch.full((5, 5), -9.0)
     table[START, 2], table[START, 3] = 1.0, 0.9
     table[2, 2:5] = 0.0
@@ -119,7 +119,7 @@ def test_more_beams_than_greedy_find_the_better_reply():
 
 
 def test_settled_rows_leave_the_batch():
-    # Row 0 is certain to end at once; row 1 cannot decide and goes on to the limit.
+    # Row 0 is certain to end immediately; row 1 is undecided and continues to the limit.
     class TwoWays(Markov):
         def step(self, tokens, state):
             logits, state = super().step(tokens, state)
@@ -131,7 +131,7 @@ def test_settled_rows_leave_the_batch():
     options = Decoding(method="beam", beams=3, min_length=0, max_length=6)
     replies = decode(model, state, options, start=START, end=END, banned=[START])
     assert replies[0][0].tokens == []
-    # Both rows begin with one hypothesis each; the one that stays has three from then on.
+    # Both rows start with one hypothesis each; the one that stays has three from then on.
     assert model.rows_seen == [2, 3, 3, 3, 3, 3]
 
 
@@ -171,7 +171,7 @@ def test_a_larger_length_penalty_gives_longer_replies():
 
 
 def test_stopping_early_takes_fewer_steps_and_misses_what_is_only_good_when_long():
-    # Once the second word is said it goes on surely, so that its mean grows with its length.
+    # After the second word it continues with certainty, so its mean grows with its length.
     table = torch.full((4, 4), -9.0)
     table[START, END], table[START, 3] = 0.5, 0.0
     table[3, 3] = 9.0
@@ -195,7 +195,7 @@ def test_the_largest_of_long_rows_are_those_that_sorting_finds(length):
     assert torch.equal(best, values.sort(dim=1, descending=True).values[:, :10])
     assert torch.equal(values.gather(1, places), best)
     assert all(len(set(row)) == 10 for row in places.tolist())
-    for row in range(len(values)):  # nor does a row depend on those beside it
+    for row in range(len(values)):  # nor does a row depend on the others in its batch
         alone, where = topk_in_blocks(values[row : row + 1], 10)
         assert torch.equal(alone[0], best[row])
         assert torch.equal(where[0], places[row])

@@ -20,7 +20,7 @@ def with_rules(options: Decoding, **rules) -> Decoding:
 @settings(max_examples=60, deadline=None)
 def test_blocked_are_exactly_the_tokens_that_would_repeat_an_ngram(histories, size):
     logprobs = torch.zeros(len(histories), 4)
-    # Only as much history as has no repetition itself: that is all a hypothesis can hold.
+    # Only histories that contain no repetition themselves: a hypothesis can have no others.
     length = max(n for n in range(8) if not any(repeats(tuple(history[:n]), size) for history in histories))
     block_repeats(logprobs, torch.tensor(histories)[:, :length], size)
     for row, history in zip(logprobs, histories, strict=True):
@@ -39,7 +39,7 @@ def test_banned_tokens_never_come_out_however_likely(options):
 @pytest.mark.parametrize("options", METHODS, ids=lambda options: options.method)
 def test_where_no_token_is_left_the_reply_ends_even_before_its_least_length(options):
     options = with_rules(options, min_length=4, block_ngrams=1)
-    # Two words, none twice: after both nothing is left, although four tokens were asked for.
+    # Two words, neither allowed twice: after both nothing is left, although four tokens were requested.
     replies = decode(Markov(torch.zeros(4, 4)), contexts(2), options, start=START, end=END, banned=[START])
     for row in replies:
         for reply in row:
@@ -51,7 +51,7 @@ def test_where_no_token_is_left_the_reply_ends_even_before_its_least_length(opti
 @pytest.mark.parametrize("options", METHODS, ids=lambda options: options.method)
 def test_with_all_tokens_banned_the_reply_is_empty_and_its_score_a_number(options):
     table = torch.zeros(4, 4)
-    table[:, END] = -inf  # even the model itself sees no way out
+    table[:, END] = -inf  # even the model itself has no token left
     replies = decode(Markov(table), contexts(2), options, start=START, end=END, banned=[START, END, 2, 3])
     for row in replies:
         for reply in row:

@@ -9,7 +9,7 @@ from listenwell.decoding import Decoding, decode, stream
 
 
 def chain(*path: int, vocabulary: int = 6) -> torch.Tensor:
-    """Logits that make each token of the path the likeliest after the one before it."""
+    """Logits that make each token of the path the most likely after the one before it."""
     table = torch.zeros(vocabulary, vocabulary)
     for before, after in pairwise(path):
         table[before, after] = 3.0
@@ -44,7 +44,7 @@ def test_greedy_equals_argmax_by_hand(seed):
 
 
 def test_rows_that_have_ended_leave_the_batch():
-    # A row's context sends it to its first token; from there token 2 ends at once, 3 by way of 2, 4 by way of 3.
+    # A row's context determines its first token; from there 2 ends immediately, 3 goes through 2, 4 goes through 3.
     model = Markov(chain(4, 3, 2, END))
     first = torch.zeros(4, 6)
     for row, token in enumerate([2, 4, 2, 3]):

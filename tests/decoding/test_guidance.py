@@ -1,4 +1,4 @@
-"""Guidance, against the same sum computed from the beginning of the reply."""
+"""Guidance, against the same sum computed from the start of the reply."""
 
 import pytest
 import torch
@@ -41,7 +41,7 @@ def test_what_would_be_said_anyway_is_left_as_it_is():
 @pytest.mark.parametrize("seed", range(4))
 def test_a_wide_beam_finds_the_best_guided_reply_of_all(seed):
     class FromTheBeginning:
-        """What `everything` asks of a model: its next token's distribution, here the guided one."""
+        """The interface that `everything` needs: the distribution of the next token, here with guidance."""
 
         vocabulary = 4
 

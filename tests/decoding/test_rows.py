@@ -1,4 +1,4 @@
-"""Rows that are written together, each in its own way: what each becomes is what decode() writes for it alone."""
+"""Rows decoded together with different options each give what decode() gives for them alone."""
 
 from __future__ import annotations
 

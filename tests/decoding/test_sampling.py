@@ -32,7 +32,7 @@ def first_tokens(probabilities: list[float], **options) -> dict[int, float]:
 
 
 def by_hand(probabilities: list[float], temperature=1.0, top_k=0, top_p=1.0) -> dict[int, float]:
-    """The same by the definition, one token after the other."""
+    """The same from the definition, token by token."""
     powers = {token: p ** (1 / temperature) for token, p in enumerate(probabilities)}
     ranked = sorted(powers, key=lambda token: (-powers[token], token))[: top_k or None]
     whole = sum(powers[token] for token in ranked)
@@ -69,7 +69,7 @@ def test_samples_follow_the_distribution_computed_by_hand(options):
 
 
 def test_each_step_is_drawn_anew():
-    # Two words, equally likely after one another: all four pairs are.
+    # Two words, each equally likely after the other: all four pairs are too.
     table = torch.tensor([-30.0, -30.0, 0.0, 0.0]).expand(4, -1)
     options = Decoding(method="sample", max_length=2, candidates=MANY)
     [row] = decode(Markov(table), Markov(table).understand(), options, start=START, end=END)
@@ -92,7 +92,7 @@ def test_the_filters_keep_what_their_definitions_keep_with_equal_tokens_too(weig
     expected = by_hand(probabilities, temperature, top_k, top_p)
     actual = (actual / actual.sum()).tolist()
     kept = [token for token, p in enumerate(actual) if p > 0]
-    # Where the mass falls on the limit but for rounding, one token more or less is right.
+    # If the mass hits the limit up to rounding, one token more or less is right.
     assert abs(len(kept) - len(expected)) <= 1
     if len(kept) == len(expected):
         assert {token: pytest.approx(actual[token], abs=1e-6) for token in kept} == expected
@@ -229,7 +229,7 @@ def test_where_the_likeliest_do_not_tell_what_is_possible_all_words_are_looked_a
     assert front(steep, Decoding(method="sample")) is None  # nothing is left out
     assert front(steep, Decoding(method="sample", top_k=HEAD)) is None
     both = torch.cat([flat, steep])
-    for options in (nucleus, most):  # of flat rows more are possible, or equals stand at the border
+    for options in (nucleus, most):  # flat rows have more candidates, or there are ties at the cutoff
         assert front(both, options)[2].tolist() == [False, False, True, True]
         uniform = torch.tensor([0.1, 0.9, 0.1, 0.9], dtype=torch.float64)
         assert torch.equal(draw(both, uniform, options), invert(distribution(both, options), uniform))

@@ -1,4 +1,4 @@
-"""Tiny models with nothing learned, and a search that tries everything: what the decoders are held against."""
+"""Tiny untrained models, and an exhaustive search as the reference for the decoders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ START, END = 0, 1
 
 
 class Markov:
-    """The next token depends on the last one only: `table` (vocabulary, vocabulary) holds the logits."""
+    """The next token depends only on the last one: `table` (vocabulary, vocabulary) has the logits."""
 
     def __init__(self, table: Tensor) -> None:
         self.table = table
@@ -80,7 +80,7 @@ class Recurrent:
 
 
 def logprobs_after(model: Recurrent, context: int, tokens: tuple[int, ...]) -> Tensor:
-    """The model's log p of each next token after the start and `tokens`, computed from the beginning."""
+    """The model's log p of each next token after the start and `tokens`, computed from the start."""
     state = model.understand([context])
     for token in (START, *tokens):
         logits, state = model.step(torch.tensor([token]), state)
@@ -88,7 +88,7 @@ def logprobs_after(model: Recurrent, context: int, tokens: tuple[int, ...]) -> T
 
 
 def repeats(tokens: tuple[int, ...], size: int) -> bool:
-    """Whether some n-gram of this size comes twice."""
+    """Whether any n-gram of this size occurs twice."""
     grams = [tokens[i : i + size] for i in range(len(tokens) - size + 1)]
     return size > 0 and len(set(grams)) < len(grams)
 
@@ -104,7 +104,7 @@ def everything(model: Recurrent, context: int, options) -> list[tuple[float, flo
             logprob = sum(float(logprobs_after(model, context, tokens[:i])[token]) for i, token in enumerate(tokens))
             finished = length < options.max_length
             if finished:
-                # A reply may end early where its rules leave no other word.
+                # A reply may end early if its rules leave no other token.
                 stuck = all(repeats((*tokens, word), options.block_ngrams) for word in words)
                 if length < options.min_length and not stuck:
                     continue

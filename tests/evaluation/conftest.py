@@ -1,4 +1,4 @@
-"""Three evaluated systems, and their comparison."""
+"""Three evaluated systems and their comparison."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from listenwell.evaluation.store import read_all
 
 @pytest.fixture
 def runs(tmp_path: Path) -> list[str]:
-    """One that hears no emotion, one that hears half of them right, one that is right and gives no likelihood."""
+    """One system predicts no emotion, one gets half of them right, one gets all right and gives no likelihood."""
     half = [emotion if index % 2 else "lonely" for index, (_, _, emotion) in enumerate(SAID)]
     systems = (
         FakeSystem("plain", STOCK, cost=3.0),

@@ -1,4 +1,4 @@
-"""A classifier's evaluation: its scores, the table of classes, what is written, and the command."""
+"""Evaluating a classifier: scores, the per-class table, output files, and the command."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Evaluated systems in one table: only what compares, nothing invented, and every number with its test."""
+"""Evaluated systems in one table: only comparable scores, no invented ones, and a test for every difference."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_runs_of_one_name_are_told_apart_by_what_stands_before(tmp_path: Path, r
 
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    """A trained system at hand by name, with its scores on its card."""
+    """A trained system that can be found by name, with scores on its card."""
     place = tmp_path / "cache" / "trained"
     place.mkdir(parents=True)
     scores = [score.to_json() for score in measured(parrot(cost=1.0)).scores]
@@ -283,7 +283,7 @@ def test_a_name_cannot_break_the_markdown(tmp_path: Path):
 def test_the_command_takes_many_runs_and_writes_three_files(runs, tmp_path: Path, capsys):
     out = tmp_path / "results"
     out.mkdir()
-    for _ in range(2):  # into an empty folder, and in place of what it wrote itself
+    for _ in range(2):  # into an empty folder, and over its own earlier output
         cli.main(["compare", *runs, "--published", "mime/2", "--published", "dual-emp/1", "--out", str(out)])
     said = capsys.readouterr()
     assert all(name in said.out for name in ("plain", "hears", "endpoint", "Dual-Emp-Paired", "Against plain"))
@@ -327,7 +327,7 @@ def test_a_picture_shows_all_systems_by_two_scores(runs: list[str], tmp_path: Pa
     cli.main(["compare", *runs, "--picture", str(picture), "--axes", "bleu-4,distinct-2"])
     assert picture.stat().st_size > 5000
     assert f"drawn to {picture}" in capsys.readouterr().err
-    cli.main(["compare", *runs, "--picture", str(picture), "--axes", "bleu-4,distinct-1"])  # its own is drawn again
+    cli.main(["compare", *runs, "--picture", str(picture), "--axes", "bleu-4,distinct-1"])  # its own output is redrawn
     with pytest.raises(SystemExit, match="--axes takes two scores with a comma between them"):
         cli.main(["compare", *runs, "--picture", str(picture), "--axes", "posi"])
     with pytest.raises(SystemExit, match="no system has both scores, bleu-4 and posi"):

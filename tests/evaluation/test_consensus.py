@@ -1,4 +1,4 @@
-"""Whether a discrete latent is used: information, what another context's costs, replies under its values."""
+"""Whether a discrete latent is used: its information, the cost of another context's value, replies under its values."""
 
 from __future__ import annotations
 

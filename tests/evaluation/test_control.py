@@ -1,4 +1,4 @@
-"""Whether a system replies as it is asked to: a made one that sometimes does, recognised by its words."""
+"""Whether a system follows a requested intent: a fake system that sometimes does, recognized by its words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from listenwell.systems.reply import Reply
 
 
 class Obedient:
-    """Says the intent that it is asked for, but never the last, and the first only every second time."""
+    """Says the requested intent, except that it never says the last one and says the first only every second time."""
 
     name, takes_label = "obedient", True
 
@@ -42,7 +42,7 @@ class Obedient:
 
 
 class Word:
-    """Takes a text for the label it is the name of."""
+    """Labels a text that is the name of a label with this label."""
 
     checkpoint = SimpleNamespace(
         name="emotion-intent",
@@ -106,7 +106,7 @@ def test_what_cannot_be_measured_is_told():
 
 @pytest.fixture
 def run(tiny_model, tokenizer, tiny_classifier, tmp_path):
-    """A run with a tiny MEED2 that hears with a tiny classifier."""
+    """A run with a tiny MEED2 that labels turns with a tiny classifier."""
     ckpt = checkpoint.Checkpoint("meed2", tiny_model("meed2", predictor_layers=1), tokenizer)
     ckpt.encoding, ckpt.decoding = EncodingConfig(separators=True), Decoding(max_length=4)
     ckpt.parts = {"labeller": tiny_classifier()}

@@ -1,4 +1,4 @@
-"""Emotion embeddings: silhouettes against scikit-learn's, planes by hand, the command as a person types it."""
+"""Emotion embeddings: silhouettes against scikit-learn, projections by hand, and the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A system on a split: what it is given, what is scored, and what is kept."""
+"""Evaluating a system on a split: what it is given, what is scored, and what is saved."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MIXED = [*STOCK[:3], *(reply for _, reply, _ in SAID[3:])]
 
 
 def made_items(number: int = len(SAID)) -> list[Example]:
-    """With everything that a system must not see."""
+    """Items that include everything a system must not see."""
     return [
         Example(
             f"d{index}#1",
@@ -47,7 +47,7 @@ def made_items(number: int = len(SAID)) -> list[Example]:
 
 
 class FakeSystem:
-    """Says what it is told to say, and remembers what it was given."""
+    """Gives predefined replies and records its inputs."""
 
     def __init__(
         self, name: str, texts: Sequence[str], recognised: Sequence[str] | None = None, cost: float | None = None
@@ -87,7 +87,7 @@ def measured(system: FakeSystem, items: list[Example] | None = None, **about: ob
 
 
 def parrot(name: str = "parrot", **choices) -> FakeSystem:
-    """Replies as the references do, and hears every emotion right."""
+    """Replies with the references and predicts every emotion correctly."""
     return FakeSystem(name, [reply for _, reply, _ in SAID], [emotion for _, _, emotion in SAID], **choices)
 
 
@@ -129,7 +129,7 @@ def test_the_emotion_has_a_mean_f1_of_classes_and_one_weighed_by_how_frequent_th
     gold = [item.emotion.name for item in items]
     recognised = ["joyful", *gold[1:]]
     scores = measured(FakeSystem("hears", [item.reply.text for item in items], recognised), items)
-    # Annoyed is never heard, joyful once too often, the four others always right; sad is there twice.
+    # Annoyed is never predicted, joyful once too often, the four others are always right; sad occurs twice.
     assert scores["macro-f1"].value == pytest.approx(100 * (0 + 2 / 3 + 4) / 6)
     assert scores["weighted-f1"].value == pytest.approx(100 * (0 + 2 / 3 + 3 + 2) / 7)
     for name in ("macro-f1", "weighted-f1"):
@@ -184,7 +184,7 @@ def test_what_is_written_reads_back_the_same(tmp_path: Path):
 
 
 class Chooser(FakeSystem):
-    """Chooses a label for each reply, and knows what a reply would cost with its true one."""
+    """Chooses a label for each reply, and knows a reply's likelihood under its true label."""
 
     def __init__(self, chosen: Sequence[str]) -> None:
         super().__init__("chooser", [reply for _, reply, _ in SAID], cost=2.0)
@@ -224,7 +224,7 @@ def test_with_the_true_label_told_perplexity_is_marked_and_nothing_else_is_told(
 
 def test_the_likeliest_label_is_scored_apart_from_the_one_chosen():
     class Fitted(Chooser):
-        """Finds consoling likeliest each time, and chooses otherwise."""
+        """Always finds consoling the most likely, and chooses another label."""
 
         def _reply(self, index: int) -> Reply:
             return replace(super()._reply(index), reasons={"likeliest": {"consoling": 0.5, "wishing": 0.2}})

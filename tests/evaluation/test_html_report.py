@@ -1,4 +1,4 @@
-"""A page that stands alone, that everybody can read, and that text from outside cannot break."""
+"""The HTML report is self-contained, accessible, and safe against markup in its texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>{{samples}
 
 
 class Reader(HTMLParser):
-    """Every start tag with its attributes, the text of scripts, and whether tags close in order."""
+    """Collects start tags with their attributes and the text of scripts, and checks that tags close in order."""
 
     VOID = frozenset({"meta", "input", "br", "link", "img"})
 

@@ -1,4 +1,4 @@
-"""An evaluation that is cut off goes on from what it had."""
+"""An interrupted evaluation resumes from its saved replies."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_mark_goes_by_what_is_asked_and_of_whom():
 
 
 def test_an_evaluation_cut_off_ends_as_an_unbroken_one(tiny_model, tokenizer, tmp_path, monkeypatch, capsys):
-    """With a model that draws: its draws go by an item's place, whatever was written before the cut."""
+    """With a model that samples: its noise depends on an item's index, not on what was written before."""
     monkeypatch.setattr(evaluating, "CHUNK", 4)
     ckpt = Checkpoint("mime", tiny_model("mime"), tokenizer)
     run = tmp_path / "run"

@@ -1,4 +1,4 @@
-"""Pictures of labels: what is in them, and what cannot be drawn."""
+"""Pictures of labels: their content, and what cannot be drawn."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_a_confusion_shows_the_labels_met_and_the_shares_of_each_gold_label(draw
 def test_all_labels_have_room(drawn, tmp_path):
     draw_confusion(np.eye(41, dtype=int), LABELS, "all", tmp_path / "all.png")
     assert names(drawn[0].xaxis) == list(LABELS)
-    # Each name has more room than its letters are high.
+    # Each name has more room than its font height.
     assert drawn[0].figure.get_figwidth() * 72 / 41 > 7
 
 

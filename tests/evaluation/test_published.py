@@ -1,4 +1,4 @@
-"""The papers' numbers: all there, each beside the score it may stand beside, and nothing else."""
+"""The papers' numbers: they are complete, and each is only compared with the matching score."""
 
 from __future__ import annotations
 

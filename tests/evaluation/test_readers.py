@@ -1,4 +1,4 @@
-"""What is read in replies: their nearness to the references, their labels, how positive they are; and which items."""
+"""What is measured in replies: similarity to the references, labels, positivity; and on which items."""
 
 import json
 import shutil
@@ -223,7 +223,7 @@ def test_no_evaluation_is_written_over_by_another_kind(runs, small_corpus, tmp_p
     }
     for options in ([*words, *kind] for kind in kinds.values()):
         main(options)
-    main([*words, "--decoding.max_length", "4"])  # which is its own
+    main([*words, "--decoding.max_length", "4"])  # which is the system's own
     capsys.readouterr()
     inside = Path(runs[0]) / "evaluation"
     assert sorted(place.name for place in inside.iterdir()) == sorted(kinds)

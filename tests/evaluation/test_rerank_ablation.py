@@ -1,4 +1,4 @@
-"""Choosing anew among the candidates that an evaluation kept."""
+"""Choosing again among the candidates that an evaluation saved."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def candidates():
 
 @pytest.fixture
 def folder(tmp_path):
-    """What `evaluate` writes of two items, each with three candidates."""
+    """The output of `evaluate` for two items with three candidates each."""
     records = [
         {
             "id": f"d{row}#1",
@@ -80,7 +80,7 @@ def test_the_best_by_the_weighed_sum_is_chosen(weights, expected):
 def test_among_equals_the_order_in_which_they_were_kept_says_nothing():
     many = [candidates() for _ in range(200)]
     chosen = [one.text for one in choose(many, Rerank(fresh=1))]
-    assert set(chosen) == {TEXTS[1], TEXTS[2]}  # the two that are equally fresh
+    assert set(chosen) == {TEXTS[1], TEXTS[2]}  # the two that are equally novel
     assert 60 < chosen.count(TEXTS[1]) < 140
     assert chosen == [one.text for one in choose(many, Rerank(fresh=1))]
 

@@ -1,4 +1,4 @@
-"""Scores of the items of one polarity or one emotion, whatever set the emotions are of."""
+"""Scores of the items of one polarity or one emotion, for any set of emotions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from listenwell.metrics.sums import Statistics
 
 
 def tables(*emotions: str | None):
-    """Of a score that is 0, 1, 2 … at the items."""
+    """Tables of a score whose values at the items are 0, 1, 2 …"""
     items = [
         Example(str(n), (Turn("speaker", "a"),), Turn("listener", "b"), emotion=None if name is None else Label(name))
         for n, name in enumerate(emotions)

@@ -1,4 +1,4 @@
-"""How differently a system replies to the same: a made one, whose replies hang on the seed, and a trained one."""
+"""How much replies to the same context vary: a fake system whose replies depend on the seed, and a trained one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from listenwell.systems.reply import Reply
 
 
 class Moody:
-    """Says the same to the first context always, and to the others a word for each of the first three seeds."""
+    """Gives the first context always the same reply, and the others a new word for each of the first three seeds."""
 
     name = "moody"
 

@@ -1,4 +1,4 @@
-"""Several processes share an evaluation out among them, and it comes out as one process computes it."""
+"""An evaluation split over several processes gives the same result as one process."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def silent(name: str, total: int):
 
 
 def killed(*arguments: object) -> System:
-    """Instead of loading a system, the process ends as if there were no memory left."""
+    """Instead of loading a system, the process exits as if out of memory."""
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("unreachable")
 
 
 @pytest.fixture
 def run(tiny_model, tokenizer, tmp_path) -> Path:
-    """A model that draws, in its replies and in its likelihoods."""
+    """A run of a model that samples, both in its replies and in its likelihoods."""
     checkpoint.save(Checkpoint("mime", tiny_model("mime"), tokenizer), tmp_path / "run" / "best")
     return tmp_path / "run"
 
@@ -118,7 +118,7 @@ def test_a_model_behind_a_server_takes_no_workers():
 
 
 def test_one_process_goes_on_from_what_several_did(run, items, tmp_path, monkeypatch):
-    """Also where their chunks were smaller, as those of the house system are."""
+    """Even if their chunks were smaller, as for the house system."""
     monkeypatch.setattr(evaluating, "CHUNK", 8)
     system = load_like(str(run), Decoding(method="greedy", max_length=5), "")
     whole, _ = evaluating.generate_replies(system, items, lambda more: None, None)

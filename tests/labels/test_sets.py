@@ -1,4 +1,4 @@
-"""Label sets by name: those of the corpora, and one's own."""
+"""Label sets by name: those of the corpora, and custom ones."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from listenwell.labels.taxonomy import EMOTIONS, LABELS
 
 @pytest.fixture
 def registry(monkeypatch):
-    """Registered here, forgotten afterwards."""
+    """Sets registered here are removed afterwards."""
     monkeypatch.setattr(sets, "_REGISTERED", dict(sets._REGISTERED))
 
 

@@ -86,7 +86,7 @@ def test_a_width_that_does_not_divide_is_told():
 @pytest.mark.parametrize("kind", ["all", "causal", "masked"])
 @pytest.mark.parametrize("shared", [1, 3])
 def test_in_half_precision_plain_products_learn_what_the_fused_ones_do(kind, shared):
-    """One position more than PLAIN_MOST goes through the fused kernel; both against full precision."""
+    """One position more than PLAIN_MOST uses the fused kernel; both are compared with full precision."""
     torch.manual_seed(0)
     for time in (5, PLAIN_MOST + 1):
         whole = [torch.randn(2, heads, time, 8) for heads in (6, 6 // shared, 6 // shared)]

@@ -1,4 +1,4 @@
-"""Settings of the process, and shapes that suit the processor."""
+"""Process settings, and tensor shapes that suit the CPU."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 
 from listenwell.layers.cpu import STEP, WAITING, WAITING_BY_USER, spare_rows
 
-# Stands in for torch: tells what is set when it is first imported, and takes no second to load.
+# Stands in for torch: prints the settings when it is first imported, and loads instantly.
 FAKE_TORCH = "import json, os; print(json.dumps({name: os.environ.get(name) for name in os.environ['NAMES'].split()}))"
 
 
 def settings_at_import(code: str, folder, **chosen: str) -> dict[str, str | None]:
-    """What a fresh process that runs `code` has set when torch is imported."""
+    """The settings at the time torch is imported, in a new process that runs `code`."""
     (folder / "torch.py").write_text(FAKE_TORCH)
     environment = {name: value for name, value in os.environ.items() if name not in WAITING_BY_USER}
     environment |= {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), "NAMES": " ".join(WAITING_BY_USER)}

@@ -1,4 +1,4 @@
-"""A question about a whole text."""
+"""A classification head over a whole text."""
 
 import torch
 

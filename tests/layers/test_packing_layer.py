@@ -1,4 +1,4 @@
-"""Texts side by side and one behind the other."""
+"""Padded batches and packed texts."""
 
 import torch
 

@@ -28,7 +28,7 @@ def test_one_way_ends_with_its_last_output():
 
 @pytest.fixture
 def taught():
-    """A decoder, words, memory, mask and state: rows of three lengths of memory, one of a single position."""
+    """A decoder with its words, memory, mask and state: rows of three memory lengths, one a single position."""
     torch.manual_seed(2)
     decoder = AttentiveDecoder(6, 8, 10, dropout=0.3).double()
     x, memory, state = (torch.randn(*shape, dtype=torch.double) for shape in ((3, 5, 6), (3, 4, 10), (3, 8)))

@@ -43,7 +43,7 @@ def test_vectors_as_wide_as_the_table_are_not_turned(vectors):
 def test_wider_vectors_enter_a_narrower_table_with_about_their_angles():
     torch.manual_seed(4)
     middle = torch.randn(5, 64)
-    vectors = middle.repeat_interleave(8, dim=0) + 0.6 * torch.randn(40, 64)  # five groups of like words
+    vectors = middle.repeat_interleave(8, dim=0) + 0.6 * torch.randn(40, 64)  # five groups of similar words
     words = WordEmbedding(40, 32)
     words.start_from(vectors, torch.ones(40, dtype=torch.bool))
     pairs = torch.triu(torch.ones(40, 40), diagonal=1).bool()
@@ -87,7 +87,7 @@ def test_a_narrow_table_is_widened_without_bending():
 
 
 class Silenced:
-    """A decoder as the choice of words sees it."""
+    """A decoder as the output layer sees it."""
 
     def __init__(self, width):
         self.output_weight = torch.ones(width)

@@ -39,7 +39,7 @@ def test_items_that_are_all_alike_leave_no_doubt():
 
 
 def test_every_resample_has_as_many_items_as_the_corpus(monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_CELLS", 25)  # several blocks, the last of them short
+    monkeypatch.setattr(module, "BLOCK_CELLS", 25)  # several blocks, the last one short
     sums = resampled_sums(ones(np.arange(10.0)), resamples=9)
     assert sums.shape == (9, 2)
     assert (sums[:, 1] == 10).all()

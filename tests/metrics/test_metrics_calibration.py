@@ -8,7 +8,7 @@ from listenwell import metrics
 
 
 def test_the_calibration_error_by_hand():
-    # Bins of a fifth: 0.5 and 0.55 share one, 0.6 still belongs to it, 0.9 is alone, 1 is in the last.
+    # Bins of width 0.2: 0.5 and 0.55 share one, 0.6 is in it too, 0.9 is alone, 1 is in the last.
     chances = np.array([[0.5, 0.5], [0.55, 0.45], [0.4, 0.6], [0.1, 0.9], [1.0, 0.0]])
     gold = np.array([0, 1, 1, 1, 0])
     middle = abs((0.5 + 0.55 + 0.6) / 3 - 2 / 3) * 3 / 5

@@ -1,4 +1,4 @@
-"""How replies begin: what their first clause is, and whether it is found positive."""
+"""How replies begin: finding the first clause and whether it is positive."""
 
 import pytest
 

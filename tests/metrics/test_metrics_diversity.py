@@ -11,7 +11,7 @@ corpora = st.lists(st.lists(st.sampled_from("abcd"), min_size=2, max_size=6), mi
 def test_distinct_is_different_ngrams_of_all():
     replies = [["i", "see"], ["i", "see", "you"]]
     assert distinct(replies, 1).value == pytest.approx(100 * 3 / 5)
-    assert distinct(replies, 2).value == pytest.approx(100 * 2 / 3)  # none crosses from reply to reply
+    assert distinct(replies, 2).value == pytest.approx(100 * 2 / 3)  # n-grams do not span replies
 
 
 def test_distinct_says_n_and_how_many_replies_and_claims_no_interval():

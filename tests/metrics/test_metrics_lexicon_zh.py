@@ -1,4 +1,4 @@
-"""How positive Chinese replies are by the words of a lexicon."""
+"""Positivity of Chinese replies by a lexicon."""
 
 import json
 

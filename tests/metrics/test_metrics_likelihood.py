@@ -16,14 +16,14 @@ def test_perplexity_is_weighted_by_tokens_not_a_mean_of_batches():
 def test_an_unknown_word_also_costs_naming_which_of_the_unseen_it_was():
     score = perplexity([4.0, 6.0], [3, 5], unknown=[1, 0], unseen_types=7)
     assert score.value == pytest.approx(math.exp((10 + math.log(7)) / 8))
-    assert score.signature["unk"] == "16.67%"  # 1 of 6 words, the two end tokens aside
+    assert score.signature["unk"] == "16.67%"  # 1 of 6 words, without the two end tokens
     assert score.signature["unseen"] == "7"
     assert score.signature["end"] == "counted"
     assert score.signature["smoothing"] == "off"
 
 
 def test_a_uniform_model_has_the_perplexity_of_its_whole_vocabulary_whatever_it_calls_unknown():
-    # 10 types; the small model knows 6 of them and UNK, which stands for the 4 others, and gives UNK all their mass.
+    # 10 types; the small model knows 6 of them and UNK, which covers the 4 others and gets all their probability.
     words = 20
     full = perplexity([words * math.log(10)], [words])
     small = perplexity([15 * math.log(10) + 5 * math.log(10 / 4)], [words], unknown=[5], unseen_types=4)

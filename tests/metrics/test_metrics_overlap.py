@@ -35,7 +35,7 @@ corpora = st.lists(st.tuples(texts, texts), min_size=1, max_size=6)
 
 
 def test_it_prints_what_multi_bleu_perl_printed():
-    # Moses' multi-bleu.perl was run once on these lines; an empty reply is among them.
+    # Moses' multi-bleu.perl was run once on these lines, which include an empty reply.
     assert f"{bleu(WORDS, REFERENCES).value:.2f}" == "41.26"
     assert f"{bleu(WORDS, SEVERAL).value:.2f}" == "60.87"
 
@@ -43,7 +43,7 @@ def test_it_prints_what_multi_bleu_perl_printed():
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 @pytest.mark.parametrize("references", [[[ref] for ref in REFERENCES], SEVERAL])
 def test_it_agrees_with_nltk_on_replies_of_at_least_n_words(n, references):
-    # nltk counts one n-gram for a reply that is too short to have any; multi-bleu.perl and sacrebleu count none.
+    # nltk counts one n-gram for a reply too short to have any; multi-bleu.perl and sacrebleu count none.
     long = [index for index, words in enumerate(WORDS) if len(words) >= n]
     replies, references = [WORDS[index] for index in long], [references[index] for index in long]
     assert bleu(replies, references, n).value == pytest.approx(100 * corpus_bleu(references, replies, [1 / n] * n))

@@ -1,4 +1,4 @@
-"""The chooser: what it reads, against a slow re-computation; what it learns; what its checkpoint holds."""
+"""The chooser: its input against a slow computation, its training, and its checkpoint."""
 
 import torch
 from torch.nn import functional as F

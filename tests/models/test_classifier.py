@@ -1,4 +1,4 @@
-"""The classifier of emotions and intents against slow re-computations; learning, keeping and packing it."""
+"""The classifier of emotions and intents against slow computations; training, saving and packing it."""
 
 import shutil
 from dataclasses import replace
@@ -121,7 +121,7 @@ def test_saved_and_loaded_it_says_the_same_bit_for_bit_without_the_backbone(tiny
 
 @pytest.fixture(scope="module")
 def trained(small_corpus, tiny_backbone, tiny_recipe, tiny_stage, tmp_path_factory):
-    """A run on the listeners' turns of the small corpus, each of which has an intent."""
+    """A run on the listener turns of the small corpus, each of which has an intent."""
     folder = tmp_path_factory.mktemp("classifier") / "run"
     sides = {"sides": ["reply"], "replies_by": ["listener"]}
     stage = tiny_stage(

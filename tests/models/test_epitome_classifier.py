@@ -1,4 +1,4 @@
-"""EPITOME's classifier against slow re-computations; what it reads, learns and ships; what is calibrated and scored."""
+"""EPITOME's classifier against slow computations; its input, training and shipped weights; calibration and scores."""
 
 import csv
 import json
@@ -99,7 +99,7 @@ def test_a_pair_label_is_three_levels_in_one(tiny_epitome):
     assert torch.equal(levels_of(batch_of(made).label), torch.tensor([[2, 0, 1], [0, 1, 0], [1, 0, 0]]))
     made.model.on_epoch_start("classify", 0, lambda: [batch_of(made)])
     torch.testing.assert_close(made.model.shares[0], torch.tensor([1.0, 1.0, 1.0]) / 3)
-    torch.testing.assert_close(made.model.shares[1], torch.tensor([2.0, 1.0, 1.0]) / 4)  # what is never met counts once
+    torch.testing.assert_close(made.model.shares[1], torch.tensor([2.0, 1.0, 1.0]) / 4)  # unseen levels count once
 
 
 def test_it_needs_a_post_and_a_reply(tiny_epitome):
@@ -138,7 +138,7 @@ def test_gold_is_what_people_said():
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """Small files of EPITOME's form, in which each level is easy to tell."""
+    """Small files in EPITOME's format, in which the levels are easy to tell apart."""
     folder = tmp_path_factory.mktemp("data") / "epitome"
     folder.mkdir()
     says = {

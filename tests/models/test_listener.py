@@ -1,4 +1,4 @@
-"""The listener against slow re-computations; what it reads and what it must not; learning, keeping and packing it."""
+"""The listener against slow computations; what it may read and what it must not; training, saving and packing it."""
 
 import shutil
 from dataclasses import replace
@@ -40,7 +40,7 @@ def batch_of(ckpt, contexts=CONTEXTS, emotions=EMOTIONS, labels=LABELS):
 
 
 def slowly(ckpt, context):
-    """What both heads say of one dialogue, position by position."""
+    """The output of both heads for one dialogue, position by position."""
     model, tokenizer = ckpt.model, ckpt.tokenizer
     ids, roles = [], []
     for turn in context:
@@ -140,7 +140,7 @@ def test_two_readings_under_two_dropouts_are_drawn_together(tiny_listener):
     with torch.inference_mode():
         assert set(model.objective("listen", batch, Moment(), apart=0.7)) == {
             *("emotion", "emotion-accuracy", "label", "label-accuracy")
-        }  # in validation it reads once
+        }  # validation encodes only once
 
 
 def test_the_losses_are_cross_entropies_with_smoothing_of_their_own(tiny_listener):

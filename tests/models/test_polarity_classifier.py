@@ -1,4 +1,4 @@
-"""The classifier of polarity: its labels, the layers it borrows, learning it by a recipe, and where it is refused."""
+"""The polarity classifier: its labels, its shared layers, training by a recipe, and where it is refused."""
 
 import json
 from dataclasses import replace
@@ -82,7 +82,7 @@ def test_more_layers_than_there_are_cannot_learn(tiny_backbone, tiny_classifier,
 
 @pytest.fixture(scope="module")
 def corpus(small_corpus, tmp_path_factory):
-    """Listeners' turns as positive where they agree or encourage, negative where they sympathise, some as neutral."""
+    """Listener turns labelled positive if they agree or encourage, negative if they sympathize, and some neutral."""
     labels = {"encouraging": "joyful", "agreeing": "proud", "sympathizing": "sad", "consoling": "angry"}
     dialogues = []
     for dialogue in jsonl.read(small_corpus):
@@ -130,7 +130,7 @@ def trained(recipe, tmp_path_factory):
 def test_only_the_upper_layers_learn_and_only_labelled_turns_are_read(trained, tiny_classifier, corpus):
     ckpt = checkpoint.load(trained / "best")
     fresh = tiny_classifier(labels="polarity", upper=1).model.state_dict()
-    # What was learned below would be lost in the checkpoint; "last" is what the run itself went on from.
+    # Lower layers that were trained would be lost in the checkpoint; "last" is what the run itself resumed from.
     for place in ("best", "last"):
         actual = checkpoint.load(trained / place).model
         lower = actual.borrowed()

@@ -1,4 +1,4 @@
-"""Texts that a model writes to learn from them."""
+"""Texts that a model samples to train on."""
 
 import torch
 
@@ -9,7 +9,7 @@ from listenwell.models.policy import write, write_drawn_and_greedy
 
 @torch.no_grad()
 def test_what_is_drawn_and_greedy_together_is_what_each_is_alone(tiny_model, encoded, tokenizer):
-    model = tiny_model("trs").double()  # a flat distribution turns the last bits of a float into other words
+    model = tiny_model("trs").double()  # with a flat distribution, the last bits of a float change the words
     batch = collate(encoded, range(5), tokenizer.pad)
     state = model.understand(batch)
     together = write_drawn_and_greedy(model, state, tokenizer.vocabulary, 1, batch.rows, seed=3, longest=12)

@@ -1,4 +1,4 @@
-"""Models that had a name of their own and are now a choice: what was trained under the old name still works."""
+"""Models that once had their own name and are now an option: weights trained under the old name still work."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Every model that learns to choose words starts at their frequencies, and learns from there."""
+"""Every model that predicts words starts at the word frequencies and can learn from there."""
 
 from dataclasses import fields
 from importlib import import_module
@@ -26,7 +26,7 @@ WIDTHS = [(16, 0), (16, 8), (96, 32)]
 
 
 def classifier(labels, tokenizer):
-    """A part that a model hands its tokens: which emotion a query has, or which polarity a reply."""
+    """A part that the model passes its tokens to, which predicts the emotion of a query or the polarity of a reply."""
     sizes = {"width": 16, "heads": 2, "layers": 1, "feed_forward": 24}
     model = build("text-encoder", {**sizes, "labels": labels.name}, tokenizer.vocabulary)
     return Checkpoint("text-encoder", model.eval(), tokenizer)
@@ -41,11 +41,11 @@ LEARNERS = [name for name in MODELS if model_class(name).talks and name not in P
 
 @pytest.fixture
 def start(tiny_backbone, small_corpus):
-    """Makes a model as training starts it, with the counts it starts from and a batch."""
+    """Make a model initialized as in training, with the counts it was initialized from and a batch."""
 
     def make(name, width, word_width):
         known = {field.name for field in fields(model_class(name).Config)}
-        # Every model reads the backbone's pieces, also those that need no backbone: one vocabulary serves all.
+        # All models use the backbone's word pieces, even those without a backbone, so that one vocabulary serves all.
         pieces = backbone_tokenizer(str(tiny_backbone))
         items = [item for dialogue in jsonl.read(small_corpus, "valid") for item in examples(dialogue)]
         batch = collate(encode(items, pieces, EncodingConfig(max_context=30, separators=True)), range(6), pieces.pad)
@@ -72,7 +72,7 @@ def test_a_model_starts_at_the_perplexity_of_unigrams(start, name, width, word_w
         nll = model.eval().score(batch, torch.Generator().manual_seed(1)).sum() / batch.reply.mask.sum()
     unigrams = ((counts + 0.5) / (counts + 0.5).sum()).log()
     expected = -unigrams[batch.reply.tokens[batch.reply.mask]].mean()
-    # Under 1 % at the sizes of the recipes; in so few dimensions chance is louder.
+    # Under 1 % at the sizes of the recipes; with so few dimensions there is more noise.
     assert nll.exp().item() == pytest.approx(expected.exp().item(), rel=0.03)
 
 
@@ -86,7 +86,7 @@ def test_after_one_step_from_there_every_part_of_a_model_learns(start, name, wid
         optimizer.zero_grad()
         sum(term.total for term in model(objective, batch, Moment()).values() if term.learned).backward()
         optimizer.step()
-    # The part that writes, where a model has others beside it.
+    # The part that writes, if the model has other parts.
     model = getattr(model, "generator", getattr(model, "conversation", model))
     words, decoder = model.words, getattr(model, "forward_model", model).decoder
     assert words.table.grad.any()

@@ -1,4 +1,4 @@
-"""The plain and the multi-task transformer, held against slow loops over their own step()."""
+"""The plain and the multi-task transformer, against slow loops over their own step()."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def batch(encoded, tokenizer):
 
 
 def step_logprobs(model, batch, row):
-    """log p of every word at each position of one row's reply (time, vocabulary), a step at a time, alone."""
+    """log p of every word at each position of one row's reply (time, vocabulary), step by step, without a batch."""
     context = batch.context
     length = int(context.mask[row].sum())
     lone = replace(
@@ -162,7 +162,7 @@ def test_the_emotions_terms_by_hand(tiny_model, batch):
     gold = batch.emotion.clone()
     gold[1] = gold[4] = ABSENT
     beliefs = model.understand(batch).beliefs["emotion"]
-    gold[0] = beliefs[0].argmax()  # so that one is right
+    gold[0] = beliefs[0].argmax()  # so that one is correct
     gold[2] = (beliefs[2].argmax() + 1) % 32
     terms = model.likelihood(replace(batch, emotion=gold), Moment())
     rows = [0, 2, 3, 5]
@@ -180,7 +180,7 @@ def test_all_that_a_model_has_learns_from_the_likelihood(model, batch):
     terms = model.train().likelihood(batch, Moment())
     sum(term.mean for term in terms.values() if term.learned).backward()
     for name, parameter in model.named_parameters():
-        # Keys may be shifted by any vector without changing a softmax: half of a key-value bias has no slope.
+        # Shifting all keys by a vector does not change a softmax, so half of a key-value bias has no gradient.
         assert parameter.grad is not None, name
         assert parameter.grad.abs().sum() > 0, name
 

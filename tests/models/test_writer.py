@@ -1,4 +1,4 @@
-"""The writer: every likelihood against a slow loop over tokens, its memory against none, its text as documented."""
+"""The writer: likelihoods against a slow loop over tokens, memory against none, and its text format as documented."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from listenwell.training.run import train
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("peft")
 
-SPARE = 5  # rows of the word table that stand for no token
+SPARE = 5  # rows of the embedding that have no token
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def pieces(voice: Path) -> Tokenizer:
 
 @pytest.fixture
 def make(voice: Path, pieces: Tokenizer) -> Callable[..., Writer]:
-    """Makes a writer whose adapters say something: fresh ones are zero."""
+    """Make a writer with nonzero adapters (fresh ones are zero)."""
 
     def build_model(**choices: Any) -> Writer:
         torch.manual_seed(4)
@@ -83,7 +83,7 @@ def batch(data: Encoded, pieces: Tokenizer) -> Batch:
 
 
 def raw(pieces: Tokenizer, text: str) -> list[int]:
-    """The ids of a text in which the special tokens are meant as such."""
+    """The ids of a text whose special tokens are parsed as such."""
     pieces.backend.encode_special_tokens = False
     try:
         return pieces.backend.encode(text, add_special_tokens=False).ids
@@ -92,7 +92,7 @@ def raw(pieces: Tokenizer, text: str) -> list[int]:
 
 
 def written(item: Example, plan: str | None = None) -> tuple[str, str]:
-    """The documented text of an item: what is read, and what is written."""
+    """The documented text format of an item: what is read, and what is written."""
     names = {"speaker": "user", "listener": "assistant"}
     read = "".join(f"<|im_start|>{names[turn.speaker]}\n{turn.text}<|im_end|>\n" for turn in item.context)
     assert item.reply is not None
@@ -100,7 +100,7 @@ def written(item: Example, plan: str | None = None) -> tuple[str, str]:
 
 
 def plain_model(model: Writer) -> Any:
-    """The language model without adapters that is to say the same."""
+    """The language model without adapters that must give the same output."""
     config = transformers.AutoConfig.for_model(**model.config.architecture)
     plain = transformers.LlamaForCausalLM(config).eval()
     plain.load_state_dict(model.merged())
@@ -108,7 +108,7 @@ def plain_model(model: Writer) -> Any:
 
 
 def slow_nll(model: Writer, read: list[int], said: list[int]) -> list[float]:
-    """−log p of each token said, by the plain language model of the merged weights, a pass a token."""
+    """−log p of each token, by the plain language model with merged weights, one pass per token."""
     plain = plain_model(model)
     costs = []
     with torch.no_grad():
@@ -210,7 +210,7 @@ FAMILIES: dict[str, tuple[list[str], dict[str, Any]]] = {
 
 
 def other_backbone(family: str, folder: Path) -> str:
-    """A tiny language model of another family, with a tokenizer that has that family's marks."""
+    """A tiny language model of another family, with a tokenizer that has this family's special tokens."""
     marks, sizes = FAMILIES[family]
     backend = Backend(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -390,7 +390,7 @@ def test_in_validation_no_label_is_told(make, batch):
 
 
 def test_gradients_are_those_of_the_plain_layers(make, batch):
-    """The lean product, the lean norm and the packed text against peft's and transformers' own layers, row by row."""
+    """The lean product, lean norm and packed text against the layers of peft and transformers, row by row."""
     model = make().train()
     terms = model.objective("likelihood", batch, Moment(), plan=1.0)
     terms["reply"].total.backward()
@@ -553,7 +553,7 @@ def test_eight_bits_hardly_change_what_it_says(make, pieces, batch, tmp_path):
 
 
 def test_the_shipped_size_is_within_bounds():
-    """Counted, not trained: all projections of the packaged model, rank 16, at four bytes a number."""
+    """Counted, not trained: all projections of the packaged model, rank 16, at four bytes per parameter."""
     sizes = {"q": (576, 576), "k": (576, 192), "v": (576, 192), "o": (576, 576)}
     sizes |= {"gate": (576, 1536), "up": (576, 1536), "down": (1536, 576)}
     assert 30 * 16 * sum(map(sum, sizes.values())) * 4 < 25_000_000
@@ -590,7 +590,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(tiny_recipe, tiny_stage
     assert all(torch.equal(weight, resumed[name]) for name, weight in unbroken.items())
 
 
-@pytest.mark.parametrize("objective", ["recognise", "hear"])  # the second is its name in earlier recipes
+@pytest.mark.parametrize("objective", ["recognise", "hear"])  # the second is its name in older recipes
 def test_what_is_felt_can_be_learned_by_the_head_alone(make, batch, objective):
     model = make(emotion_dropout=0.0)
     torch.nn.init.normal_(model.emotion.out.weight)
@@ -604,7 +604,7 @@ def test_what_is_felt_can_be_learned_by_the_head_alone(make, batch, objective):
 
 
 def test_a_last_stage_moves_the_head_alone(tiny_recipe, tiny_stage, voice, tmp_path):
-    """As in the recipe of the house system: contexts without replies, told apart by the loss of the emotion."""
+    """As in the recipe of the house system: contexts without replies, trained with the emotion loss only."""
     recipe = recipe_of(tiny_recipe, tiny_stage, voice, examples=24)
     actual = []
     for name, stages in (("first", []), ("both", [load_recipe("house").stages[1]])):

@@ -1,4 +1,4 @@
-"""BERT (JT), its Bi-LSTM rows and EmoPrepend-1: each equation, a row and a step at a time, on a tiny random BERT."""
+"""BERT (JT), its Bi-LSTM rows and EmoPrepend-1: each equation, row by row and step by step, on a tiny random BERT."""
 
 import shutil
 from dataclasses import replace
@@ -53,7 +53,7 @@ def batch(data, pieces):
 
 @pytest.fixture
 def make(pieces, tiny_backbone):
-    """Makes a model with random weights, all of them: no part may hide behind a zero."""
+    """Make a model with all weights random, so that no part is hidden by zeros."""
 
     def make(name="bert-joint", **choices):
         torch.manual_seed(7)
@@ -74,7 +74,7 @@ def model(request, make):
 
 @pytest.fixture
 def emo_prepend(make):
-    """EmoPrepend-1, two layers deep."""
+    """EmoPrepend-1 with two layers."""
     return make("emo-prepend", heads=2, feed_forward=24, encoder_layers=2)
 
 
@@ -105,7 +105,7 @@ def lstm_step(x, state, weights):
 
 
 def both_ways(xs, cell):
-    """A Bi-GRU or Bi-LSTM of one row: outputs (time, width) and the two last states side by side."""
+    """A Bi-GRU or Bi-LSTM on one row: outputs (time, width) and the two last states concatenated."""
     width, ways = cell.hidden_size, []
     for suffix, order in (("", xs), ("_reverse", xs.flip(0))):
         weights, states = cell_weights(cell, suffix), []
@@ -131,7 +131,7 @@ def row_of(side, row):
 
 
 def gathered(vectors, query, weight):
-    """Eq 1: each vector by its share, the scores one at a time."""
+    """Eq 1: the weighted sum of the vectors, with scores computed one at a time."""
     scores = torch.stack([h @ weight @ query for h in vectors]) / len(query) ** 0.5
     return sum(share * h for share, h in zip(scores.softmax(0), vectors, strict=True))
 
@@ -151,7 +151,7 @@ def felt_by_hand(model, batch, row):
 
 
 def logprobs_by_hand(model, batch, row):
-    """Eqs 3 to 5 of one row: log p of every word at each position of its reply."""
+    """Eqs 3 to 5 for one row: log p of every word at each position of its reply."""
     memory, last = both_ways(embedded(model, *row_of(batch.context, row)), model.encoder.cell)
     felt = felt_by_hand(model, batch, row)
     if hasattr(model.match, "weight"):
@@ -172,7 +172,7 @@ def logprobs_by_hand(model, batch, row):
 
 
 def step_logprobs(model, state, targets):
-    """log p of the targets (rows, time), a step at a time."""
+    """log p of the targets (rows, time), step by step."""
     actual, last = [], torch.full_like(targets[:, 0], model.vocabulary.start)
     for token in targets.T:
         logits, state = model.step(last, state)
@@ -324,7 +324,7 @@ def beams_are_scored_as_steps_are(model, batch):
 
 @torch.no_grad()
 def test_the_recurrent_state_moves_with_its_beam(model, batch):
-    model.words.bias.zero_()  # else the likeliest word begins every reply
+    model.words.bias.zero_()  # else the most likely word starts every reply
     beams_are_scored_as_steps_are(model, batch)
 
 
@@ -345,7 +345,7 @@ def test_who_speaks_is_heard(model, pieces):
     assert abs(scores[0] - scores[1]) > 1e-4
 
 
-# What is learned, and from what
+# What is trained, and on what
 
 
 def is_deaf_to_gold(model, batch):
@@ -371,7 +371,7 @@ def test_all_that_a_model_has_learns_from_the_loss(model, batch):
     sum(term.mean for term in terms.values() if term.learned).backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
-        # Keys may be shifted by any vector without changing a softmax: their bias has no slope.
+        # Shifting all keys by a vector does not change a softmax, so their bias has no gradient.
         assert parameter.grad.abs().sum() > 0 or name.endswith("key.bias"), name
 
 
@@ -447,7 +447,7 @@ def test_a_fresh_model_starts_from_the_backbone_s_weights(pieces, tiny_backbone,
     model.initialise(WordPrior(counts, vectors, known))
     assert torch.allclose(model.backbone.starts(tokens, mask)[:, -1], expected, atol=1e-5)
     assert torch.allclose(model.words.bias.exp(), (counts + 0.5) / (counts + 0.5).sum(), atol=1e-6)
-    # The other half of the dimensions starts for choosing words, not for reading them.
+    # The other half of the dimensions is initialized for predicting words, not for reading them.
     read = (vectors[known] / vectors[known].norm(dim=1).mean())[:, :8]
     assert torch.allclose(model.words.table[known, :8], read, atol=1e-5)
 
@@ -483,7 +483,7 @@ def test_what_lies_below_the_upper_layers_is_taken_from_the_backbone(
     lower = model.borrowed()
     assert "backbone.model.embeddings.word_embeddings.weight" in lower
     assert {key.split(".")[4] for key in lower if ".layer." in key} == {"0"}
-    model.borrow()  # the noise that was added to it is not the backbone's
+    model.borrow()  # removes the added noise, which the backbone does not have
     checkpoint.save(Checkpoint(name, model, pieces, EncodingConfig(), Decoding()), tmp_path / "best")
     kept = set(checkpoint.read_tensors(tmp_path / "best" / "model.safetensors"))
     assert kept == set(model.state_dict()) - lower

@@ -1,4 +1,4 @@
-"""Dual-Emp: the consensus, the two-source decoder, both bounds, and learning from one side of a pair."""
+"""Dual-Emp: the consensus, the two-source decoder, both bounds, and learning from unpaired texts."""
 
 import itertools
 import math
@@ -43,7 +43,7 @@ def norm(layer, x):
 
 
 def slow_attention(layer, queries, memory, causal=False):
-    """One row, a head at a time: (time, width) on (memory time, width)."""
+    """Attention for one row, one head at a time: (time, width) on (memory time, width)."""
     query = layer.query(queries)
     keys, values = layer.key_value(memory).chunk(2, dim=-1)
     heads = []
@@ -116,7 +116,7 @@ def test_the_decoder_attends_to_the_source_and_to_the_consensus_apart(model, bat
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_a_step_at_a_time_is_the_whole_at_once(model, batch, direction):  # Eq 9
     target = model.target(batch, direction)
-    if direction == "backward":  # what is generated is one turn of the speaker
+    if direction == "backward":  # what is generated is a single speaker turn
         target = replace(target, roles=torch.full_like(target.roles, SPEAKER))
     state = model.understand(batch, direction=direction)
     hidden, tokens = model.teach(target, state.fixed["memory"], direction)
@@ -182,7 +182,7 @@ def test_both_bounds_lie_below_the_composite_likelihood(model, batch):  # Eqs 11
         q = log_q.exp()
         bound = (q * (-reply - context)).sum(1) - (q * (log_q + math.log(K))).sum(1)
         assert (bound <= composite + 1e-4).all()
-    # It is tight where q is the posterior of that likelihood.
+    # The bound is tight if q is the posterior of that likelihood.
     best = (-reply - context).log_softmax(dim=1)
     tight = (best.exp() * (-reply - context - best)).sum(1) - math.log(K)
     assert torch.allclose(tight, composite, atol=1e-3)
@@ -237,7 +237,7 @@ def test_the_single_model_has_one_direction_and_one_bound(make, batch):
 
 @pytest.fixture
 def toy():
-    """Six ids, of which two are words: all replies of at most two words can be listed."""
+    """Six ids, two of them words, so that all replies of at most two words can be enumerated."""
     torch.manual_seed(1)
     sizes = {"width": 8, "heads": 2, "feed_forward": 8, "dropout": 0.0, "consensus_size": 3}
     model = build("dual-emp", sizes, Vocabulary(size=7))
@@ -252,7 +252,7 @@ def one_context():
 
 
 def test_the_policy_gradient_is_that_of_the_expected_reward(toy):  # Eqs 15, 16
-    """Summed over all replies, −(r − b)·∇log q weighted by q is −∇ Σ q(ŷ) r(ŷ), whatever the baseline b."""
+    """Summed over all replies, −(r − b)·∇log q weighted by q is −∇ Σ q(ŷ) r(ŷ), for any baseline b."""
     batch, embedding = one_context(), toy.consensus.weight[1:2].detach()
     source = toy.source(batch, "forward")
     memory = toy.model("forward").decoder.remember(toy.encode(source, "forward"), source.mask, embedding)
@@ -269,7 +269,7 @@ def test_the_policy_gradient_is_that_of_the_expected_reward(toy):  # Eqs 15, 16
             rewards.append(float((-nll / 4).exp()))
     weights = [parameter for name, parameter in toy.named_parameters() if name.startswith("forward_model.decoder")]
     log_q = torch.stack(log_q)
-    # Replies of three words and more are left out on both sides alike: q is renormalised over those listed.
+    # Replies of three or more words are left out on both sides: q is renormalized over those enumerated.
     listed = log_q.log_softmax(0)
     exact = torch.autograd.grad(-(listed.exp() * torch.tensor(rewards)).sum(), weights, retain_graph=True)
     for baseline in (0.0, 0.3):
@@ -280,7 +280,7 @@ def test_the_policy_gradient_is_that_of_the_expected_reward(toy):  # Eqs 15, 16
 
 
 def test_the_policy_term_is_the_advantage_times_the_log_probability(toy, monkeypatch):
-    """What `unpaired_context` returns is this estimate at the reply that was drawn."""
+    """`unpaired_context` returns this estimate for the reply that was sampled."""
     batch = replace(one_context(), emotion=torch.tensor([2]), rows=(0,))
     toy.eval()
     drawn, greedy = write_missing_side(toy, batch, "forward", toy.consensus.weight[:1].detach(), Moment(step=4))

@@ -1,4 +1,4 @@
-"""DualVAE: prior and posterior, two decoders over one latent, likelihood averaged over draws."""
+"""DualVAE: prior and posterior, two decoders over one latent, likelihood averaged over samples."""
 
 import math
 
@@ -37,7 +37,7 @@ def test_the_autoencoder_knows_nothing_but_the_latent(model, batch):
     batch.context.tokens[:, 1:] = batch.context.tokens[:, 1:].roll(1, dims=0)
     other = model.read(batch).prior.mean
     assert not torch.equal(latent, other)
-    # With the latent of the first context put back, what is autoencoded is the same.
+    # With the latent of the first context restored, the autoencoded text is the same.
     model.prior.forward = lambda _: type(model.infer(batch, other[:, :1].expand(-1, 16)))(latent, latent * 0)
     after = model.likelihood(batch, Moment())
     assert torch.allclose(before["autoencoded"].total, after["autoencoded"].total, rtol=1e-5)

@@ -1,4 +1,4 @@
-"""EmpDG: its second look at the context, its judges, and the game between them, held against slow loops."""
+"""EmpDG: its emotional words, its discriminators, and adversarial training between them, against slow loops."""
 
 import json
 from dataclasses import replace
@@ -46,7 +46,7 @@ def emotional(tokenizer):
 
 @pytest.fixture(scope="module")
 def make(tokenizer, emotional):
-    """Makes a model with random weights, all of them."""
+    """Make a model with all weights random."""
 
     def build_model(**choices):
         torch.manual_seed(7)
@@ -88,7 +88,7 @@ def alone(side, row):
 
 
 def slow_words(model, context, row):
-    """The emotional words of one row behind CTX, a position at a time: tokens and who said them."""
+    """The emotional words of one row after CTX, one position at a time: tokens and their speakers."""
     token_roles = [(model.vocabulary.ctx, 0)]
     for token, real, role in zip(*(getattr(context, name)[row].tolist() for name in FIELDS), strict=True):
         if real and model.generator.emotional[token]:
@@ -134,7 +134,7 @@ def test_places_are_packed_to_the_left_in_order():
     assert [row[real].tolist() for row, real in zip(order, mask, strict=True)] == [[1, 3], [], [0, 1, 3]]
 
 
-# What is believed and what is attended to
+# The predicted emotion and the attention
 
 
 def both_encodings(model, batch, row):
@@ -163,7 +163,7 @@ def test_the_emotion_is_classified_from_both_encodings(make, batch, source):
 
 
 def attended(attention, query, memories):
-    """One position's attention (width,) to several memories, a head and a position at a time, under one softmax."""
+    """One position's attention (width,) over several memories, one head and position at a time, under one softmax."""
     width, heads = len(query), attention.heads
     size = width // heads
     projected = attention.query(query)
@@ -185,7 +185,7 @@ def test_the_decoder_weighs_both_memories_under_one_softmax(make, batch):
     logits, _ = model.step(start, state)
     x = generator.embed(start[:, None], torch.ones(6, 1, dtype=torch.long))
     for row in range(6):
-        # At the first position the attention to itself is its own value.
+        # At the first position, self-attention returns its own value.
         own = layer.self_attention.key_value(layer.self_norm(x[row, 0]))[16:]
         hidden = x[row, 0] + layer.self_attention.out(own)
         memories = both_encodings(model, batch, row)
@@ -260,7 +260,7 @@ def test_the_likelihood_teaches_the_whole_generator_and_no_judge(model, batch):
             assert parameter.grad is None, name
 
 
-# Drawn replies
+# Sampled replies
 
 
 @torch.no_grad()
@@ -339,7 +339,7 @@ def test_judges_hear_the_word_drawn_and_the_gradient_as_if_it_were_soft(model, a
     assert torch.allclose(soft.grad, weights[drawn.mask] @ model.judges.table.T * 6**0.5, atol=1e-5)
 
 
-# The judges
+# The discriminators
 
 
 @torch.no_grad()
@@ -363,7 +363,7 @@ def test_a_verdict_is_the_mean_of_both_turns_read_together(model, answered):
     verdicts = judge(reply, following)
     assert verdicts.shape == (5,)
     for row in range(5):
-        # Read alone, without padding.
+        # Encoded alone, without padding.
         parts = []
         for side, recognised in enumerate((reply, following)):
             vectors = recognised.vectors[row][recognised.mask[row]]
@@ -382,7 +382,7 @@ def test_a_verdict_is_the_mean_of_both_turns_read_together(model, answered):
 
 
 def verdicts_by_hand(model, batch, reply):
-    """Each judge's logits on replies without their ends, a row at a time."""
+    """Each discriminator's logits for replies without their end tokens, one row at a time."""
     actual = {judge: [] for judge in JUDGES}
     for row in range(len(batch)):
         tokens = [token for token in reply.tokens[row][reply.mask[row]].tolist() if token != model.vocabulary.end]
@@ -456,7 +456,7 @@ def test_a_verdict_does_not_move_what_the_judges_never_hear(model, answered, jud
 
 
 def test_both_moves_hear_the_generator_as_in_use(model, answered, monkeypatch):
-    """The same words at the same moment, although the generator learns in one of them and drops units there."""
+    """The same words in both, although the generator is trained in one of them, with dropout."""
     recognised = []
     draw = model.generator.draw
     monkeypatch.setattr(model.generator, "draw", lambda *given: recognised.append(draw(*given)) or recognised[-1])
@@ -469,7 +469,7 @@ def test_both_moves_hear_the_generator_as_in_use(model, answered, monkeypatch):
 
 
 def test_steps_along_the_gradient_make_replies_pass_for_real(make, answered):
-    """A generator that learns from its judge alone comes to say what that judge likes."""
+    """A generator trained only with its discriminator learns to say what that one prefers."""
     model = make(encoder_layers=1, decoder_layers=1, dropout=0.0)
     model.judges.semantic = _Likes(torch.randn(6, generator=torch.Generator().manual_seed(0)))
 
@@ -486,7 +486,7 @@ def test_steps_along_the_gradient_make_replies_pass_for_real(make, answered):
 
 
 class _Likes(torch.nn.Module):
-    """The further a reply's words lie in one direction, the more real."""
+    """Rates a reply as more real the further its words lie in one direction."""
 
     def __init__(self, direction):
         super().__init__()
@@ -526,7 +526,7 @@ def test_a_reply_of_its_end_alone_can_be_judged(model, answered):
 
 @pytest.fixture(scope="module")
 def lexicon(tmp_path_factory):
-    """A few of the words that the shipped corpus knows."""
+    """A few words of the shipped corpus."""
     path = tmp_path_factory.mktemp("lexicon") / "lexicon.json"
     names = {"good": "joy", "friend": "trust", "broken": "anger", "dark": "fear", "awful": "disgust", "i": "joy"}
     path.write_text(json.dumps({word: [name] for word, name in names.items()}))
@@ -535,7 +535,7 @@ def lexicon(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def recipe(tiny_recipe, tiny_stage, lexicon):
-    """A few updates by likelihood, then a few adversarial rounds."""
+    """A few likelihood updates, then a few adversarial rounds."""
     listen = tiny_stage(name="listen", examples=32)
     listen["optimizers"] = {"main": {"rate": 5e-3, "learns": ["generator.*"]}}
     adversary = tiny_stage(
@@ -588,12 +588,12 @@ def test_each_move_moves_its_own_side(recipe, tmp_path, monkeypatch):
 
 
 class Stopped(BaseException):
-    """As a power cut: nothing catches it."""
+    """Simulates a power cut: nothing catches it."""
 
 
 @pytest.fixture(scope="module")
 def unbroken(recipe, tmp_path_factory):
-    """The folder of a run that never stopped."""
+    """The folder of an uninterrupted run."""
     folder = tmp_path_factory.mktemp("unbroken") / "run"
     run.train(recipe, folder, quiet=True)
     return folder

@@ -1,4 +1,4 @@
-"""MEED2: its sums of embeddings and its pooling by hand, what a label changes, and the label summed out."""
+"""MEED2: embedding sums and pooling by hand, the effect of a label, and marginalizing over labels."""
 
 import math
 from dataclasses import replace
@@ -116,7 +116,7 @@ def test_the_sizes_are_the_paper_s(tokenizer):
 
 @torch.no_grad()
 def test_the_context_is_pooled_by_attention_to_one_vector(make, batch):
-    """Eqs 1 and 2, a position at a time."""
+    """Eqs 1 and 2, one position at a time."""
     predictor = make().predictor
     hidden = predictor.encoder(predictor.input.of(batch.context), batch.context.mask)
     actual = predictor.pool(hidden, batch.context.mask)
@@ -188,7 +188,7 @@ def test_the_predictor_s_loss_by_hand(make, batch):
 
 
 def step_logits(model, state, targets):
-    """Logits before each target (rows, time, vocabulary), a step at a time."""
+    """Logits before each target (rows, time, vocabulary), step by step."""
     actual, last = [], torch.full_like(targets[:, 0], model.vocabulary.start)
     for token in targets.T:
         logits, state = model.step(last, state)
@@ -198,7 +198,7 @@ def step_logits(model, state, targets):
 
 
 def nll_given_label(model, batch, label):
-    """−log p(reply | context, label) of each row, a step at a time."""
+    """−log p(reply | context, label) of each row, step by step."""
     state = model.understand(batch, Controls(label=label))
     logs = step_logits(model, state, batch.reply.tokens).log_softmax(-1)
     return -(logs.gather(2, batch.reply.tokens[..., None])[..., 0] * batch.reply.mask).sum(1)
@@ -343,7 +343,7 @@ def test_labels_are_taken_until_they_hold_the_mass():
 def test_the_score_sums_the_label_out(make, batch, mass, most):
     model = make(score_mass=mass, score_most=most)
     with torch.no_grad():
-        model.predictor.out.weight *= 20  # labels that differ in probability
+        model.predictor.out.weight *= 20  # labels with different probabilities
     costs = torch.stack([nll_given_label(model, batch, label) for label in LABELS], dim=1)  # (batch, 41)
     believed = model.predict(batch).exp()
     scores = model.score(batch)
@@ -440,7 +440,7 @@ def test_the_labels_heard_in_the_context_change_what_is_chosen_but_not_for_the_p
     assert torch.equal(plain.score(batch), plain.score(other))
 
 
-# § 4.3, trained together
+# § 4.3, joint training
 
 
 @torch.no_grad()
@@ -489,7 +489,7 @@ def test_the_plain_transformer_has_no_predictor_to_train(make, batch):
     assert set(make("meed2-plain").objective("likelihood", batch, Moment())) == {"reply"}
 
 
-# Kept
+# Saving
 
 
 @torch.no_grad()

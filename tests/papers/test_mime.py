@@ -1,4 +1,4 @@
-"""MIME, each equation held against a slow loop over rows and positions."""
+"""MIME: each equation against a slow loop over rows and positions."""
 
 import math
 from dataclasses import replace
@@ -39,7 +39,7 @@ def seeded(seed=0):
 
 
 def apply(layer, x):
-    """A linear layer, a number at a time."""
+    """A linear layer, one number at a time."""
     bias = 0.0 if layer.bias is None else layer.bias
     return (layer.weight * x).sum(dim=1) + bias
 
@@ -48,7 +48,7 @@ FIELDS = ("tokens", "mask", "roles")
 
 
 def context_of(model, batch, row):
-    """H (time, width) of one row, read alone."""
+    """H (time, width) of one row, encoded alone."""
     length = int(batch.context.mask[row].sum())
     lone = replace(batch.context, **{k: getattr(batch.context, k)[row : row + 1, :length] for k in FIELDS})
     return model.encode(replace(batch, context=lone))[0][0]
@@ -89,7 +89,7 @@ def test_classifier_and_response_side_share_the_embeddings(model, batch):
 
 @torch.no_grad()
 def test_the_prior_of_each_group_by_hand(model, batch):
-    """Equations 7 and 11 to 13: one c′ for both groups, means and variances of their own."""
+    """Equations 7 and 11 to 13: one c′ for both groups, with separate means and variances."""
     context = model.read(batch)
     assert list(model.groups) == ["positive", "negative"]
     for prior, group in zip(context.priors, model.groups.values(), strict=True):
@@ -137,7 +137,7 @@ def test_the_posterior_reads_c_and_the_mixture_of_a_draw_from_the_prior(model, b
 
 
 def check_posteriors(model, batch, seen):
-    """Holds each posterior against one from c, what is `seen` besides in a row, and the mixture of a draw."""
+    """Check each posterior against one computed from c, the extra input `seen`, and the mixture of a sample."""
     context = model.read(batch)
     drawn = [prior.sample() for prior in context.priors]
     actual = model.posteriors(context, drawn, batch.reply)
@@ -236,12 +236,12 @@ def test_the_polarity_is_that_of_the_likeliest_emotion_or_of_the_gold_one_where_
 @torch.no_grad()
 @pytest.mark.parametrize("name", ["mime", "mime-no-grouping"])
 def test_refinement_and_fusion_by_hand(tiny_model, batch, name):
-    """Equations 20 to 27, a row and a position at a time, each row alone and each side alone."""
+    """Equations 20 to 27, one row and position at a time, each row and each side alone."""
     model = tiny_model(name)
     context = model.read(batch)
     sides = torch.randn(2 if name == "mime" else 1, 6, 16)
     fused, contribution = model.refine(context, sides)
-    # The first layer on [H_i; m], put together from its two shares.
+    # The first layer on [H_i; m], put together from its two parts.
     first = torch.cat([model.word_share.weight, model.emotion_share.weight], dim=1)
     for row in range(6):
         hidden = context_of(model, batch, row)[1:]  # without CTX
@@ -272,7 +272,7 @@ def test_before_it_learns_a_word_goes_through_and_both_sides_count_alike(tiny_mo
 
 @torch.no_grad()
 def test_one_response_encoder_reads_both_sides(model, batch):
-    """Equations 22 and 23: the same mixture on both sides gives the same reading on both sides."""
+    """Equations 22 and 23: the same mixture on both sides gives the same encoding on both sides."""
     encoders = [name for name, part in model.named_modules() if type(part).__name__ == "Encoder"]
     assert encoders == ["encoder", "refiner"]
     seen = []
@@ -280,12 +280,12 @@ def test_one_response_encoder_reads_both_sides(model, batch):
     mixed = torch.randn(6, 16)
     model.refine(model.read(batch), torch.stack([mixed, mixed]))
     handle.remove()
-    (output,) = seen  # one call
+    (output,) = seen  # a single call
     assert torch.allclose(*output.chunk(2), atol=1e-6)
 
 
 def step_nll(model, batch, row, state):
-    """−log p of one row's reply, a cached step at a time."""
+    """−log p of one row's reply, with cached steps."""
     state, last, total = state.select(torch.tensor([row])), model.vocabulary.start, 0.0
     for token in batch.reply.tokens[row][batch.reply.mask[row]].tolist():
         logits, state = model.step(torch.tensor([last]), state)
@@ -306,7 +306,7 @@ def test_cached_steps_are_teacher_forcing(tiny_model, batch, name):
         assert step_nll(model, batch, row, state) == pytest.approx(forced[row].item(), rel=1e-4)
 
 
-# What is learned
+# What is trained
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -346,7 +346,7 @@ def test_the_reply_is_decoded_from_the_posterior_in_training_and_from_the_prior_
 
 
 def polar(batch, believed, same):
-    """Gold emotions of the polarity that is believed, or of the other one."""
+    """Gold emotions of the predicted polarity, or of the opposite one."""
     chosen = [POSITIVE if (EMOTIONS[b] in POSITIVE) == same else NEGATIVE for b in believed.argmax(dim=-1).tolist()]
     return replace(batch, emotion=torch.tensor([EMOTION_ID[min(names)] for names in chosen]))
 
@@ -380,7 +380,7 @@ def test_no_gold_is_seen_in_use_or_in_scoring(tiny_model, batch, name):
         assert torch.equal(one.fixed.layers[0].keys, two.fixed.layers[0].keys)
 
 
-# Scores and draws
+# Scores and samples
 
 
 @torch.no_grad()
@@ -403,7 +403,7 @@ def test_scores_depend_on_the_seed_and_the_item_not_on_the_batch(tiny_model, enc
     for rows in ([4, 2], [0], [5, 1, 3]):
         apart = model.score(collate(encoded, rows, tokenizer.pad), generator)
         assert torch.allclose(apart, together[rows], rtol=1e-5)
-    monkeypatch.setattr(mime, "ROOM", 1)  # one draw at a time
+    monkeypatch.setattr(mime, "ROOM", 1)  # one sample at a time
     assert torch.allclose(model.score(collate(encoded, range(6), tokenizer.pad), seeded(1)), together, rtol=1e-5)
     other = model.score(collate(encoded, range(6), tokenizer.pad), seeded(2))
     assert torch.allclose(other, together, rtol=1e-6) == (name not in NOISY)
@@ -442,7 +442,7 @@ def test_a_context_of_no_words_is_read_by_its_ctx_and_changes_no_other(model, ba
         assert alone.item() == pytest.approx(both[row].item(), rel=1e-5)
 
 
-# Reasons and ablations
+# Explanations and ablations
 
 
 @torch.no_grad()
@@ -552,7 +552,7 @@ def test_seeing_the_reply_without_a_posterior_is_refused():
         Mime(MimeConfig(stochasticity=False, reply_seen=True), Vocabulary(10))
 
 
-# The emotion of the reply as observed
+# The observed emotion of the reply
 
 
 @pytest.fixture
@@ -562,7 +562,7 @@ def observing(tiny_model):
 
 @pytest.fixture
 def heard(batch):
-    """The batch with what a classifier of 41 labels makes of each reply."""
+    """The batch with a 41-label classifier's predictions for each reply."""
     return replace(batch, label_chances=torch.randn(6, 41, generator=seeded(3)).softmax(dim=-1))
 
 
@@ -583,7 +583,7 @@ def test_a_group_that_is_not_heard_at_all_is_observed_as_even(observing, batch):
 
 @torch.no_grad()
 def test_the_mixture_learns_the_observed_emotion(observing, heard, monkeypatch):
-    """Equation 16's −log P(e_g | z_g, C), as the cross-entropy of Equation 9; without noise, a number at a time."""
+    """Equation 16's −log P(e_g | z_g, C), as the cross-entropy of Equation 9; without noise, one number at a time."""
     monkeypatch.setattr(torch, "randn", lambda *shape, **_: torch.zeros(*(shape[0] if len(shape) == 1 else shape)))
     observing.eval()
     terms = observing.objective("likelihood", heard, Moment())
@@ -624,7 +624,7 @@ def test_latents_start_as_narrow_as_they_are_told(observing, batch):
     assert observing.read(batch).priors[0].log_variance.mean().item() == pytest.approx(-4, abs=0.5)
 
 
-# The quirk of the public code, which is measured apart and never a score
+# The quirk of the public code, which is measured separately and never a score
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""MoEL: all listeners at once against each alone, who speaks and how much, and gold emotions in training only."""
+"""MoEL: all listeners together against each one alone, their weights, and gold emotions in training only."""
 
 import math
 from dataclasses import replace
@@ -42,7 +42,7 @@ def batch(encoded, tokenizer):
 
 
 def slow_listener(listeners, number, reply, context):
-    """One listener on one row, alone: (time, width) and (context time, width), a head at a time."""
+    """One listener on one row, alone: (time, width) and (context time, width), one head at a time."""
     own = {name: parameter[number] for name, parameter in listeners.named_parameters()}
 
     def norm(x):
@@ -136,7 +136,7 @@ def test_a_choice_of_all_32_is_no_choice(make, batch):
 
 
 def step_logprobs(model, state, targets):
-    """log p of the targets (rows, time), a step at a time."""
+    """log p of the targets (rows, time), step by step."""
     actual, last = [], torch.full_like(targets[:, 0], model.vocabulary.start)
     for token in targets.T:
         logits, state = model.step(last, state)
@@ -276,7 +276,7 @@ def test_where_the_gold_emotion_decides_alone_only_its_listener_and_the_shared_o
     learned = model.decoder.listeners.up.grad.flatten(1).abs().sum(1) > 0
     assert learned.nonzero()[:, 0].tolist() == sorted({SHARED, *(1 + batch.emotion).tolist()})
     with torch.no_grad():
-        state = model.understand(batch)  # everybody is heard in it, most of them with no share
+        state = model.understand(batch)  # all listeners take part, most of them with zero weight
         state.fixed.shares = with_gold(state.fixed.shares, batch.emotion, 1.0)
         slow = step_logprobs(model, state, batch.reply.tokens)
     assert loss.item() == pytest.approx(-(slow * batch.reply.mask).sum().item(), rel=1e-5)

@@ -1,4 +1,4 @@
-"""Strategy memory: read and write, Eqs 1 to 5, what stands still in phase 2, talking, saving, bad input."""
+"""Strategy memory: reading and writing, Eqs 1 to 5, frozen parts in phase 2, replies, saving, bad input."""
 
 import math
 from collections import Counter
@@ -65,7 +65,7 @@ def written(model, batch, epoch=0):
 
 
 def memory_of(keys, **options):
-    """One memory with these keys, and values and deviations that tell slots apart."""
+    """A memory with these keys, and values and deviations that differ between slots."""
     slots, width = keys.shape
     memory = StrategyMemory(MemoryOptions(width, slots + 2, **options), emotions=1, memories=1)
     memory.keys[0, :slots] = keys
@@ -180,7 +180,7 @@ def test_a_slot_keeps_the_numbers_of_its_nearest_queries_and_its_telling_words()
         products = queries[members] @ memory.keys[0].T
         assert (products.argmax(dim=1) == slot).all()
         assert products[:, slot].tolist() == sorted(products[:, slot].tolist(), reverse=True)
-        # Token 9 is in all queries, so that it tells nothing.
+        # Token 9 is in all queries, so it carries no information.
         assert 9 not in memory.words[0, slot].tolist()
 
 
@@ -336,7 +336,7 @@ def test_the_sentiment_gradient_reaches_z_through_parts_that_stand_still(make, b
 
 
 def talkative(model, batch):
-    """The model after a short phase 1: its replies go by the condition."""
+    """The model after a short phase 1: its replies depend on the condition."""
     optimizers = OptimizerSet(model, {"main": Optimizer(rate=0.01, schedule="constant", warmup=0, clip=0)})
     model.train()
     for index in range(60):
@@ -363,13 +363,13 @@ def test_sent_rises_further_with_the_sentiment_loss_than_without(tiny_model, par
     sharp = text_encoder(tokenizer, "polarity", 4)
     sharp.model.out.weight.data *= 6
     with torch.no_grad():
-        sharp.model.out.bias -= sharp.model.logits(batch).mean(dim=0)  # it finds the replies here neither good nor bad
+        sharp.model.out.bias -= sharp.model.logits(batch).mean(dim=0)  # it rates these replies as neutral
     actual = {}
     for alpha in (50.0, 0.0):
         model = tiny_model("strategy-memory", slots=6, queries_per_slot=2, **choices)
         model.attach({**parts, "evaluator": sharp})
         before, actual[alpha] = sentiment_after(model, batch, alpha)
-    # The likelihood alone moves it a little here too: these replies happen to please this evaluator.
+    # The likelihood alone shifts it slightly here too, because these replies happen to please this evaluator.
     assert actual[50.0] > before + 0.03
     assert actual[50.0] > actual[0.0] + 0.02
 
@@ -395,7 +395,7 @@ def test_soft_words_that_are_decided_are_judged_as_text(make, batch, parts, toke
 
 @torch.no_grad()
 def test_steps_that_are_fed_decided_words_are_those_of_the_decoder(make, batch):
-    """Cold draws are words: fed one after another they give what decoding greedily gives."""
+    """Samples at low temperature are words: fed back one by one, they give the same as greedy decoding."""
     model = written(make(), batch)
     query = model.read_query(batch)
     memory = model.condition_on(batch, query.vector)
@@ -441,7 +441,7 @@ def test_with_the_transformer_learning_the_reward_is_a_policy_gradient(make, bat
     assert not torch.equal(before, model.conversation.words.table)
 
 
-# Talking
+# Replying
 
 
 @torch.no_grad()

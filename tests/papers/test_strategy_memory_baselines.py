@@ -1,4 +1,4 @@
-"""The baselines of strategy memory: S2S, ECM on both, and transformers that learn from rewards."""
+"""The baselines of strategy memory: S2S, ECM on both, and transformers trained with rewards."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ __all__ = ["ChatPage", "browser", "chat", "open_page", "serve_app"]
 
 
 class ChatPage:
-    """A page, and what a person does on it."""
+    """A page, and the actions of a user on it."""
 
     page: Page
 
@@ -28,7 +28,7 @@ class ChatPage:
         self._open_page = open_page
 
     def open(self, ready: bool = True, **options: Any) -> Page:
-        """Opens the page in a fresh profile and, unless it cannot, waits until it knows the models."""
+        """Open the page in a fresh profile and, if it has a connection, wait until it knows the models."""
         self.page = self._open_page(self.url, **options)
         if ready:
             self.wait_until_ready()
@@ -42,7 +42,7 @@ class ChatPage:
         self.page.locator("#model option").first.wait_for(state="attached")
 
     def wait_for_text(self, selector: str, text: str) -> None:
-        """Until an element has exactly this text. (A function to wait for would need eval, which the page forbids.)"""
+        """Wait until an element has exactly this text. (Waiting for a function needs eval, which the page forbids.)"""
         from playwright.sync_api import expect
 
         expect(self.page.locator(selector)).to_have_text(text, timeout=WAIT)
@@ -57,7 +57,7 @@ class ChatPage:
         self.page.press("#message", "Enter")
 
     def say(self, text: str) -> str:
-        """Sends a message and waits for the whole reply to it."""
+        """Send a message and wait for the complete reply."""
         before = len(self.exchanges)
         self.send(text)
         self.wait_for_reply(before + 1)
@@ -67,12 +67,12 @@ class ChatPage:
         self.page.locator(f"#conversation > :nth-child({number})[data-state=done]").wait_for()
 
     def open_help(self, expected: str) -> None:
-        """Opens the list of those who can help, and waits until it names one."""
+        """Open the list of people who can help, and wait until it has an entry."""
         self.page.click("#help")
         self.page.locator("#help-dialog", has_text=expected).wait_for()
 
     def act(self, name: str) -> None:
-        """Presses a button under the last exchange: retry, edit, undo or ask."""
+        """Press a button under the last exchange: retry, edit, undo or ask."""
         self.last(f"[data-action={name}]").click()
 
     def last(self, selector: str) -> Locator:
@@ -80,20 +80,20 @@ class ChatPage:
 
     @property
     def exchanges(self) -> list[dict[str, Any]]:
-        """What the browser has stored."""
+        """The exchanges stored in the browser."""
         stored = self.page.evaluate("localStorage.getItem('listenwell.conversation')")
         return json.loads(stored)["exchanges"] if stored else []
 
     @property
     def texts(self) -> list[str]:
-        """What the page shows: messages and replies, in their order."""
+        """The messages and replies on the page, in order."""
         return self.page.locator(".said, .reply .text, .reply .care").evaluate_all(
             "nodes => nodes.map(node => (node.matches('.said') ? node.lastChild : node).textContent)"
         )
 
     @property
     def announced(self) -> str:
-        """The last that a screen reader was told."""
+        """The last text announced to a screen reader."""
         return self.page.locator("#announcer").inner_text()
 
 

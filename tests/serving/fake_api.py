@@ -1,6 +1,6 @@
-"""A server for tests of the page: it speaks the same HTTP as the real one, echoes, and fails when it is told to.
+"""A server for tests of the page: it has the same HTTP interface as the real one, echoes, and fails on request.
 
-`FakeApi.next` holds what happens to the next requests for a reply, one entry each; without one the reply is streamed:
+`FakeApi.next` has what happens to the next requests for a reply, one entry each; without one, the reply is streamed:
 
     cut       a few words, then the connection breaks        busy      429, Retry-After: 1
     short     a few words, then the stream ends too early    broken    500
@@ -169,7 +169,7 @@ class FakeApi:
         if not care:
             details |= self.details
         if body["listenwell"].get("mode") != "rerank":
-            details["candidates"] = []  # a streamed reply is the only one
+            details["candidates"] = []  # a streamed reply is the only candidate
         yield chunk(body, {}, finish="stop", listenwell=details)
         yield "data: [DONE]\n\n"
 

@@ -1,4 +1,4 @@
-"""A real server on a free port of this machine, and systems that do as a test says."""
+"""A real server on a free port of this machine, and systems that a test controls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PATIENCE = 60.0
 
 
 class Echo:
-    """Says again what was said last, a word a step. With a gate, each step waits until the test lets it go on."""
+    """Repeats the last message, one word per step. With a gate, each step waits until the test lets it go on."""
 
     name = "echo"
     languages = ("en", "zh")
@@ -98,7 +98,7 @@ def body(text: str, **more: Any) -> dict[str, Any]:
 
 
 def bind() -> socket.socket:
-    """A socket that listens already: who connects before the server accepts waits, and no test has to."""
+    """A socket that is already listening: a client that connects before the server accepts just waits."""
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))
     bound.listen(2048)
@@ -107,7 +107,7 @@ def bind() -> socket.socket:
 
 @contextmanager
 def running(*systems: Any, headers: dict[str, str] | None = None, **settings: Any) -> Iterator[Running]:
-    """A server of these systems, each behind care."""
+    """A server for these systems, each behind care."""
     names = tuple(system.name for system in systems)
     chosen = Settings(models=names, **settings)
     metrics = Metrics()
@@ -128,7 +128,7 @@ def running(*systems: Any, headers: dict[str, str] | None = None, **settings: An
 
 
 def until(holds: Callable[[], Any]) -> Any:
-    """Waits for what another thread is about to do."""
+    """Wait for something that another thread is about to do."""
     ends = time.monotonic() + PATIENCE
     while not (found := holds()):
         assert time.monotonic() < ends, "it did not happen"

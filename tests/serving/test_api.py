@@ -1,4 +1,4 @@
-"""The API as a client sees it: replies whole and streamed, errors that name the field."""
+"""The API from a client's side: complete and streamed replies, errors that name the field."""
 
 from __future__ import annotations
 

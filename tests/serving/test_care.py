@@ -1,4 +1,4 @@
-"""Care in the server: read together and in 8 bits, it decides as it does alone; who is in danger passes the others."""
+"""Care in the server: with batches and 8 bits it decides as it does alone; messages with a sign overtake the others."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_what_several_threads_ask_is_read_in_fewer_batches(classifier):
 
 
 def numbered(parts):
-    """A reader whose answer to a part is the part."""
+    """A reader that returns each part as its own answer."""
     return {part: torch.tensor(part) for part in parts}
 
 
@@ -113,7 +113,7 @@ def test_batches_are_read_beside_each_other_and_whoever_is_answered_waits_for_no
     late = started(together, {(6,)})
     ends[1].set()
     assert second.result(20).keys() == {(2,)}
-    assert begun[3].wait(20)  # both places are taken again
+    assert begun[3].wait(20)  # both slots are taken again
     ends[2].set()
     assert [set(other.result(20)) for other in others] == [{(3,)}, {(4,)}, {(5,)}]
     ends[3].set()
@@ -163,7 +163,7 @@ def test_eight_bits_decide_nothing_that_may_be_a_sign(classifier, threshold):
         if expected.odds > threshold - MARGIN / 2:
             assert found == expected
         assert found.odds == pytest.approx(expected.odds, abs=MARGIN / 2)
-        assert classifier.predict(text) == expected  # who names no threshold wants the odds themselves
+        assert classifier.predict(text) == expected  # without a threshold, the caller wants the log-odds themselves
 
 
 def test_eight_bits_are_wrong_by_little_and_do_not_depend_on_what_else_is_read(classifier):
@@ -220,7 +220,7 @@ def test_rules_alone_see_what_is_urgent(said, speaks):
 
 
 def test_a_sign_passes_those_whose_messages_are_still_being_read():
-    """One thread reads, and is busy until the test ends; the sign, which came last, is answered all the same."""
+    """One reading thread is busy until the test ends; the sign, which came last, is answered anyway."""
     end = threading.Event()
 
     class Slow:
@@ -259,7 +259,7 @@ def test_care_tells_what_kind_of_reply_it_is():
 
 
 def test_each_message_is_read_by_one_core():
-    """Several are read beside each other instead."""
+    """Several are read in parallel instead."""
 
     class Counting:
         def care(self, turns, controls=None):

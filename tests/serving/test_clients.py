@@ -1,4 +1,4 @@
-"""Real clients: the openai SDK and the llm tool, against a real server."""
+"""Real clients, the openai SDK and the llm tool, against a real server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of deploy/ and the page on serving name only what is there."""
+"""The files of deploy/ and the page on serving refer only to things that exist."""
 
 from __future__ import annotations
 

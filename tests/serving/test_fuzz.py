@@ -1,4 +1,4 @@
-"""Requests that follow the API's own description, and those that do not: none of them may be a 5xx."""
+"""Requests generated from the API's schema, valid and invalid: none may cause a 5xx."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def server():
 
 
 def cases(server, count: int) -> int:
-    """Calls every operation with generated requests, most of them those that have a body, and checks each answer."""
+    """Call every operation with generated requests, mostly those with a body, and check each response."""
     schema = schemathesis.openapi.from_dict(server.app.openapi())
     schema.config.update(base_url=server.url)
     called = 0
@@ -56,7 +56,7 @@ def _call_many(operation, mode, count: int) -> int:
     try:
         call()
     except Exception as problem:
-        if "Unsatisfiable" not in type(problem).__name__:  # what takes nothing cannot be given the wrong thing
+        if "Unsatisfiable" not in type(problem).__name__:  # an operation without input cannot be given a wrong one
             raise
     return called
 

@@ -1,4 +1,4 @@
-"""Locked by default: keys on every route, host and origin, no CORS, and nothing of a conversation in a log."""
+"""Locked by default: keys on every route, host and origin checks, no CORS, and no conversation text in the logs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_route_but_the_page_and_health_wants_a_key(locked):
 
 
 def raw_status(url: str, path: str) -> int:
-    """Of a path as it stands: clients tidy it up."""
+    """The status for a path sent as is, since clients normalize paths."""
     connection = HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE)
     connection.request("GET", path)
     with closing(connection):

@@ -1,4 +1,4 @@
-"""The chat page in a real browser: a conversation and every control."""
+"""The chat page in a real browser: a conversation, and every control."""
 
 # ruff: noqa: F401, F811 (a fixture is imported, and named by the tests that use it)
 from __future__ import annotations
@@ -36,7 +36,7 @@ def test_a_whole_conversation(chat: ChatPage) -> None:
 def test_a_reply_is_shown_while_it_is_written_and_told_to_a_screen_reader_once(chat: ChatPage) -> None:
     page = chat.open()
     chat.api.next.append("hold")
-    # Everything that a screen reader is told, in its order.
+    # Everything announced to a screen reader, in order.
     page.evaluate(
         "window.told = []; new MutationObserver(() => told.push(document.querySelector('#announcer').textContent))"
         ".observe(document.querySelector('#announcer'), {childList: true, characterData: true, subtree: true})"
@@ -59,7 +59,7 @@ def test_what_stands_behind_a_reply_is_there_on_demand(chat: ChatPage) -> None:
     assert summary.inner_text() == "heard: lonely · plan: consoling"
     assert not chat.last(".why-body").is_visible()
     summary.click()
-    chat.last(".why-body button").click()  # a streamed reply was written alone
+    chat.last(".why-body button").click()  # a streamed reply had no other candidates
     chat.last(".others").wait_for()
     assert chat.page.evaluate("document.activeElement === document.querySelector('.why summary')")
     first, second = chat.api.asked
@@ -76,7 +76,7 @@ def test_what_stands_behind_a_reply_is_there_on_demand(chat: ChatPage) -> None:
         "Written by house",
     ):
         assert part in shown
-    assert "proud" not in shown  # the likeliest four are enough
+    assert "proud" not in shown  # the four most likely are enough
     assert shown.count("How nice!") == 1
 
 
@@ -90,7 +90,7 @@ def test_intent_and_positivity_are_asked_of_a_model_that_takes_them(chat: ChatPa
     assert page.inner_text("#options-summary") == "house · consoling · bright side 80 %"
     chat.say("hello")
     assert chat.api.asked[-1]["listenwell"] == {"intent": "consoling", "positivity": 0.8, "explain": True}
-    assert not page.is_visible(".options")  # it folded away
+    assert not page.is_visible(".options")  # it is collapsed again
     chat.reload()
     chat.say("hello again")
     assert chat.api.asked[-1]["listenwell"]["intent"] == "consoling"
@@ -205,7 +205,7 @@ def test_enter_sends_and_shift_enter_begins_a_line(chat: ChatPage) -> None:
     page.locator("#message").press_sequentially("one")
     page.keyboard.press("Shift+Enter")
     page.keyboard.insert_text("two")
-    # The Enter that ends the composition of a Chinese word does not send.
+    # The Enter that ends the composition of a Chinese word must not send.
     page.evaluate(
         "document.querySelector('#message').dispatchEvent("
         "new KeyboardEvent('keydown', {key: 'Enter', isComposing: true, bubbles: true}))"
@@ -319,14 +319,14 @@ def test_the_page_speaks_chinese_where_the_browser_does(chat: ChatPage) -> None:
     page = chat.open(locale="zh-CN")
     assert page.inner_text("#welcome-title") == "今天想聊些什么？"
     assert page.get_attribute("html", "lang") == "zh-Hans"
-    assert page.input_value("#model") == "strategy-memory"  # the one that speaks it
+    assert page.input_value("#model") == "strategy-memory"  # the one that speaks this language
     chat.say("你好")
     assert chat.last(".why summary").inner_text() == "听到：孤独 · 打算：安慰"
     chat.open_help("12356")
     page.keyboard.press("Escape")
     page.click("#language")
     assert chat.last(".why summary").inner_text() == "heard: lonely · plan: consoling"
-    assert page.input_value("#model") == "strategy-memory"  # nobody else takes over in the middle
+    assert page.input_value("#model") == "strategy-memory"  # no other system takes over in the middle
     chat.reload()
     assert page.inner_text("#send") == "Send"
 
@@ -391,7 +391,7 @@ def test_all_that_the_page_loads_is_under_100_kb(chat: ChatPage) -> None:
     loaded = page.evaluate("performance.getEntriesByType('resource').map(entry => [entry.name, entry.decodedBodySize])")
     sizes = {name.rpartition("/static/")[2]: size for name, size in loaded if "/static/" in name}
     own = {path.name for path in STATIC[0].iterdir()}
-    assert own | {"base.css", "theme.js"} <= set(sizes) | {"icon.svg"}  # nothing is there that nothing needs
+    assert own | {"base.css", "theme.js"} <= set(sizes) | {"icon.svg"}  # nothing is shown that is not needed
     assert all(sizes.values())
     assert sum(sizes.values()) + PAGE.stat().st_size + (STATIC[0] / "icon.svg").stat().st_size < 100_000
 

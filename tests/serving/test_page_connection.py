@@ -1,4 +1,4 @@
-"""The chat page on bad days: cut connections, reloads, no network, a busy server, a key. Nothing is lost or doubled."""
+"""The chat page under bad conditions: cut connections, reloads, no network, a busy server, a key. Nothing gets lost."""
 
 # ruff: noqa: F401, F811 (a fixture is imported, and named by the tests that use it)
 from __future__ import annotations
@@ -14,11 +14,11 @@ def test_a_reload_in_mid_stream_asks_again_and_doubles_nothing(chat: ChatPage) -
     chat.send("two")
     page.locator(".growing", has_text="I hear you:").wait_for()
     stored = chat.exchanges[1]
-    assert (stored["state"], stored["reply"]) == ("pending", None)  # a part of a reply is never stored
+    assert (stored["state"], stored["reply"]) == ("pending", None)  # a partial reply is never stored
     page.reload()
     chat.wait_for_reply(2)
     _, before, after = chat.api.asked
-    assert after == before  # the same messages and the same seed: the same reply
+    assert after == before  # the same messages and seed give the same reply
     assert chat.texts == ["one", first, "two", f"I hear you: two ({before['seed']})"]
 
 
@@ -107,7 +107,7 @@ def test_candidates_that_cannot_be_found_can_be_asked_for_again(chat: ChatPage) 
 
 def test_without_a_network_a_message_waits_and_is_sent_once_when_it_is_back(chat: ChatPage) -> None:
     page = chat.open()
-    chat.open_help("988")  # from now on the browser knows them
+    chat.open_help("988")  # from now on the browser knows the files
     page.keyboard.press("Escape")
     page.context.set_offline(True)
     page.locator("#notice", has_text="You are offline").wait_for()
@@ -135,7 +135,7 @@ def test_the_page_asks_for_the_key_and_tells_a_wrong_one(chat: ChatPage) -> None
     chat.wait_until_ready()
     assert not page.is_visible("#key-dialog")
     chat.say("hello")
-    chat.reload()  # the tab still knows it
+    chat.reload()  # the tab still remembers it
     assert not page.is_visible("#key-dialog")
     assert page.evaluate("Object.values(localStorage).some(value => value.includes('sesame'))") is False
 

@@ -1,4 +1,4 @@
-"""The chat page in crisis, and against texts that would like to be code."""
+"""The chat page in a crisis, and against texts that try to be code."""
 
 # ruff: noqa: F401, F811 (a fixture is imported, and named by the tests that use it)
 from __future__ import annotations
@@ -20,7 +20,7 @@ ATTACK = " ".join(ATTACKS)
 
 
 def hacked(chat: ChatPage) -> bool:
-    """Whether any of it ran, or became an element or a link that could."""
+    """Whether any of it ran, or became an element or link that could."""
     return chat.page.evaluate(
         "window.hacked !== undefined || document.querySelector('#conversation img, #conversation script, "
         "#conversation svg, [onerror], [onload], a[href^=javascript], #resources img, #model img') !== null"
@@ -75,14 +75,14 @@ def test_a_crisis_card_shows_who_can_help(chat: ChatPage) -> None:
     card = chat.last(".care")
     shown = card.inner_text()
     assert shown.startswith(CARD[:40])
-    assert shown.count("988 Suicide & Crisis Lifeline") == 1  # in its place, not twice
+    assert shown.count("988 Suicide & Crisis Lifeline") == 1  # in its place, not in addition
     assert shown.index("988") < shown.index("findahelpline.com") < shown.index("I am a program")
     assert card.locator("a").evaluate_all("all => all.map(a => a.getAttribute('href'))") == [
         "tel:911",
         "tel:988",
         "https://findahelpline.com",
     ]
-    assert chat.last("[data-action=retry]").count() == 0  # the words are fixed
+    assert chat.last("[data-action=retry]").count() == 0  # the text is fixed
     chat.last(".why summary").click()
     assert "no model wrote them" in chat.last(".why-body").inner_text()
     assert chat.announced.startswith("listenwell: I'm glad you told me")

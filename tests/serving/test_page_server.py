@@ -1,4 +1,4 @@
-"""The chat page with the real server and a tiny model behind it."""
+"""The chat page with the real server and a tiny model."""
 
 # ruff: noqa: F401, F811 (a fixture is imported, and named by the tests that use it)
 from __future__ import annotations

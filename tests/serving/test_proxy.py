@@ -1,6 +1,6 @@
-"""deploy/nginx.conf in front of a real server: what comes in pieces goes on in pieces, and who leaves is seen to leave.
+"""deploy/nginx.conf in front of a real server: streams stay streams, and disconnecting clients are noticed.
 
-Needs nginx and openssl (`apt-get install nginx-light openssl`); skipped with that reason where they are missing.
+Needs nginx and openssl (`apt-get install nginx-light openssl`); skipped with this reason if they are missing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def free_port() -> int:
 
 
 def configured(folder: Path, server_url: str, tls: int, plain: int) -> Path:
-    """The configuration as it is shipped, but for ports, certificate and the folders that only root may write to."""
+    """The shipped configuration, except for ports, the certificate, and folders that only root may write to."""
     words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={NAME}"]
     words += ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
     subprocess.run(words, check=True, capture_output=True)
@@ -67,7 +67,7 @@ def configured(folder: Path, server_url: str, tls: int, plain: int) -> Path:
 
 @contextmanager
 def proxied(folder: Path, server_url: str) -> Iterator[httpx2.Client]:
-    """A client that talks with a server through nginx, by the name that people type."""
+    """A client that connects to a server through nginx, by its public host name."""
     tls, plain = free_port(), free_port()
     main = configured(folder, server_url, tls, plain)
     with subprocess.Popen([str(NGINX), "-c", str(main), "-e", str(folder / "error.log")]) as process:
@@ -105,7 +105,7 @@ def test_a_stream_comes_through_the_proxy_as_it_grows(behind_proxy):
     with client.stream("POST", CHAT, json=body("one two three four", stream=True)) as answer:
         assert answer.status_code == 200
         lines = answer.iter_lines()
-        gate.release(3)  # the rest is not written before the first piece has come
+        gate.release(3)  # the rest is not written before the first piece has arrived
         assert first_piece(lines)
         assert server.engine().held == 1
         gate.release(100)

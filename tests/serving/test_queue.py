@@ -1,4 +1,4 @@
-"""Many at once: room for so many, others are told to come back; who leaves frees the work; nothing crosses over."""
+"""Many clients at once: a limited queue, 429 beyond it, disconnects that free the work, and no crosstalk."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ SOAK = 900.0
 
 
 def opened(gate: threading.Semaphore) -> None:
-    """Lets every step go on."""
+    """Open the gate for all steps."""
     gate.release(1_000_000)
 
 
 async def soon(holds: Callable[[], Any]) -> None:
-    """Waits for what another thread is about to do."""
+    """Wait for something that another thread is about to do."""
     async with asyncio.timeout(PATIENCE):
         while not holds():
             await asyncio.sleep(0.005)
@@ -64,7 +64,7 @@ def test_beyond_the_room_exactly_the_rest_is_told_to_come_back(stream):
         async def ask() -> list[httpx2.Response]:
             bodies = [body(f"message {number}", stream=stream) for number in range(room + more)]
             everybody = asyncio.ensure_future(post_all(server.url, bodies, answered))
-            await soon(lambda: len(answered) >= more)  # nobody else can be answered before the gate opens
+            await soon(lambda: len(answered) >= more)  # no other request can be answered before the gate opens
             opened(gate)
             return await everybody
 
@@ -261,7 +261,7 @@ def test_whoever_writes_computes_with_the_threads_of_the_settings(monkeypatch):
 
 
 def converse(url: str, conversations: int, turns: int) -> list[list[str]]:
-    """Each conversation names a word of its own in every message; the replies, by conversation."""
+    """Hold conversations that each use their own word in every message; returns the replies by conversation."""
 
     async def one(client: httpx2.AsyncClient, number: int) -> list[str]:
         messages, replies = [], []
@@ -272,8 +272,8 @@ def converse(url: str, conversations: int, turns: int) -> list[list[str]]:
             asked = {"model": "echo", "messages": messages[-20:], "stream": turn % 2 == 1}
             answer = await client.post(PATH, json=asked)
             assert answer.status_code == 200, answer.text
-            assert '"error"' not in answer.text, answer.text  # a stream that fails has begun with 200
-            assert '"care":null' in answer.text, answer.text  # nor did care answer in the system's place
+            assert '"error"' not in answer.text, answer.text  # a stream that fails has already sent status 200
+            assert '"care":null' in answer.text, answer.text  # nor did care reply instead of the system
             replies.append(answer.text)
             messages.append({"role": "assistant", "content": f"canary{number}x it is"})
         return replies
@@ -287,7 +287,7 @@ def converse(url: str, conversations: int, turns: int) -> list[list[str]]:
 
 
 def crossed(replies: list[list[str]]) -> list[tuple[int, int]]:
-    """Pairs of conversations of which one's word is in another's replies."""
+    """Pairs of conversations where the word of one is in the other's replies."""
     texts = ["".join(some) for some in replies]
     return [
         (mine, other)
@@ -298,7 +298,7 @@ def crossed(replies: list[list[str]]) -> list[tuple[int, int]]:
 
 
 def lacking(replies: list[list[str]]) -> list[str]:
-    """Replies without the word of their own conversation."""
+    """Replies that lack the word of their own conversation."""
     return [text for number, some in enumerate(replies) for text in some if f"canary{number}x" not in text]
 
 
@@ -342,7 +342,7 @@ def test_a_burst_is_answered_and_leaves_nothing():
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds."""
+    """Resident memory of this process in bytes."""
     gc.collect()
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * 4096

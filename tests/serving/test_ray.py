@@ -56,7 +56,7 @@ def test_the_application_runs_on_ray_serve(tmp_path, tiny_model, tokenizer):
             lines = [line for line in client.post(PATH, json={**BODY, "stream": True}).text.splitlines() if line]
             assert lines[-1] == "data: [DONE]"
             pieces = [json.loads(line[6:])["choices"][0]["delta"].get("content", "") for line in lines[:-1]]
-            assert "".join(pieces) == said  # a reply does not depend on who writes it
+            assert "".join(pieces) == said  # a reply does not depend on the replica
             assert client.post(PATH, json={**BODY, "tools": [{}]}).json()["error"]["param"] == "tools"
             crisis = {"messages": [{"role": "user", "content": "I want to die"}]}
             assert client.post(PATH, json=crisis).json()["listenwell"]["care"]["kind"] == "card"

@@ -1,4 +1,4 @@
-"""Starting and stopping, as a person does it: real processes and signals."""
+"""Starting and stopping the server as a user does, with real processes and signals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ START = 120.0
 
 @pytest.fixture(scope="module")
 def tiny_system(tmp_path_factory, tiny_model, tokenizer) -> Path:
-    """A system whose replies take a while: none ends before 200 tokens."""
+    """A system with slow replies: each takes at least 200 tokens."""
     folder = tmp_path_factory.mktemp("systems") / "slow"
     decoding = Decoding(method="sample", min_length=200, max_length=250)
     checkpoint.save(Checkpoint("multi-trs", tiny_model(), tokenizer, EncodingConfig(), decoding), folder)
@@ -42,7 +42,7 @@ def tiny_system(tmp_path_factory, tiny_model, tokenizer) -> Path:
 
 @contextmanager
 def serving(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`listenwell serve` in a process of its own, and its address."""
+    """`listenwell serve` in a separate process, and its address."""
     process = subprocess.Popen(
         [sys.executable, "-m", "listenwell.cli", "serve", *words, "--port", "0"],
         stderr=subprocess.PIPE,
@@ -80,7 +80,7 @@ def test_a_worker_that_dies_is_replaced_and_its_clients_are_told(tiny_system):
     with serving(str(tiny_system), "--workers", "2") as (process, url):
         first = until(lambda: len(found := workers(process)) == 2 and found)
         with httpx2.Client(base_url=url, timeout=START) as client:
-            pid = client.get("/health").json()["pid"]  # the next request goes to the same, on the same connection
+            pid = client.get("/health").json()["pid"]  # the next request goes to the same worker
             with client.stream("POST", PATH, json=slow()) as answer:
                 lines = answer.iter_lines()
                 assert "chat.completion.chunk" in next(lines)
@@ -96,14 +96,14 @@ def test_a_worker_that_dies_is_replaced_and_its_clients_are_told(tiny_system):
 
 
 def workers(process: subprocess.Popen[str]) -> set[int]:
-    """The processes that serve, by their ids."""
+    """The ids of the worker processes."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
     commands = {int(child): Path(f"/proc/{child}/cmdline") for child in children}
     return {child for child, command in commands.items() if command.is_file() and b"spawn_main" in command.read_bytes()}
 
 
 def assert_cut(lines: Iterator[str]) -> None:
-    """What is left of a stream ends with an error, and not as if it were whole."""
+    """The rest of a stream ends with an error, not as if it were complete."""
     with pytest.raises(httpx2.TransportError):
         list(lines)
 
@@ -131,7 +131,7 @@ def test_what_outlives_the_grace_is_given_up():
             assert_cut(answer.iter_lines())
 
 
-# What is wrong is said at the start
+# Errors are reported at startup
 
 
 def problem(capsys: pytest.CaptureFixture[str], *words: str) -> str:

@@ -1,4 +1,4 @@
-"""What the tests of studies start from: systems that echo, small studies, SQLite and a real PostgreSQL."""
+"""Fixtures for the tests of studies: systems that echo, small studies, SQLite and a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from listenwell.studies.store import Store, Study
 def postgres_server() -> Iterator[Any]:
     pgserver = pytest.importorskip("pgserver", reason="the wheel pgserver brings the PostgreSQL of these tests")
     pytest.importorskip("psycopg", reason="the PostgreSQL driver")
-    # Not among pytest's own folders: those are the user's alone, and PostgreSQL refuses to run as root.
+    # Not in pytest's own folders: they belong to the user, and PostgreSQL refuses to run as root.
     folder = Path(tempfile.mkdtemp(prefix="listenwell-postgres-"))
     server = pgserver.get_server(folder, cleanup_mode="stop")
-    # What is tested is that an answer is acknowledged after the commit, not the disk below PostgreSQL.
+    # The tests check that an answer is acknowledged after the commit, not the disk under PostgreSQL.
     server.psql("ALTER SYSTEM SET fsync = off;")
     server.psql("SELECT pg_reload_conf();")
     yield server
@@ -39,7 +39,7 @@ def postgres_server() -> Iterator[Any]:
 
 @pytest.fixture
 def postgres_url(postgres_server: Any) -> str:
-    """A schema of its own on a real server: as good as a database, and made in no time."""
+    """A new schema on a real server: as isolated as a database, and created instantly."""
     name = f"study_{uuid.uuid4().hex[:12]}"
     postgres_server.psql(f"CREATE SCHEMA {name};")
     uri = postgres_server.get_uri()
@@ -67,7 +67,7 @@ def sqlite_store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def make_study() -> Callable[..., Study]:
-    """Makes a study of the shipped corpus in a store; fields of its spec may be given."""
+    """Make a study of the shipped corpus in a store; fields of its spec can be given."""
     numbers = count(1)
 
     def make(store: Store, **fields: Any) -> Study:

@@ -1,5 +1,5 @@
 """A study in memory behind a real HTTP server that can fail on request: it cuts connections, loses acknowledgements,
-answers with errors, and goes away and comes back on the same port."""
+returns errors, and stops and restarts on the same port."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class FakeStudy:
         return self
 
     def stop(self) -> None:
-        """Connections are refused until the next start, which takes the same port again."""
+        """Refuse connections until the next start, which uses the same port again."""
         assert self._server is not None
         self._server.shutdown()
         self._server.server_close()
@@ -81,7 +81,7 @@ class FakeStudy:
     # The study
 
     def values(self) -> dict[str, Any]:
-        """The stored answer of each item. An item that was stored twice would be a defect of the page."""
+        """The stored answer for each item. An item that was stored twice would be a bug of the page."""
         stored = [answer["item"] for answer in self.answers.values()]
         assert len(stored) == len(set(stored)), f"stored more than once: {stored}"
         return {answer["item"]: answer["values"] for answer in self.answers.values()}
@@ -126,7 +126,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that leaves in mid-request is no error of ours."""
+        """A browser that disconnects in the middle of a request is not an error."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -32,7 +32,7 @@ def free_port() -> int:
 
 
 class Server:
-    """`listenwell study serve` in a process of its own, always on the same port."""
+    """`listenwell study serve` in a separate process, always on the same port."""
 
     def __init__(self, store: str, study: str) -> None:
         self.port = free_port()
@@ -56,14 +56,14 @@ class Server:
         raise RuntimeError("the server did not start: " + "".join(said))
 
     def kill(self) -> None:
-        """As a power cut would: no chance to say goodbye."""
+        """Like a power cut: no chance to clean up."""
         self.process.send_signal(signal.SIGKILL)  # type: ignore[union-attr]
         self.process.wait()  # type: ignore[union-attr]
         self.process.stdout.close()  # type: ignore[union-attr]
 
 
 class Campaign:
-    """Every rater sends `each` answers, over and over until acknowledged; some connections are cut on purpose."""
+    """Every rater sends `each` answers, retrying until acknowledged; some connections are cut on purpose."""
 
     def __init__(self, store: Store, study: Study, raters: int, each: int) -> None:
         self.store, self.study, self.each = store, study, each
@@ -124,7 +124,7 @@ class Campaign:
                 self._until_answered(lambda task=state["task"]["id"]: client.post(f"{base}/task/{task}/done"))
 
     def _until_answered(self, request: Any) -> dict[str, Any]:
-        """A server that is away, or going away, is asked again, with the same answer under the same id."""
+        """Retry with the same answer under the same id while the server is down or going down."""
         pause = threading.Event()
         for _ in range(PATIENCE * 20):
             try:
@@ -140,7 +140,7 @@ class Campaign:
         raise RuntimeError("the server did not come back")
 
     def _send_and_hang_up(self, token: str, body: dict[str, Any]) -> None:
-        """The answer goes out, and nobody waits for the response."""
+        """Send the answer and do not wait for the response."""
         content = json.dumps(body).encode()
         head = (
             f"POST /api/{token}/answers HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -158,7 +158,7 @@ class Campaign:
             self._progress.notify_all()
 
     def check(self) -> None:
-        """Every acknowledged answer is there exactly once, and nothing else is; no place has two raters."""
+        """Every acknowledged answer is stored exactly once, nothing else is stored, and no slot has two raters."""
         assert not self.problems, self.problems
         with self.store.read() as connection:
             stored = connection.execute(select(answers.c.client_id, answers.c.item_id)).all()

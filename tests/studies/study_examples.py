@@ -39,7 +39,7 @@ CHINESE_REPLIES = [
 
 
 def item(number: int, replies: int, texts: tuple[list[str], list[str]] | None = None, **extra: Any) -> dict[str, Any]:
-    """An item with as many replies; `texts` are another context and other replies, `emotion` what to express."""
+    """An item with this many replies; `texts` are a different context and replies, `emotion` the one to express."""
     emotion = extra.pop("emotion", None)
     context, offered = texts or (CONTEXTS[(number - 1) % len(CONTEXTS)], REPLIES)
     speakers = ("speaker", "listener")

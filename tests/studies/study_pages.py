@@ -1,4 +1,4 @@
-"""What a rater does on the pages, for the tests that drive a browser."""
+"""A rater's actions on the pages, for tests that drive a browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEXT = "#next"
 
 @pytest.fixture
 def serve_study() -> Iterator[Any]:
-    """Serves a study: `serve_study("likert", items=3)`, with a practice item, other texts or another language."""
+    """Serve a study: `serve_study("likert", items=3)`, with a practice item, other texts or another language."""
     running: list[FakeStudy] = []
 
     def make(name: str, items: int = 2, practice: dict[str, Any] | None = None, **changes: Any) -> FakeStudy:
@@ -34,14 +34,14 @@ def serve_study() -> Iterator[Any]:
 
 
 def begin(page: Any) -> None:
-    """From the welcome page to the first item."""
+    """Go from the welcome page to the first item."""
     page.locator("#main .button").click()  # welcome
     page.locator("#main .button").click()  # instructions
     page.locator(".item").wait_for()
 
 
 def group(page: Any, *words: str) -> Any:
-    """The question whose legend has these words."""
+    """The question whose legend has this text."""
     found = page.locator("fieldset")
     for word in words:
         found = found.filter(has_text=word)
@@ -53,7 +53,7 @@ def rate_all(page: Any, choices: list[int]) -> None:
 
     All in one call to the browser, for the tests that are about something else.
     """
-    # By name: cards move about as they are sorted.
+    # By name, since cards move as they are sorted.
     page.evaluate(
         """choices => {
             const names = new Set([...document.querySelectorAll(".item input")].map((input) => input.name));
@@ -66,7 +66,7 @@ def rate_all(page: Any, choices: list[int]) -> None:
 
 
 def next_item(page: Any) -> None:
-    """Presses Next, and waits until the next thing is there."""
+    """Press Next, and wait for the next item or page."""
     from playwright.sync_api import expect
 
     heading = page.locator("h1").text_content()

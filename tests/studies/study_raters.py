@@ -1,4 +1,4 @@
-"""Systems that echo, and raters who answer at once."""
+"""Systems that echo, and raters who answer immediately."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from listenwell.systems.reply import Reply
 
 
 class Echo:
-    """A system that says the last turn back, with a word of its own; what it hears and does goes by the item."""
+    """A system that repeats the last turn with a word of its own; its emotion and label depend on the item."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -28,7 +28,7 @@ class Echo:
 
 
 def some_values(ratings: Ratings, letters: list[str], number: int = 0) -> dict[str, Any]:
-    """A valid answer of the study's kind, which varies with the number."""
+    """A valid answer for the study's kind, which varies with the number."""
     kind = ratings.kind
     if kind.name == "ab":
         return {"choice": kind.choices[number % len(kind.choices)]}
@@ -45,7 +45,7 @@ def some_values(ratings: Ratings, letters: list[str], number: int = 0) -> dict[s
 def do_task(
     ratings: Ratings, rater: Rater, values: Callable[[str, dict[str, str]], Any] | None = None, finish: bool = True
 ) -> str | None:
-    """Lets a rater do one task; `values` gives the answer to an item by its id and the systems of the letters."""
+    """Let a rater do one task; `values` gives the answer to an item by its id and the systems of the letters."""
     assignment = ratings.current(rater)
     if assignment is None:
         return None

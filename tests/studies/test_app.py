@@ -1,4 +1,4 @@
-"""The HTTP side of a study, as raters' pages use it."""
+"""The HTTP app of a study, as raters' pages use it."""
 
 from __future__ import annotations
 

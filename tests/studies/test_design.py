@@ -1,4 +1,4 @@
-"""Designs: items evenly over the emotions, orders and sides in balance, bonus checks where they belong."""
+"""Designs: items evenly over the emotions, balanced orders and sides, and bonus checks in the right places."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPEAKER, LISTENER = "speaker", "listener"
 
 
 def corpus(per_emotion: int = 10, source: str = "one") -> list[Dialogue]:
-    """Dialogues of two exchanges, as many for each of the 32 emotions."""
+    """Dialogues of two exchanges, the same number for each of the 32 emotions."""
     return [
         Dialogue(
             f"{source}-{emotion}-{number}",
@@ -284,7 +284,7 @@ def test_data_that_changed_is_told(tmp_path, sqlite_store: Store, make_study: Ca
     assert "has changed since the study was made" in data_notice(study)
     path.unlink()
     assert "is not here any more" in data_notice(study)
-    sqlite_store.check_unchanged(study)  # what raters see was frozen
+    sqlite_store.check_unchanged(study)  # what raters see is frozen
 
 
 def test_pairs_of_systems_are_all_compared():

@@ -1,4 +1,4 @@
-"""Nothing that was acknowledged is lost: a real server, killed with -9 while raters send, on both databases."""
+"""No acknowledged answer is lost: a real server, killed with -9 while raters send, on both databases."""
 
 from __future__ import annotations
 

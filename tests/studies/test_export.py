@@ -1,4 +1,4 @@
-"""Exports: all ratings in plain files, and what Potato and Label Studio read."""
+"""Exports: all ratings as plain files, and the formats of Potato and Label Studio."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = ["likert", "ab", "drag", "emotion"]
 
 @pytest.fixture
 def rated(sqlite_store: Store, make_study: Make) -> Callable[[str], Any]:
-    """Makes a study of a kind that two people and a machine have rated."""
+    """Make a study of a kind that two people and a machine have rated."""
 
     def make(kind: str) -> Any:
         study = make_study(sqlite_store, kind=kind)

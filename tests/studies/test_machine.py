@@ -1,4 +1,4 @@
-"""Judges that are no people: their places, their answers, and how reports show them."""
+"""Machine judges: their slots, their answers, and how reports show them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Make = Callable[..., Study]
 
 
 class Random:
-    """A judge that answers as raters do, in its own way."""
+    """A judge that gives valid answers in its own way."""
 
     name = "judge-one"
 
@@ -118,7 +118,7 @@ def test_a_person_cannot_take_a_machines_id(sqlite_store: Store, make_study: Mak
 
 
 class Empathy:
-    """A classifier that hears a strong reaction in "sorry", a weak exploration in "?" and a strong one in "? ?"."""
+    """A classifier that finds a strong reaction in "sorry", a weak exploration in "?" and a strong one in "? ?"."""
 
     checkpoint = SimpleNamespace(languages=["en"])
 
@@ -237,7 +237,7 @@ def test_a_trained_classifier_is_a_judge_by_the_name_of_its_folder(
 
 
 class FakeModel(BaseHTTPRequestHandler):
-    """A server of the OpenAI protocol that answers with the next of its scripted texts."""
+    """A server of the OpenAI protocol that returns the next of its scripted texts."""
 
     said: ClassVar[list[str]] = []
     asked: ClassVar[list[dict[str, Any]]] = []

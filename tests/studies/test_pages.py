@@ -1,4 +1,4 @@
-"""Each kind of question in a real browser: by mouse, by touch, by keyboard alone, and as a screen reader hears it."""
+"""Each kind of question in a real browser: by mouse, by touch, by keyboard alone, and for screen readers."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by name)
 from __future__ import annotations
@@ -101,7 +101,7 @@ def test_replies_are_dragged_by_mouse_and_an_escape_cancels(serve_study: Any, op
     drag(page, 0, "good")
     assert announced(page) == "Reply A is now in Good. 3 replies left to sort."
     for place in ("okay", "bad", "bad"):
-        drag(page, 0, place)  # the first one that is still in the tray
+        drag(page, 0, place)  # the first one still in the tray
     assert announced(page) == "Reply D is now in Bad. All replies are sorted."
     assert page.locator(".is-bad .card").count() == 2
     next_item(page)
@@ -129,7 +129,7 @@ def test_a_finger_drags_at_the_handle_onto_targets_that_appear(serve_study: Any,
     assert page.locator(".zones .is-bad .card").count() == 1
     assert page.locator(".dock").count() == 0
     for _ in range(3):
-        page.locator(".tray .to-good").first.tap()  # a tap does it, too
+        page.locator(".tray .to-good").first.tap()  # a tap works too
     next_item(page)
     assert fake.values() == {"i1": {"A": "bad", "B": "good", "C": "good", "D": "good"}}
 
@@ -201,7 +201,7 @@ def test_the_pages_around_the_items_are_accessible(serve_study: Any, open_page: 
     page.get_by_role("button", name="Instructions").click()
     assert accessibility_problems(page) == []
     page.keyboard.press("Escape")
-    page.locator(NEXT).click()  # nothing chosen: every question is marked
+    page.locator(NEXT).click()  # nothing is selected: every question is marked
     assert page.locator(".missing").count() == 6
     assert accessibility_problems(page) == []
     rate_all(page, [2])

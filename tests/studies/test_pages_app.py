@@ -1,4 +1,4 @@
-"""Whole sessions in a browser against the real server and a real store, one for each kind of study."""
+"""Complete sessions in a browser with the real server and a real store, one for each kind of study."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by name)
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_a_whole_session(kind: str, sqlite_store: Store, make_study: Any, open_p
     assert page.locator("h1").text_content() == "Practice"
     rate_all(page, [0])
     page.locator(NEXT).click()
-    if page.locator(".feedback").count():  # the first press only compares
+    if page.locator(".feedback").count():  # the first press only shows the feedback
         next_item(page)
     page.get_by_role("button", name="Start rating").click()
     for _ in range(2):  # tasks
@@ -71,7 +71,7 @@ def test_a_closed_study_says_so_and_an_unknown_link_too(
     begin(page)
     sqlite_store.close_study(study)
     rate_all(page, [0])
-    next_item(page)  # what was begun is still stored
+    next_item(page)  # started work is still stored
     page.reload()
     page.get_by_role("heading", name="This study is closed").wait_for()
     page.goto(f"{url}/r/{token}x")

@@ -1,4 +1,4 @@
-"""Nothing that a rater chose is lost: by cut connections, lost acknowledgements, restarts, reloads, or no network."""
+"""No rating is lost: despite cut connections, lost acknowledgements, restarts, reloads, or no network."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by name)
 from __future__ import annotations
@@ -169,7 +169,7 @@ def test_a_refused_answer_is_kept_and_holds_no_other_back(serve_study: Any, open
         page.get_by_role("button", name="Download these answers").click()
     kept = json.loads(download.value.path().read_text(encoding="utf-8"))
     assert [answer["values"] for answer in kept] == [{"choice": "left"}]
-    try_now(page)  # the server takes it now
+    try_now(page)  # the server accepts it now
     saved(page)
     assert fake.values() == {"i1": {"choice": "left"}, "i2": {"choice": "right"}}
 
@@ -181,7 +181,7 @@ def test_a_server_that_lost_acknowledged_answers_gets_them_again(serve_study: An
     rate_all(page, [0])
     next_item(page)
     saved(page)
-    fake.answers.clear()  # as after a restored backup
+    fake.answers.clear()  # as after restoring a backup
     rate_all(page, [1])
     next_item(page)
     page.locator(CODE).wait_for()
@@ -274,7 +274,7 @@ def test_back_shows_an_answer_again_and_a_change_is_a_new_one(serve_study: Any, 
     next_item(page)
     assert page.locator("h1").text_content() == "Item 3 of 3"
     page.get_by_role("button", name="Back").click()
-    next_item(page)  # looked at, not changed: nothing new is stored
+    next_item(page)  # viewed, not changed: nothing new is stored
     rate_all(page, [3])
     next_item(page)
     page.locator(CODE).wait_for()
@@ -295,7 +295,7 @@ def test_whatever_fails_every_answer_is_stored_once_as_it_was_given(serve_study:
         rate_all(page, [choice])
         chosen[f"i{number}"] = {"choice": ["left", "right", "tie", "both-bad"][choice]}
         if random.random() < 0.3:
-            page.reload()  # with a draft, and perhaps with an answer on its way
+            page.reload()  # with a draft, and perhaps with an answer in flight
             page.locator(".item").wait_for()
         if random.random() < 0.3:
             fake.stop()

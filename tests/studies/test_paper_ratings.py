@@ -1,4 +1,4 @@
-"""What raters said, as the numbers of the paper's table that a study repeats."""
+"""Human ratings as the numbers of the published table that a study reproduces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sample sizes: against statsmodels, and against simulated studies."""
+"""Sample sizes against statsmodels and against simulated studies."""
 
 from __future__ import annotations
 

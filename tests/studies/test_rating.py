@@ -1,4 +1,4 @@
-"""What raters do: places, leases, answers, tie-breaks."""
+"""What raters do: slots, leases, answers, tie-breaks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def states(store: Store) -> Counter[str]:
 
 
 def test_64_racing_raters_never_exceed_the_caps(store: Store, make_study: Callable[..., Study]):
-    study = make_study(store, items=20, task_size=2, raters=3)  # 10 tasks, 30 places
+    study = make_study(store, items=20, task_size=2, raters=3)  # 10 tasks, 30 slots
     ratings = Ratings(store, study)
     raters = [ratings.join(f"rater-{number}") for number in range(64)]
     start = Barrier(64)
@@ -89,7 +89,7 @@ def test_an_abandoned_place_goes_to_somebody_else_after_the_lease(store: Store, 
     held = ratings.current(anna)
     assert ratings.current(ben) is None
     now[0] = 9 * 60
-    ratings.current(anna)  # a sign of life
+    ratings.current(anna)  # renews the lease
     now[0] = 15 * 60
     assert ratings.current(ben) is None
     now[0] = 20 * 60
@@ -122,7 +122,7 @@ def test_who_comes_back_before_anybody_took_the_place_goes_on_where_they_were(
     first = held.layout[0]["item"]
     ratings.store_answers(anna.token, [Given("a1", first, some_values(ratings, ["A", "B"]), 1.0)])
     now[0] = 3600
-    ratings.current(ben)  # somebody else looks, and the lease is noticed to be over
+    ratings.current(ben)  # another rater asks for a task, and the expired lease is noticed
     again = ratings.current(anna)
     assert again.id == held.id
     assert again.answered == (first,)
@@ -211,7 +211,7 @@ def test_a_task_is_done_only_when_every_item_has_an_answer(store: Store, make_st
     with pytest.raises(RefusedError, match="3 of 3 items have no answer"):
         ratings.finish(anna.token, task)
     do_task(ratings, anna)
-    ratings.finish(anna.token, task)  # a second time changes nothing
+    ratings.finish(anna.token, task)  # a second call changes nothing
     assert states(store) == {"done": 1}
 
 
@@ -275,11 +275,11 @@ def test_a_fourth_rater_comes_in_where_three_disagree(store: Store, make_study: 
     assert [entry["item"] for entry in fourth.layout] == [open_item]
     do_task(ratings, ratings.join("dora"), vote("echo-two"))
     assert ratings.current(ratings.join("emil")) is None
-    store.check_unchanged(study)  # tie-breaks are no change of what was frozen
+    store.check_unchanged(study)  # tie-breaks do not change what was frozen
 
 
 def test_nothing_updates_or_deletes_answers():
-    """The store is append-only: no statement of the package names the table otherwise."""
+    """The store is append-only: no code of the package updates or deletes rows of the table."""
     from pathlib import Path
 
     import listenwell.studies as package

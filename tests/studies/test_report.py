@@ -47,7 +47,7 @@ def rate_all(ratings: Ratings, names: list[str], values: Callable[[str, dict[str
 
 
 def likert(scores: dict[str, int]) -> Callable[[str, dict[str, str]], Any]:
-    """The same scores on every scale, by system, whatever letter it has."""
+    """The same scores on every scale, by system, whatever its letter."""
     keys = ("empathy", "relevance", "fluency")
     return lambda item, shown: {letter: dict.fromkeys(keys, scores[system]) for letter, system in shown.items()}
 
@@ -131,7 +131,7 @@ def test_no_place_counts_twice_and_partial_work_counts_only_where_nobody_finishe
 
 
 def vote(choices: dict[str, str]) -> Callable[[str, dict[str, str]], Any]:
-    """For each item the system that is preferred, or tie or both-bad."""
+    """The preferred system for each item, or tie or both-bad."""
 
     def values(item: str, shown: dict[str, str]) -> Any:
         wanted = choices[item]
@@ -373,7 +373,7 @@ def test_everybody_is_paid_also_who_dropped_out_or_was_filtered(sqlite_store: St
     half = ratings.current(cora).layout[:5]
     given = [Given(e["item"], e["item"], dict.fromkeys(letters(e["systems"]), "okay"), 6.0) for e in half]
     ratings.store_answers(cora.token, given)
-    ratings.join("dora")  # came, and did nothing
+    ratings.join("dora")  # joined, and did nothing
     now[0] = 7200
     ratings.current(ratings.join("emil"))
     lines = {line.rater: line for line in pay_list(collect(sqlite_store, study))}

@@ -1,4 +1,4 @@
-"""The report in a real browser: as served with its key, and as a file that stands alone."""
+"""The report in a real browser: served with its key, and as a self-contained file."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by name)
 from __future__ import annotations

@@ -30,7 +30,7 @@ CLOSE = {"rel": 0, "abs": 1e-9}
 
 
 def ratings(seed: int, units: int = 40, raters: int = 4, missing: float = 0.0) -> np.ndarray:
-    """(raters, units) on a scale from 1 to 5 that agree somewhat; nan where nothing was rated."""
+    """(raters, units) on a scale from 1 to 5, with some agreement; nan where there is no rating."""
     generator = np.random.default_rng(seed)
     true = generator.integers(1, 6, units)
     values = np.clip(true + generator.integers(-1, 2, (raters, units)), 1, 5).astype(float)
@@ -169,7 +169,7 @@ def test_davidson_of_two_systems_has_the_closed_form():
 
 
 def test_davidson_of_several_systems_is_statsmodels_log_linear_model():
-    """Fienberg's trick: the multinomial logit is a Poisson model with one constant for each pair."""
+    """Fienberg's trick: the multinomial logit is a Poisson model with one constant per pair."""
     counts = {("a", "b"): (30, 20, 25), ("a", "c"): (41, 11, 20), ("b", "c"): (25, 19, 31), ("a", "d"): (22, 28, 15)}
     systems = ["a", "b", "c", "d"]
     rows, observed = [], []

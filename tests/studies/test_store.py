@@ -1,4 +1,4 @@
-"""The store: versions, names, what was frozen, one server at a time."""
+"""The store: versions, names, frozen content, one server at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_new_store_has_the_newest_version_and_every_table_that_the_code_reads(
 
 def test_a_store_of_version_1_migrates_and_keeps_its_study(store: Store, make_study: Callable[..., Study]):
     study = make_study(store)
-    with store.write() as connection:  # back to what version 1 had
+    with store.write() as connection:  # back to the state of version 1
         connection.execute(text("DROP TABLE servers"))
         connection.execute(text("DROP INDEX slots_by_study"))
         connection.execute(text("DELETE FROM schema_version WHERE version > 1"))

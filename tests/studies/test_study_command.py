@@ -1,4 +1,4 @@
-"""`listenwell study` as it is typed."""
+"""The `listenwell study` command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The language of a study: pages, questions and anchors in that of its data."""
+"""The language of a study: pages, questions and anchors are in the language of its data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a system can do besides replying is read from what it declares, also through a wrapper."""
+"""A system's capabilities are read from what it declares, also through a wrapper."""
 
 from listenwell.decoding import Decoding
 from listenwell.labels.sets import EMOTION_INTENT, label_set
@@ -18,7 +18,7 @@ class Plain:
 
 
 class Able(Plain):
-    """One that declares all."""
+    """A system that declares everything."""
 
     takes_label = True
     label_set = label_set("smp")
@@ -38,7 +38,7 @@ class Able(Plain):
 
 
 class Wrapper:
-    """Hands on whatever it is asked for, as crisis care does."""
+    """Forwards attribute access, as crisis care does."""
 
     def __init__(self, system):
         self._system = system

@@ -1,4 +1,4 @@
-"""A system that writes backwards: from what a listener said to what it may answer."""
+"""A system that writes backwards: from a listener's text to what it may reply to."""
 
 import io
 import json
@@ -23,7 +23,7 @@ SAID = "I am so sorry to hear that."
 
 
 class Backward(trs.Trs):
-    """Reads a reply as multi-trs reads a context."""
+    """Reads a reply the way multi-trs reads a context."""
 
     directions = ("forward", "backward")
 
@@ -53,7 +53,7 @@ def forward(tiny_model, tokenizer):
 def test_one_listener_text_is_answered_backwards_however_it_is_given(bot):
     reply = bot.reply(SAID, direction="backward")
     assert reply.text
-    assert reply.emotions != bot.reply(SAID).emotions  # who speaks is read too
+    assert reply.emotions != bot.reply(SAID).emotions  # the speaker is encoded too
     for talk in ([SAID], [{"role": "assistant", "content": SAID}], Dialogue("d", (Turn("listener", SAID),))):
         assert bot.reply(talk, direction="backward") == reply
     assert bot.replies([SAID, "why?"], direction="backward")[0].text == reply.text

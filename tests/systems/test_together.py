@@ -1,4 +1,4 @@
-"""Replies that are written together: each is what its system says to that person alone."""
+"""Replies written in one batch: each is what the system would say to that person alone."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_groups_that_begin_at_different_steps_share_each_step_and_say_what_each_
         rounds += 1
     assert [one.reply.text for (one,) in groups] == alone
     assert max(steps) == len(TALKS)
-    assert len(steps) <= rounds + len(TALKS)  # one for all, but for the round in which somebody begins
+    assert len(steps) <= rounds + len(TALKS)  # one step for all, except in the round in which a reply starts
     assert not house.writer._joints  # nothing is left of it
 
 
@@ -215,7 +215,7 @@ def test_a_group_that_is_given_up_leaves_the_others_alone(house):
 
 
 def veto_some(veto):
-    """Vetoes the first sentence that is written in answer to the second talk, whenever it comes."""
+    """Veto the first sentence written in reply to the second dialogue, whenever it comes."""
 
     def vetoed(self, pairs):
         found = veto(self, pairs)

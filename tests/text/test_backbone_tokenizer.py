@@ -18,7 +18,7 @@ PIECES = ("i", "am", "so", "happy", "un", "##happy", "!", "to", "##day", "[", "]
 
 @pytest.fixture
 def backbone(tmp_path):
-    """Makes a small pretrained tokenizer of a family: word pieces, cut at four tokens and padded as some come."""
+    """Make a small pretrained tokenizer of a family: word pieces, truncated to four tokens and padded, as some are."""
 
     def make(family):
         specials = FAMILIES[family]

@@ -1,4 +1,4 @@
-"""Chinese as characters: tokens, their way back to text, and the vocabulary that is kept."""
+"""Chinese as characters: tokenization, detokenization, and the vocabulary."""
 
 from collections import Counter
 from itertools import islice

@@ -1,4 +1,4 @@
-"""The lexicon of emotional words: what counts as one, and how a broken file is told."""
+"""The lexicon of emotional words: what counts as one, and the errors for a broken file."""
 
 import pytest
 
@@ -108,7 +108,7 @@ CHINESE = """{"dutir/乐": ["欢笑", "大笑 "], "dutir/哀": ["痛哭", "哭�
 
 
 def test_a_character_is_emotional_if_it_stands_mostly_in_short_words_of_feeling(written):
-    assert emotional_characters(written(CHINESE)) == set("欢笑哭怕")  # 大, 痛 and 害 stand mostly in others
+    assert emotional_characters(written(CHINESE)) == set("欢笑哭怕")  # 大, 痛 and 害 occur mostly in other words
 
 
 def test_a_lexicon_without_its_classes_is_refused(written):

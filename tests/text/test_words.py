@@ -6,7 +6,7 @@ from listenwell.text import TextConfig, detokenize, train_tokenizer, words
 
 
 def seen_by_the_tokenizer(text):
-    """The tokens of a tokenizer whose vocabulary is made from this very text."""
+    """The tokens of a tokenizer whose vocabulary was built from this very text."""
     tokenizer = train_tokenizer([text, "something"], TextConfig())
     return [tokenizer.token(index) for index in tokenizer.encode(text)]
 
@@ -60,7 +60,7 @@ def test_a_word_is_what_the_tokenizer_sees(text):
 def test_words_leave_nothing_out_but_blanks(text):
     tokens = words(text)
     assert all(word and not any(map(str.isspace, word)) for word in tokens)
-    assert len("".join(tokens)) >= len("".join(text.split()))  # NFKC may write one sign as several
+    assert len("".join(tokens)) >= len("".join(text.split()))  # NFKC may expand one character to several
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_no_words_make_no_text():
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from([*"abcdefgh", "i", "n't", "'s", "'", '"', "-", ".", ",", ":", "5", "500", "(", ")"])))
 def test_joining_loses_no_word(tokens):
-    """Whatever a model writes, what is shown differs in blanks and capitals alone."""
+    """Whatever a model writes, the displayed text differs only in whitespace and capitalization."""
     assert "".join(detokenize(tokens).split()).lower() == "".join(tokens)
 
 

@@ -1,4 +1,4 @@
-"""The mean of the weights over the last part of a stage: against a slow re-computation, and in a run that stops."""
+"""Weight averaging over the last part of a stage: against a slow computation, and in an interrupted run."""
 
 import pytest
 import torch
@@ -13,12 +13,12 @@ from listenwell.training.trainer import Trainer
 
 
 class Stopped(BaseException):
-    """As a power cut: nothing catches it."""
+    """Simulates a power cut: nothing catches it."""
 
 
 @pytest.fixture(scope="module")
 def recipe(tiny_recipe, tiny_stage):
-    """A dozen rounds, of which the last are averaged; then a stage that averages nothing."""
+    """A dozen rounds, the last of which are averaged; then a stage without averaging."""
 
     def make(second=True, **fields):
         last = tiny_stage(name="last", examples=8, keep="last", optimizers={"main": {"rate": 0.0, "decay": 0.0}})
@@ -30,7 +30,7 @@ def recipe(tiny_recipe, tiny_stage):
 
 @pytest.fixture(scope="module")
 def unbroken(recipe, tmp_path_factory):
-    """What a run that never stopped has trained."""
+    """The weights that an uninterrupted run has trained."""
     return run.train(recipe(), tmp_path_factory.mktemp("unbroken") / "run", quiet=True)
 
 
@@ -39,7 +39,7 @@ def weights(folder):
 
 
 def watched(monkeypatch, number=None):
-    """Notes the examples seen and the weights behind every update; at update `number` all stops."""
+    """Record the examples and the weights at every update; stop everything at update `number`."""
     update, noted = Trainer._update, []
 
     def watch(self, *arguments):
@@ -83,7 +83,7 @@ def test_a_run_that_stops_has_the_same_mean_in_the_end(recipe, unbroken, tmp_pat
         with pytest.raises(Stopped):
             run.train(recipe(), tmp_path / "broken", quiet=True, save_every=0.0)
     last = tmp_path / "broken" / "last"
-    begun = read_run_state(last).stage == 0  # behind the stage nothing of its mean is left
+    begun = read_run_state(last).stage == 0  # after the stage, nothing of its average is left
     averaged = sum(seen > 0.6 * 96 for seen, _ in noted) if begun else 0
     assert (averaged > 0) == (number in (9, 12))
     assert read_run_state(last).averaged == averaged

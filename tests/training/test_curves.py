@@ -1,4 +1,4 @@
-"""The learning curves of a run as a picture."""
+"""The plot of a run's learning curves."""
 
 from listenwell.training import curves, run
 from listenwell.training.display import read_journal

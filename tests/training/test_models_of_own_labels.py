@@ -1,4 +1,4 @@
-"""MEED2, the listener and the house writer with label sets of a recipe's own, from the first update to a reply."""
+"""MEED2, the listener and the house writer with custom label sets, from the first update to a reply."""
 
 import json
 
@@ -33,7 +33,7 @@ def quietly(what, items):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """Dialogues in two moods; a calm speaker is asked, a tense one soothed."""
+    """Dialogues in two moods: calm speakers are asked questions, tense ones are soothed."""
     texts = {"calm": ("The lake was quiet", "what did you see"), "tense": ("The exam is near", "you will do well")}
     dialogues = [
         Dialogue(
@@ -56,7 +56,7 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture
 def trained(tiny_recipe, tiny_stage, corpus, tmp_path):
-    """Trains a model of these label sets for a dozen updates, and loads what was saved."""
+    """Train a model with these label sets for a dozen updates, and load the saved one."""
 
     def train(model, stage=None, **fields):
         data = {"source": str(corpus), "labels": "moves"}

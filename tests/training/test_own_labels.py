@@ -1,4 +1,4 @@
-"""A recipe with a label set of its own: trained, saved, loaded, replying, evaluated and calibrated by these labels."""
+"""A recipe with a custom label set: training, saving, loading, replies, evaluation, calibration with these labels."""
 
 import json
 from collections import Counter
@@ -39,7 +39,7 @@ def quietly(what, items):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """Short dialogues in three moods; the speaker's turns are labelled with them."""
+    """Short dialogues in three moods, with the speaker's turns labelled accordingly."""
     path = tmp_path_factory.mktemp("moods") / "moods.jsonl"
     dialogues = [
         Dialogue(
@@ -130,7 +130,7 @@ def test_a_classifier_of_one_s_own_labels_is_trained_evaluated_and_calibrated(ti
 
 
 def test_six_emotions_are_learned_from_the_labels_of_contexts(tmp_path):
-    """As SMP2020's posts have them: dialogues of one turn, whose label is the emotion."""
+    """As in the posts of SMP2020: dialogues of one turn, whose label is the emotion."""
     path = tmp_path / "posts.jsonl"
     smp = label_set("smp").labels
     posts = [
@@ -173,7 +173,7 @@ def test_a_context_s_label_of_any_set_can_be_the_target(tokenizer):
 
 
 class TwoHeads(Trs):
-    """A detector of the six and a judge of polarity in one model."""
+    """A detector of the six emotions and a polarity judge in one model."""
 
     def label_sets(self, objective):
         return LabelSets({"situation": label_set("smp")}.get(objective, label_set("polarity")), self.emotions)

@@ -1,4 +1,4 @@
-"""The recipes at the papers' sizes: what they say is what the papers say, and each of them takes a step."""
+"""The recipes at the papers' sizes: they match the papers, and each can take a training step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several real processes, started as `accelerate launch` starts them, beside one process alone."""
+"""Several real processes, started the way `accelerate launch` does, compared with a single process."""
 
 import multiprocessing
 import os
@@ -37,7 +37,7 @@ RECIPE = {
             "validate_every": 0.01,  # after every update
             "moves": [{"stream": "train", "weights": {"emotion": 0.5}}],
             "streams": {"train": {"examples": 6, "forget_words": 0.2, "rare_as_unknown": 0.5}},
-            # Adam as it is makes a step of rounding errors where a gradient is zero.
+            # Plain Adam turns rounding errors into steps where a gradient is zero.
             "optimizers": {"main": {"rate": 5e-3, "warmup": 4, "eps": 1e-3}},
         }
     ],
@@ -92,7 +92,7 @@ def test_two_processes_take_the_steps_of_one(recipe_file, tmp_path):
     one, two = validations(tmp_path / "one"), validations(tmp_path / "two")
     assert len(one) >= 10
     assert two == pytest.approx(one, abs=1e-5)
-    assert one[-1] < one[0] - 0.01  # from the frequencies of words, a dozen updates do not lead far
+    assert one[-1] < one[0] - 0.01  # starting from word frequencies, a dozen updates change little
     assert agree(tmp_path / "one" / "last", tmp_path / "two" / "last")
     assert checkpoint.load(tmp_path / "two" / "best").meta["processes"] == 2
 
@@ -131,7 +131,7 @@ def as_launched(rank, port, path, function, given):
 
 
 def train_with_buffers(recipe, folder):
-    """Every process says what its model's buffers hold when it saves."""
+    """Every process writes the contents of its model's buffers when it saves."""
     make, save = Trs.__init__, trainer.Trainer._save
 
     def with_buffers(self, *arguments):
@@ -190,12 +190,12 @@ def worker(started, rank):
     raise AssertionError(f"no process has rank {rank}")
 
 
-# One process, playing one of many
+# A single process in the role of one of many
 
 
 @pytest.fixture
 def among(monkeypatch):
-    """The process that has this index among so many, as far as sharing goes."""
+    """Act as the process with this index out of this many, for sharing batches."""
 
     def make(index, count):
         alone = Processes(device="cpu")

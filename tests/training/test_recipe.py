@@ -28,7 +28,7 @@ def written(tmp_path):
 
 @cache
 def shipped(name):
-    """A recipe of the package, checked once: it takes a tenth of a second."""
+    """A recipe of the package, validated once, since that takes a tenth of a second."""
     return load_recipe(name)
 
 

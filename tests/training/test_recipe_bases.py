@@ -1,4 +1,4 @@
-"""Recipes that are based on others."""
+"""Recipes based on other recipes."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A run that is stopped, in whatever way, and goes on ends exactly as one that never stopped."""
+"""A run that is stopped, in whatever way, and resumed ends exactly like an uninterrupted one."""
 
 import json
 import os
@@ -28,7 +28,7 @@ LOG_EVERY = 4
 
 
 class Stopped(BaseException):
-    """As a power cut: nothing catches it."""
+    """Simulates a power cut: nothing catches it."""
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def quickly(monkeypatch):
 
 @pytest.fixture(scope="module")
 def recipe(tiny_recipe, tiny_stage):
-    """Everything that a run can hold at once: two stages, two streams, optimizers that take turns, dropout."""
+    """Everything that a run can have at once: two stages, two streams, alternating optimizers, dropout."""
     talk = tiny_stage(name="talk", examples=40, validate_every=0.2, keep="last")
     talk["streams"] = {"everybody": {"examples": 8, "replies_by": ["speaker", "listener"]}}
     talk["moves"] = [{"stream": "everybody"}]
@@ -61,7 +61,7 @@ def recipe(tiny_recipe, tiny_stage):
 
 @pytest.fixture(scope="module")
 def unbroken(recipe, tmp_path_factory):
-    """The folder of a run that never stopped."""
+    """The folder of an uninterrupted run."""
     folder = tmp_path_factory.mktemp("unbroken") / "run"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(trainer, "LOG_EVERY", LOG_EVERY)
@@ -71,7 +71,7 @@ def unbroken(recipe, tmp_path_factory):
 
 
 def records(folder):
-    """The journal without what the clock says."""
+    """The journal without times."""
     timed = ("seconds", "speed")
     return [{k: v for k, v in record.items() if k not in timed} for record in read_journal(folder / "log.jsonl")]
 
@@ -87,7 +87,7 @@ def assert_same_end(folder, unbroken):
 
 
 def at_update(monkeypatch, number, act):
-    """Calls act() when update `number` begins, once."""
+    """Call act() once, when update `number` begins."""
     update, done = Trainer._update, []
 
     def watched(self, *arguments):
@@ -114,7 +114,7 @@ def stop_then_go_on(recipe, folder, monkeypatch, number, save_every):
 def test_the_unbroken_run_logs_every_step_once(unbroken):
     actual = [(record["kind"], record["update"]) for record in records(unbroken)]
     assert len(set(actual)) == len(actual)
-    # Every four updates; where a round of three steps over the number, at the round's end.
+    # Every four updates; if a round of three steps passes the number, at the end of the round.
     assert [update for kind, update in actual if kind == "train"] == [4, 8, 14, 17, 20]
 
 
@@ -141,7 +141,7 @@ def test_a_run_that_is_stopped_again_and_again_gets_there_too(recipe, unbroken, 
 
 
 def at_rename(patched, number):
-    """Stops the process before it renames for this time."""
+    """Stop the process right before this rename."""
     rename, done = os.rename, []
 
     def stopping(source, target):
@@ -216,7 +216,7 @@ def test_ctrl_c_on_a_full_disk_says_that_nothing_was_saved(recipe, tmp_path, mon
         run.train(recipe, tmp_path / "run", quiet=True)
 
 
-# Processes of their own
+# Separate processes
 
 CHILD = """
 import os, signal, sys
@@ -283,7 +283,7 @@ def test_a_process_that_gets_ctrl_c_saves_and_goes_on_in_another(recipe, unbroke
     with child(recipe, folder, tmp_path, WAITS_FOR_A_SIGNAL) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        # It goes on when it reads a line, and by then the signal is there.
+        # It continues when it reads a line, and by then the signal has arrived.
         said, _ = process.communicate("go on\n", timeout=120)
         assert (said, process.returncode) == ("interrupted\n", 0)
     assert read_run_state(folder / "last").update == 5
@@ -291,12 +291,12 @@ def test_a_process_that_gets_ctrl_c_saves_and_goes_on_in_another(recipe, unbroke
     assert_same_end(folder, unbroken)
 
 
-# What can be gone on from
+# What can be resumed
 
 
 @pytest.fixture
 def stopped(recipe, tmp_path, monkeypatch):
-    """A run stopped after its second round of the second stage, with a checkpoint of each."""
+    """A run stopped after the second round of its second stage, with a checkpoint of each."""
     folder = tmp_path / "run"
     with monkeypatch.context() as patched:
         at_update(patched, 11, stop)
@@ -423,7 +423,7 @@ def test_a_run_stopped_before_its_first_checkpoint_begins_anew(recipe, unbroken,
         at_update(patched, 1, stop)
         with pytest.raises(Stopped):
             run.train(recipe, folder, quiet=True, save_every=1000.0)
-    run.train(recipe, folder, quiet=True)  # nothing is there that could be overwritten
+    run.train(recipe, folder, quiet=True)  # there is nothing that could be overwritten
     assert_same_end(folder, unbroken)
 
 

@@ -1,4 +1,4 @@
-"""Replies to fixed validation contexts, and what a run knows of the files it reads."""
+"""Replies to fixed validation contexts, and what a run records about the files it reads."""
 
 import json
 

@@ -35,7 +35,7 @@ def test_noam_falls_by_the_root_of_steps_from_its_highest():
     options = Optimizer(rate=1e-3, schedule="noam", warmup=16)
     assert rate(options, 15, 0.3) == pytest.approx(1e-3)
     assert rate(options, 63, 0.9) == pytest.approx(1e-3 * (16 / 64) ** 0.5)
-    # Vaswani's formula up to its factor: width^-0.5 · min(step^-0.5, step · warmup^-1.5)
+    # Vaswani's formula up to a factor: width^-0.5 · min(step^-0.5, step · warmup^-1.5)
     for step in range(1, 200):
         vaswani = min(step**-0.5, step * 16**-1.5)
         assert rate(options, step - 1, 0.0) == pytest.approx(1e-3 * 16**0.5 * vaswani)

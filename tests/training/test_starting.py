@@ -1,4 +1,4 @@
-"""Runs that start from another run's weights, that hear with a classifier, that learn words from other corpora."""
+"""Runs that start from another run's weights, use a classifier's labels, or learn words from other corpora."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ SMALL = {"width": 16, "heads": 2, "feed_forward": 24, "encoder_layers": 1, "deco
 
 
 class Counting:
-    """Labels a text by its length; all that any of its kind was given is remembered."""
+    """Labels a text by its length, and records the inputs of all instances."""
 
     given: ClassVar[list[str]] = []
 
@@ -53,7 +53,7 @@ def classifier(tiny_model, tokenizer, tmp_path):
 
 @pytest.fixture
 def meed2(tiny_recipe, tiny_stage, classifier):
-    """Makes a recipe of MEED2's two stages with a labeller."""
+    """Make a recipe with MEED2's two stages and a labeller."""
 
     def make(**fields):
         predictor = tiny_stage(name="predictor", criterion="response-label", examples=32)
@@ -78,7 +78,7 @@ def same(one, other):
     return all(torch.equal(one[name], other[name]) for name in one)
 
 
-# Heard by a classifier
+# Labels from a classifier
 
 
 def test_turns_are_labelled_once_and_the_classifier_becomes_a_part(meed2, small_corpus, classifier, tmp_path):
@@ -126,7 +126,7 @@ def test_a_run_that_hears_is_stopped_and_goes_on_as_if_it_never_was(meed2, tmp_p
         patched.setattr(Trainer, "_update", stop)
         with pytest.raises(Interrupted):
             run.train(meed2(), tmp_path / "broken", quiet=True)
-    # The classifier may be gone: the run has it.
+    # The classifier may be gone, since the run has a copy.
     (tmp_path / "classifier" / "config.json").unlink()
     run.train(meed2(), tmp_path / "broken", quiet=True, resume=True)
     assert same(weights(unbroken), weights(tmp_path / "broken" / "best"))
@@ -152,7 +152,7 @@ def test_a_part_that_is_not_calibrated_is_told_with_the_command(
     assert calibrated or f"{wanted}/ears" in printed[0]
 
 
-# Started from another run
+# Starting from another run
 
 
 def test_a_recipe_starts_from_the_run_of_that_name_beside_it(meed2, tiny_stage, small_corpus, tmp_path):
@@ -162,7 +162,7 @@ def test_a_recipe_starts_from_the_run_of_that_name_beside_it(meed2, tiny_stage, 
     assert same(weights(first), weights(second))
     ckpt = checkpoint.load(second)
     assert ckpt.tokenizer.backend.to_str() == checkpoint.load(first).tokenizer.backend.to_str()
-    assert set(ckpt.parts) == {LABELLER}  # what the first heard with
+    assert set(ckpt.parts) == {LABELLER}  # the labeller of the first run
     mark = label_cache.fingerprint(checkpoint.load(first))
     assert ckpt.meta["start"] == {"name": "first", "hash": mark, "data": [str(small_corpus)]}
     elsewhere = meed2(start=str(tmp_path / "first"), stages=[none])

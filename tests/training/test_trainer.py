@@ -24,7 +24,7 @@ from listenwell.training.trainer import Trainer, TrainingError
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch):
-    """A log of every second update."""
+    """Log every second update."""
     monkeypatch.setattr(trainer, "LOG_EVERY", 2)
 
 
@@ -45,7 +45,7 @@ def same(one, other):
 
 
 def spy(monkeypatch, look):
-    """Calls look(trainer, move, before, after) around every update, with copies of all parameters."""
+    """Call look(trainer, move, before, after) around every update, with copies of all parameters."""
     update = Trainer._update
 
     def watched(self, stage, move, feed, progress, means):
@@ -67,7 +67,7 @@ def test_a_tiny_model_learns_from_the_shipped_corpus(tiny_recipe, tiny_stage, tm
     valid = [record["reply"] for record in journal(tmp_path / "run", "valid")]
     learned = [record["reply"] for record in journal(tmp_path / "run", "train")]
     assert len(valid) >= 3
-    assert valid[-1] < valid[0] - 0.05  # it starts at unigrams, and so few steps lead no further
+    assert valid[-1] < valid[0] - 0.05  # it starts at unigrams, and so few steps do not get further
     assert mean(learned[-10:]) < mean(learned[:10]) - 0.1
     whole = checkpoint.load(best)
     assert whole.meta["data"]["source"] == "shipped"
@@ -214,8 +214,8 @@ def test_a_held_move_adds_its_gradient_to_the_next_step(tiny_recipe, tiny_stage,
     one = weights(fit(tiny_recipe(stages=[held]), tmp_path / "held"))
     two = weights(fit(tiny_recipe(stages=[apart]), tmp_path / "apart"))
     start = weights(fit(tiny_recipe(stages=[tiny_stage(examples=0, epochs=0)]), tmp_path / "start"))
-    # Adam's first step moves every parameter with a gradient by the rate, however large the gradient: held, the
-    # decoder is moved once by the first move and the emotion head once by the second.
+    # Adam's first step moves every parameter with a gradient by the rate, whatever the gradient: with freezing, the
+    # decoder moves once, by the first move, and the emotion head once, by the second.
     assert (one["emotion.weight"] - start["emotion.weight"]).abs().max() == pytest.approx(5e-3, rel=1e-2)
     assert (one["words.table"] - start["words.table"]).abs().max() == pytest.approx(5e-3, rel=1e-2)
     assert not torch.equal(one["words.table"], two["words.table"])
@@ -284,7 +284,7 @@ def test_the_end_is_not_validated_twice(tiny_recipe, tiny_stage, tmp_path):
     stage = tiny_stage(examples=320, streams={"train": {"examples": 4}})
     recipe = tiny_recipe(data={"source": "shipped"}, stages=[stage])
     examples = checkpoint.load(fit(recipe, tmp_path / "run")).meta["data"]["examples"]
-    stage |= {"validate_every": 0.49 * 320 / examples}  # the second is due just before the end
+    stage |= {"validate_every": 0.49 * 320 / examples}  # the second is due right before the end
     fit(tiny_recipe(data={"source": "shipped"}, stages=[stage]), tmp_path / "again")
     first, second = (record["examples"] for record in journal(tmp_path / "again", "valid"))
     assert 156 < first < 164
@@ -405,7 +405,7 @@ def test_patience_ends_a_stage_that_gets_no_better(tiny_recipe, tiny_stage, tmp_
 
 
 def record_validations(monkeypatch, losses):
-    """Makes the criterion what `losses` says at each validation; gives back the weights seen there."""
+    """Make the criterion return `losses` at successive validations; returns the weights seen there."""
     seen, validate = [], Trainer._validate
     values = iter(losses)
 

@@ -1,4 +1,4 @@
-"""What stands before every web application: host, origin, keys, rates, bodies, headers."""
+"""The middleware of every web application: host, origin, keys, rates, bodies, headers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What `listenwell COMMAND` runs: one function a file, its signature is the command line."""
+"""What `listenwell COMMAND` runs: one function per file, whose signature defines the command line."""

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from listenwell.classifiers.calibration import Calibration, Choice
 
 TableData = tuple[tuple[str, str, str], list[tuple[str, str, str]]]
-"""The heads of a table, and its rows."""
+"""The column headings of a table, and its rows."""
 
 
 def calibrate(
@@ -19,8 +19,8 @@ def calibrate(
     A listener (house-listener) has one for the emotion of a dialogue and one for the label of the reply; house has one
     for the emotion that its writer predicts; epitome has one for each of the three kinds of empathy.
 
-    For meed2 it is the temperature of the predictor of the reply's label, and also how that label is then chosen: for
-    the best expected F1, weighted by how often each label is right. The likeliest labels, questioning and
+    For meed2, this fits the temperature of the predictor of the reply's label, and also how that label is then chosen:
+    for the best expected F1, weighted by how often each label is right. The most likely labels, questioning and
     acknowledging, would otherwise be chosen too often. No replies are written for this.
 
     Args:
@@ -64,7 +64,7 @@ def calibrate(
     dialogues = as_trained(sources.read(chosen, path, split, labels=ckpt.model.label_set, **options), ckpt.meta)
     fitted: dict[str, Any] = {}
     with tracked() as progress:
-        if ckpt.model.calibration in ("", "text"):  # where there is nothing to fit, that is said
+        if ckpt.model.calibration in ("", "text"):  # raises if there is nothing to fit
             turns = [turn for dialogue in dialogues for turn in dialogue.turns]
             fitted[""] = fit(ckpt, turns, progress("reading", len(turns)))
         else:

@@ -28,27 +28,27 @@ def chat(
     Signs of a crisis are answered with a fixed text and crisis resources; SAFETY.md says how to name your own.
 
     In the conversation, /why explains the last reply, /retry asks for another one, /intent and /model change how the
-    system replies, /save saves the conversation and /help lists the rest. Pasted text is one message, however many
-    lines it has. The arrow keys bring back what you typed, on another day too: it is saved in a file that only you can
-    read (~/.local/state/listenwell/history), except messages that were answered as a crisis. LISTENWELL_HISTORY=off
-    saves nothing.
+    system replies, /save saves the conversation and /help lists the rest. Pasted text is one message, even if it has
+    several lines. The arrow keys bring back what you typed, also in later conversations: it is saved in a file that
+    only you can read (~/.local/state/listenwell/history), except messages that were answered as a crisis.
+    LISTENWELL_HISTORY=off saves nothing.
 
-    When standard input is not a terminal, each line is a message and each line of output the reply to it.
+    When standard input is not a terminal, each input line is a message and each output line is the reply to it.
 
     Args:
-        model: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
-            server of that protocol. If not given, house where it is available, else multi-trs.
-        mode: rerank lets a system that writes several replies choose the best; stream shows one, word by word as it
-            comes, which starts sooner.
-        decoding: How replies are written; what is not given stays as the system has it.
+        model: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind an
+            OpenAI-compatible server. If not given, house if it is available, else multi-trs.
+        mode: rerank lets a system that writes several replies choose the best; stream shows a single reply word by
+            word, which starts sooner.
+        decoding: How replies are written; options not given keep the system's own values.
         intent: What every reply should do or express, one of the 41 labels, such as consoling or joyful; the system
             chooses if not given.
-        positivity: How far replies lean towards lifting the mood, from 0 to 1, for a system that plans; the system's
-            own setting if not given.
+        positivity: How strongly replies should lift the mood, from 0 to 1, for a system that plans; the system's own
+            setting if not given.
         situation: What happened, given in advance; it is read as your first message.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
-        language: The language to talk in, such as en or zh: chooses the system of that name that speaks it.
+        language: The language to talk in, such as en or zh; chooses the system of that name that speaks it.
     """
     from rich.console import Console
 
@@ -72,7 +72,7 @@ def chat(
     _warn_of_weaker_safety(console if interactive else Console(stderr=True, highlight=False))
     with console.status("loading …", spinner="line") if interactive and console.is_terminal else nullcontext():
         system = wake(first)
-    # In a pipe nobody sees what was heard: no labeller is loaded for it.
+    # In a pipe nobody sees the labels, so no labeller is loaded.
     labeller = {"labeller": default_labeller} if interactive else {}
     conversation = Conversation(system, intent, positivity, situation, **labeller)
     if interactive:
@@ -82,7 +82,7 @@ def chat(
 
 
 def _warn_of_weaker_safety(console: Any) -> None:
-    """Where whoever talks sees it: in the conversation, or beside the piped replies."""
+    """Print the safety warning where the user sees it: in the conversation, or on stderr when replies are piped."""
     from listenwell.notices import SafetyWarning, mark_as_shown
     from listenwell.systems.safety.status import classifier_status
 
@@ -93,7 +93,7 @@ def _warn_of_weaker_safety(console: Any) -> None:
 
 
 def _answer_lines(conversation: Conversation) -> None:
-    """One line, one message; one reply, one line."""
+    """Read one message per line and print one reply per line."""
     from listenwell.commands.prompt import recovered
 
     if hasattr(sys.stdin, "reconfigure"):
@@ -101,7 +101,7 @@ def _answer_lines(conversation: Conversation) -> None:
     for line in sys.stdin:
         if line.strip():
             reply = conversation.say(recovered(line).strip())
-            print(" ".join(reply.text.split()), flush=True)  # a reply of care has several lines
+            print(" ".join(reply.text.split()), flush=True)  # care replies have several lines
 
 
 def _talk(session: Session) -> None:
@@ -136,11 +136,11 @@ def _handle(text: str, session: Session, history: History) -> None:
     if text.startswith("/"):
         run_command(session, text)
         command = text.split()[0].lower()
-        # Who looked for help is nobody else's business.
+        # That someone looked up helplines is private.
         history.add(text, keep=command in COMMANDS and command != "/helplines")
         return
     answered = session.say(text)
     last = session.conversation.last
-    # What was answered with care is remembered nowhere; what was not answered can be sent again.
+    # Messages answered with care are not remembered at all; unanswered ones can be brought back and sent again.
     if not answered or (last is not None and not last.is_care):
         history.add(text, keep=answered)

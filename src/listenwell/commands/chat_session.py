@@ -1,4 +1,4 @@
-"""A conversation with a terminal: how replies and notes are shown."""
+"""A conversation in a terminal: how replies and notes are shown."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from rich.text import Text
 from listenwell.systems.conversation import Conversation, summary
 
 PROBLEMS = (ValueError, OSError, RuntimeError, ImportError)
-"""What goes wrong with a system or a file: shown, and the conversation continues."""
+"""Errors of a system or a file. They are shown, and the conversation continues."""
 
 
 class LeaveChat(Exception):  # noqa: N818 - not an error
-    """The person wants to leave."""
+    """The user wants to leave."""
 
 
 @dataclass
 class Session:
-    """A conversation, the terminal that it is shown in, and how other systems are loaded."""
+    """A conversation, the terminal it is shown in, and how to load other systems."""
 
     conversation: Conversation
     console: Console
     load: Callable[[str], Any]
     model: str = ""
-    """The name that the present system was loaded by."""
+    """The name by which the current system was loaded."""
 
     def say(self, text: str) -> bool:
-        """Shows the reply to a message. False if there is none: then the message was not said."""
+        """Show the reply to a message. Returns False if there is none; the message then does not count as said."""
         conversation = self.conversation
         return self._show(
             lambda: conversation.say(text), lambda: conversation.stream(text), "your message was not sent"
         )
 
     def retry(self) -> bool:
-        """Shows another reply to the last message. False if there is none: then the old one stays."""
+        """Show another reply to the last message. Returns False if there is none; the old one then stays."""
         return self._show(self.conversation.retry, self.conversation.stream_retry, "the reply stays as it was")
 
     def note(self, text: str) -> None:
@@ -73,7 +73,7 @@ class Session:
     def _show_growing(self, texts: Iterator[str]) -> None:
         with self.busy("…"):
             text = next(texts, "")
-        # Redrawn each time: words that come may join or change those before them.
+        # Redrawn each time, because new words may join or change earlier ones.
         with Live(self._line(text), console=self.console, auto_refresh=False, vertical_overflow="visible") as live:
             for text in texts:
                 live.update(self._line(text), refresh=True)

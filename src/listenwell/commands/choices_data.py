@@ -1,4 +1,4 @@
-"""`listenwell data choices`: replies by where they come from, for the house system's chooser."""
+"""`listenwell data choices`: replies labelled by their origin, for the house system's chooser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 def choices_data(
     source: str, split: str | None, path: Path | None, out: Path | None, candidates: Path | None, most: int
 ) -> None:
-    """Write one dialogue per reply, labelled by its origin, and say how many there are of each."""
+    """Write one dialogue per reply, labelled by its origin, and print how many there are of each."""
     from rich.console import Console
 
     from listenwell.classifiers.choices import choices, read_candidates

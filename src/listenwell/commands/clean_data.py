@@ -1,4 +1,4 @@
-"""`listenwell data clean`: a corpus cleaned step by step, and what every step did."""
+"""`listenwell data clean`: clean a corpus step by step, with a report of each step."""
 
 from __future__ import annotations
 

@@ -25,24 +25,24 @@ def compare(
 ) -> None:
     """Compare evaluated systems in one table, with paired tests, and the papers' numbers below.
 
-    All must have been scored on the same items. Every other system is tested against the baseline by the paired
+    All systems must have been scored on the same items. Every other system is tested against the baseline by the paired
     bootstrap and the paired t-test. A score that a system lacks is absent, not zero.
 
-    Of a run's evaluations, the one on the whole split is used, or else the one on the most items. Name one with another
-    decoding, or on fewer items, by its folder: runs/*/evaluation/edos-test-200-beam32*.
+    Of a run's evaluations, the one on the whole split is used, or else the one on the most items. To use one with
+    different decoding or fewer items, give its folder: runs/*/evaluation/edos-test-200-beam32*.
 
     Args:
         runs: Folders of evaluated runs, folders that `listenwell evaluate` wrote, or names of trained systems.
         published: A table of a paper, such as mime/2 or meed2/3/ed; may be given several times.
         split: Which split's evaluation of a run.
-        data: The corpus of the evaluation, where that was named: `listenwell evaluate --data`.
-        baseline: The one of the runs that the others are tested against; the first if not given.
+        data: The corpus of the evaluation, if it was given to `listenwell evaluate --data`.
+        baseline: The run that the others are tested against; the first if not given.
         scores: A score to show instead of all; may be given several times.
-        samples: How many items the page shows the replies to, drawn evenly over the emotions.
+        samples: How many items the page shows replies to, drawn evenly over the emotions.
         out: Folder for compare.md, compare.html (one page, with sample replies) and compare.json.
         format: What to print.
         picture: File for a picture (.png, .pdf or .svg) of all systems by two of their scores.
-        axes: The two scores of the picture, to the right and upwards: how fitting the replies are, and how positive.
+        axes: The two scores of the picture, horizontal and vertical: how fitting the replies are, and how positive.
     """
     import json
     import sys
@@ -100,7 +100,7 @@ def compare(
 
 
 def print_text(comparison: Comparison, console: Console) -> None:
-    """As many tables side by side as the columns need: a terminal is narrow, and a row must stay a row."""
+    """Print the comparison, split into several tables if the columns do not fit the terminal's width."""
     from listenwell.evaluation.published import NOTES
 
     console.print(comparison.title, style="bold", markup=False, highlight=False)
@@ -155,7 +155,7 @@ def _cell(shown: TableCell | None) -> Any:
 
 
 def _fitting(comparison: Comparison, width: int) -> Iterator[list[Column]]:
-    """The columns, cut into runs that fit the width beside the systems' names."""
+    """Split the columns into groups that fit the width next to the systems' names."""
     names = [one.name for one in comparison.systems]
     names += [line for row in comparison.published for line in (f"  {row.system}", f"published: {row.where}")]
     taken = first = max(map(len, names)) + 4

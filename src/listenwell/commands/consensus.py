@@ -21,9 +21,9 @@ def consensus(
 ) -> None:
     """Measure whether a discrete latent, such as dual-emp's consensus, is used.
 
-    The scores are how many nats the latent tells about a context, how many of its values are used, and how much the
-    perplexity rises when it is inferred from another context. A table shows replies to the same contexts under several
-    values.
+    The scores are the information in nats that the latent carries about a context, how many of its values are used, and
+    how much the perplexity rises when it is inferred from another context. A table shows replies to the same contexts
+    under several values.
 
     Args:
         system: A trained system by name (`listenwell models`), or the folder of a run.

@@ -21,7 +21,7 @@ def control(
     """Measure whether a system replies with the requested intent.
 
     Each context is answered once for each of the eight intents. A score is the share of replies in which the
-    classifier finds the requested intent; the first two are the mean of all intents and the lowest.
+    classifier finds the requested intent; the first two scores are the mean over all intents and the lowest.
 
     Args:
         system: A trained system by name (`listenwell models`), or the folder of a run.
@@ -31,7 +31,7 @@ def control(
         limit: How many contexts, taken evenly from the split; 0 for all.
         labeller: The classifier that recognises intents, by name or folder; the system's own if not given.
         out: Folder for scores.json and replies.jsonl; evaluation/control within a run's folder if that is the system.
-        decoding: How to write replies; what is not given stays as the system has it.
+        decoding: How to write replies; options not given keep the system's own values.
         resamples: Bootstrap resamples for the intervals; 0 for no intervals.
         json: Print scores.json instead of a table.
     """
@@ -46,7 +46,7 @@ def control(
     at_least(0, limit=limit, resamples=resamples)
 
     def measure(bot: Any, items: list, progress: Any) -> Any:
-        check_takes_intent(bot)  # before a classifier is asked for that would not help
+        check_takes_intent(bot)  # before asking for a classifier that would not help
         recogniser = bot.labeller if labeller is None else load_labeller(checkpoint.load(find(labeller)))
         if recogniser is None:
             raise ValueError(f"{system} has no classifier that recognises intents; name one with --labeller")

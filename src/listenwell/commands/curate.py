@@ -28,31 +28,31 @@ def curate(
 ) -> None:
     """Make a corpus of dialogues out of subtitle files or of threads of posts.
 
-    `curate subtitles FILE_OR_FOLDER… --out DIR` reads SRT, VTT, ASS and OPUS XML in any encoding; finds out which lines
-    one person says; cuts where nobody speaks for five seconds; cleans; leaves out near duplicates and what stands in
-    the test split of EmpatheticDialogues; labels every turn; and marks the most emotional dialogues. `curate posts`
+    `curate subtitles FILE_OR_FOLDER… --out DIR` reads SRT, VTT, ASS and OPUS XML in any encoding; detects which lines
+    are said by the same person; cuts where nobody speaks for five seconds; cleans; drops near duplicates and anything
+    in the test split of EmpatheticDialogues; labels every turn; and marks the most emotional dialogues. `curate posts`
     does the same with threads: a JSON list of texts per line, or one JSON array of such lists.
 
-    DIR then has Parquet files, manifest.json with all counts, samples of everything that was dropped, and the files
-    that could not be read. It is a corpus for any --data. A run that was stopped goes on where it was when it is
-    started again with the same command.
+    DIR then has Parquet files, manifest.json with all counts, samples of everything that was dropped, and a list of the
+    files that could not be read. It can be used as a corpus for any --data. If a run is stopped, the same command
+    continues it.
 
     `curate stats DIR` prints the statistics of such a corpus and draws the labels of the last utterances. `curate check
-    DIR` computes the hash over its records again.
+    DIR` recomputes the hash over its records.
 
     Args:
         what: subtitles or posts, then the files and folders to read; or stats or check, then a folder made by them.
         out: The folder to write.
-        engine: Processes of this machine, or Ray: its cluster (RAY_ADDRESS) must see the same files.
-        workers: How many processes; as many as there are processors if not given.
-        language: Of the dialogues: en for subtitles and zh for posts if not given.
-        labeller: The classifier that labels turns, by name or folder, or none. English subtitles are labelled
-            by emotion-intent if not given, others by none.
-        most_emotional: Mark so many dialogues as selected, by the mean over their turns of p(any emotion).
-        held_out: The corpus whose test split must not be in the result, several with + between, or none;
-            empathetic-dialogues for English if not given, none for other languages.
+        engine: Processes on this machine, or Ray, whose cluster (RAY_ADDRESS) must see the same files.
+        workers: How many processes; one per processor if not given.
+        language: The language of the dialogues; en for subtitles and zh for posts if not given.
+        labeller: The classifier that labels turns, by name or folder, or none. If not given, emotion-intent for
+            English subtitles and none for others.
+        most_emotional: Mark this many dialogues as selected, by the mean over their turns of p(any emotion).
+        held_out: The corpus whose test split must not be in the result, several joined by +, or none;
+            if not given, empathetic-dialogues for English and none for other languages.
         shard_size: Dialogues per Parquet file.
-        plot: For stats: the picture to draw; labels.png in the folder if not given.
+        plot: For stats: the picture to draw; labels.png in the corpus's folder if not given.
         json: Print the manifest, or the statistics, as JSON.
     """
     from listenwell.commands.numbers import at_least
@@ -122,7 +122,7 @@ def _run(curation: Curation, engine: str, workers: int | None, json: bool) -> No
 
 
 def _show(content: dict[str, Any], out: Path, console: Console) -> None:
-    """What came of every unit, then what was written."""
+    """Print the counts for every unit, then what was written."""
     from rich.markup import escape
 
     from listenwell.commands.display import table

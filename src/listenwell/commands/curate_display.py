@@ -1,4 +1,4 @@
-"""The progress of a curation: for each step a bar with how many per second and how long it will take."""
+"""Progress of a curation: a bar per step, with the rate and the estimated time left."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 
 
 class RateColumn(ProgressColumn):
-    """How many per second."""
+    """The rate per second."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
@@ -21,7 +21,7 @@ class RateColumn(ProgressColumn):
 
 @contextmanager
 def rates(console: Console | None = None) -> Iterator[Callable[[str, str, int], Callable[[int], None]]]:
-    """Bars on standard error, one for each step; nothing where no one looks."""
+    """Progress bars on standard error, one per step; nothing if it is not a terminal."""
     console = console or Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),

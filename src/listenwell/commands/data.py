@@ -29,37 +29,38 @@ def data(
 ) -> None:
     """List the corpora; describe, convert, check, label, clean or select from one.
 
-    `data` lists them. `data stats SOURCE` counts what one holds, what was dropped and what is dirty. `data convert
+    `data` lists them. `data stats SOURCE` counts what one contains, what was dropped and what is dirty. `data convert
     SOURCE --out FILE.jsonl` writes it as JSON lines. `data check SOURCE` looks for duplicates within and across splits.
     `data label SOURCE --out FILE.jsonl` converts it with one of the 41 labels on every turn, by a trained classifier.
-    `data select SOURCE --most_emotional N --out FILE.jsonl` keeps the N dialogues that express most emotion, each in
-    its split; those of a single turn, in which there is no reply, are left out. `data clean SOURCE --out FILE.jsonl`
-    cleans talk from social media: names, links, hashtags, kaomoji, emoticons, repeats, adverts, duplicates.
+    `data select SOURCE --most_emotional N --out FILE.jsonl` keeps the N most emotional dialogues, each in its split;
+    dialogues of a single turn, which have no reply, are left out. `data clean SOURCE --out FILE.jsonl` cleans text from
+    social media: names, links, hashtags, kaomoji, emoticons, repeats, adverts, duplicates.
 
-    `data unpaired --out FILE.jsonl --threshold 0.6` takes from open-domain talk the utterances whose emotion a trained
-    classifier is sure of, as contexts or responses without a partner: what dual-emp learns from beside pairs.
+    `data unpaired --out FILE.jsonl --threshold 0.6` takes utterances from open-domain dialogues whose emotion a trained
+    classifier is confident about, as unpaired contexts or responses: dual-emp is trained on them in addition to pairs.
 
-    `data choices SOURCE --candidates REPLIES.jsonl --out FILE.jsonl` puts the replies of people beside those of people
-    elsewhere and those that `generate` wrote, each labelled by its origin: what the house system's chooser learns from.
+    `data choices SOURCE --candidates REPLIES.jsonl --out FILE.jsonl` collects people's replies to a context, people's
+    replies to other contexts, and replies that `generate` wrote, each labelled by its origin: the training data of the
+    house system's chooser.
 
     Args:
         verb: list, stats, convert, check, label, select, clean, unpaired or choices; a source's name alone
             means stats.
         source: A source by name or a .jsonl file, several joined by +; unpaired has its own default.
         split: Only this split; all if not given.
-        path: Its path, if it is not in LISTENWELL_DATA.
+        path: Path of the source, if it is not in LISTENWELL_DATA.
         part: Only this part, of a source that has parts, such as edos's mturk.
         out: For convert, label, select, clean, unpaired and choices: the file to write; .gz is compressed.
-        plot: For stats: also draw the labels into this picture (PNG, PDF or SVG): the share of each if they are among
+        plot: For stats: also draw the labels in this picture (PNG, PDF or SVG): the share of each if they are among
             the 41, else how often each occurs.
         clean: Leave out junk turns and duplicates.
         using: For label, select and unpaired: a trained classifier by name (`listenwell models`), or a run's folder.
-        overwrite: For label: also label turns that a person has labelled.
+        overwrite: For label: also relabel turns that a person has labelled.
         most_emotional: For select: how many dialogues to keep, by the mean over their turns of p(any emotion).
-        threshold: For unpaired: the least probability among the 32 emotions, 0.6 if not given. Given several
-            times, it writes one file for each: --out 'unpaired-{threshold}.jsonl'.
+        threshold: For unpaired: the minimum probability among the 32 emotions, 0.6 if not given. If it is given
+            several times, one file is written for each: --out 'unpaired-{threshold}.jsonl'.
         candidates: For choices: a file that `generate` wrote for items of the same source and split.
-        most: For choices: how many items that have no candidates are taken as well, at the most.
+        most: For choices: the maximum number of items without candidates to take as well.
         json: Print JSON instead of tables.
     """
     from listenwell.commands.numbers import at_least
@@ -143,7 +144,7 @@ def _stats(
 
 
 def _draw(statistics: Statistics, title: str, path: Path) -> None:
-    """The shares of the 41 labels, as MEED2's Figure 2 has them; of other labels how often each is given."""
+    """Draw the shares of the 41 labels, as in MEED2's Figure 2, or the counts of other labels."""
     from listenwell.classifiers.label_cache import are_of
     from listenwell.data.sources.plots import draw
     from listenwell.evaluation.pictures import draw_distributions
@@ -206,7 +207,7 @@ def _label(
         raise ValueError("data label needs --out FILE.jsonl")
     check_file(out)
     labeller = cached_labeller(checkpoint.load(find(using)))
-    # Read twice, the first time to know how much there is: a corpus need not fit in memory.
+    # Read twice, first to count the turns, because the corpus may not fit in memory.
     turns = [has_gold(turn) for dialogue in _read(source, path, split, options, None) for turn in dialogue.turns]
     unchanged = 0 if overwrite else sum(turns)
     report = Report()
@@ -246,7 +247,7 @@ def _select(
     for dialogue in _read(source, path, split, options, report):
         if len(dialogue.turns) > 1:
             dialogues.append(dialogue)
-        else:  # often one cry, which would crowd out what can be learned from
+        else:  # often a single outcry; they would crowd out dialogues to learn from
             report.drop_kept(NO_REPLY, len(dialogue.turns))
     turns = sum(len(dialogue.turns) for dialogue in dialogues)
     with tracked() as progress:
@@ -286,7 +287,7 @@ def _where(name: str) -> tuple[str, str]:
 
     try:
         module = sources.source_module(name)
-    except ValueError as problem:  # another package's
+    except ValueError as problem:  # from another package
         return "", str(problem)
     about = (module.__doc__ or "").strip().splitlines()[0]
     if getattr(module, "INSIDE", False):

@@ -1,4 +1,4 @@
-"""Progress bars and tables, the same for all commands."""
+"""Progress bars and tables, shared by all commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def tracked() -> Iterator[Callable[[str, int], Callable[[int], None]]]:
-    """A progress bar on standard error for each piece of long work; nothing where no one looks."""
+    """Progress bars on standard error, one per long task; nothing if it is not a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
@@ -47,7 +47,7 @@ def grid(rows: Iterable[Sequence[str]]) -> Table:
 
 
 def scores_table(title: str, scores: Iterable[Score]) -> Table:
-    """A row for each score: its value, its 95 % interval, and how it was computed."""
+    """A table with a row per score: its value, its 95 % interval, and how it was computed."""
     columns = ("score", "value", "95 % interval", "signature")
     return table(title, columns, map(_score_row, scores), right=("value",))
 
@@ -61,5 +61,5 @@ def _score_row(score: Score) -> tuple[str, str, str, str]:
 
 
 def report() -> Console:
-    """Where a table of scores is printed: as wide as the terminal, or wide enough for all of it."""
+    """A console for tables of scores: as wide as the terminal, or wide enough for the whole table."""
     return Console(width=None if Console().is_terminal else 160)

@@ -10,11 +10,11 @@ def doctor(json: bool = False, imports: bool = False) -> None:
     """Show what is installed, which classifiers are active, where the folders are, and how to fix what is missing.
 
     The exit code is 1 if something is missing that weakens the response to signs of a crisis, else 0. Nothing is
-    changed and nothing is downloaded.
+    changed or downloaded.
 
     Args:
         json: Print JSON instead of text.
-        imports: Also import every package, to find those that are broken, and ask torch for its threads. Takes seconds.
+        imports: Also import every package, to find broken ones, and ask torch for its threads. Takes a few seconds.
     """
     import json as encoder
     from dataclasses import asdict
@@ -34,7 +34,7 @@ def doctor(json: bool = False, imports: bool = False) -> None:
 
 
 def _show(versions: dict[str, str], findings: list[Finding], weaker: list[Finding]) -> None:
-    """In plain lines: the library for tables may be broken, too."""
+    """Print plain lines, because the library for tables may be broken too."""
     print("\n".join(f"{name}: {value}" for name, value in versions.items()))
     width = max(len(one.name) for one in findings)
     for section in dict.fromkeys(one.section for one in findings):

@@ -6,8 +6,8 @@ from pathlib import Path
 def embeddings(systems: list[str], out: Path | None = None, json: bool = False) -> None:
     """Show how far apart the embeddings of positive and negative emotions are in trained systems; plot them.
 
-    The silhouette of the two polarities is computed in all dimensions, by angle, and in the plane of the first two
-    principal components, by distance. The picture shows these planes side by side, as Figure 3 of MIME does.
+    The silhouette of the two polarities is computed in all dimensions by angle, and in the plane of the first two
+    principal components by distance. The picture shows these planes side by side, like Figure 3 of MIME.
 
     Args:
         systems: Trained systems by name (`listenwell models`), or the folders of runs.

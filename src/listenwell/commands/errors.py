@@ -1,4 +1,4 @@
-"""Problems of files and of the system, each as one line: what, where, and the way out."""
+"""File and system errors, each described in one line: what, where, and what to do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 
 UNFINISHED = re.compile(r"(?<=/)?\.([^/]+?)(?:\.[0-9a-f]+\.tmp|\.writing|\.old)(?=/|$)")
-"""What is written under another name until it is whole: messages speak of the name that was asked for."""
+"""Temporary names of files that are still being written. Messages show the name that the user gave instead."""
 
 FILE_PROBLEMS: dict[int, str] = {
     errno.EACCES: "no permission to read or write there; change the permissions, or name another place",
@@ -29,7 +29,7 @@ FILE_PROBLEMS: dict[int, str] = {
 
 
 def describe(problem: BaseException) -> str:
-    """One line on a problem. Messages of our own stay as they are; the system's get the way out."""
+    """Describe a problem in one line. Our own messages stay as they are; system errors get a hint what to do."""
     if isinstance(problem, UnicodeDecodeError):
         return _not_text(problem)
     if isinstance(problem, OSError) and problem.errno is not None:
@@ -39,7 +39,7 @@ def describe(problem: BaseException) -> str:
 
 def _of_file(problem: OSError) -> str:
     message = FILE_PROBLEMS.get(problem.errno or 0, problem.strerror or "cannot be read or written")
-    name = problem.filename if problem.filename2 is None else problem.filename2  # of a move, where to
+    name = problem.filename if problem.filename2 is None else problem.filename2  # the target, if it was a move
     if name is None or isinstance(name, int):
         return message
     place = UNFINISHED.sub(r"\1", os.fsdecode(name))

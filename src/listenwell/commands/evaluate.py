@@ -33,46 +33,47 @@ def evaluate(
 
     A classifier is scored on the turns that have labels: accuracy, precision, recall, F1, calibration, confusion.
 
-    Every score comes with its 95 % interval and a signature that says how it was computed. The system is given
-    what it would be given in use: the turns so far, never the emotion, the label or the situation.
+    Every score comes with its 95 % interval and a signature that says how it was computed. The system gets the same
+    input as in use: the turns so far, never the emotion, the label or the situation.
 
     If an evaluation with a folder is interrupted, the same command continues from the replies already written.
 
     Args:
-        system: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
-            server of that protocol. Such a server gives no likelihoods: it gets all scores except perplexity.
-        data: A source by name (`listenwell data`) or a .jsonl file; EmpatheticDialogues if not given, LCCC for a system
-            that speaks only Chinese, and for a classifier what it was trained on.
+        system: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind an
+            OpenAI-compatible server. Such a server gives no likelihoods: it gets all scores except perplexity.
+        data: A source by name (`listenwell data`) or a .jsonl file. If not given: EmpatheticDialogues; LCCC for a
+            system that speaks only Chinese; for a classifier, the data it was trained on.
         split: Which split; all for all of them together.
         path: Path of the source, if it is not in LISTENWELL_DATA.
         part: Which part of a source that has parts, such as edos's mturk.
-        out: Folder for scores.json and replies.jsonl. In the folder of a run it is evaluation/SPLIT if not given, and
-            evaluation/DATA-SPLIT on other data than EmpatheticDialogues (a classifier: than its own). What is
-            unusual is appended to the name: edos-test-2000 with --items, test-greedy+max40 with another decoding.
-        decoding: How to write replies; what is not given stays as the system has it.
+        out: Folder for scores.json and replies.jsonl. If not given, for the folder of a run: evaluation/SPLIT in it, or
+            evaluation/DATA-SPLIT on data other than EmpatheticDialogues (for a classifier: other than its own).
+            Unusual options are appended to the name: edos-test-2000 with --items, test-greedy+max40 with other
+            decoding.
+        decoding: How to write replies; options not given keep the system's own values.
         limit: Only the first N items; 0 for all.
         items: N items drawn from the split, the same ones for every system; 0 for all.
-        judge: A classifier of polarity, by name or folder, that says how positive the replies are; the trained system
+        judge: A polarity classifier, by name or folder, that measures how positive the replies are; the trained system
             called judge if there is one, for Chinese judge-zh. It must not be the classifier that the system itself
-            chooses its replies with.
-        labeller: A classifier of emotions and intents, by name or folder, that labels the replies and the references,
-            also into labels.png; the trained system called emotion-intent if there is one, else the system's own.
-        empathy: A classifier of empathy, by name or folder, that says how much the replies and the references show; the
+            uses to choose its replies.
+        labeller: A classifier of emotions and intents, by name or folder, that labels the replies and the references
+            and draws labels.png; the trained system called emotion-intent if there is one, else the system's own.
+        empathy: An empathy classifier, by name or folder, that rates the empathy of the replies and the references; the
             trained system called epitome if there is one. English only.
         resamples: Bootstrap resamples for the intervals; 0 for no intervals.
         json: Print scores.json instead of a table.
-        positivity: How far replies lean towards lifting the mood, from 0 to 1, for a system that plans; the system's
-            own setting if not given.
+        positivity: How strongly replies should lift the mood, from 0 to 1, for a system that plans; the system's own
+            setting if not given.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
-        precision: bf16 computes the layers in bfloat16, which is faster on some machines; scores record it.
+        precision: bf16 computes the layers in bfloat16, which is faster on some machines; the scores record it.
         workers: The number of processes that share the replies, 512 at a time (house: 128), and the cores. The scores
             are the same; each process needs the memory of one system. Not for openai:NAME.
-        metrics: Which scores, by name, separated by commas (docs/metrics.md), or all; the usual ones if not given. What
-            cannot be computed is listed with the reason.
+        metrics: Which scores, by name, separated by commas (docs/metrics.md), or all; the usual ones if not given.
+            Scores that cannot be computed are listed with the reason.
         vectors: A text file of word vectors, such as GloVe's, for embedding-average, greedy-matching and
-            vector-extrema; the first one in LISTENWELL_DATA/glove if not given. It is named in their signatures.
-        language: The language to evaluate in, such as en or zh: chooses the system of that name that speaks it.
+            vector-extrema; the first one in LISTENWELL_DATA/glove if not given. Their signatures name the file.
+        language: The language to evaluate in, such as en or zh; chooses the system of that name that speaks it.
     """
     from listenwell.commands.evaluate_classifier import evaluate_classifier
     from listenwell.commands.evaluate_replies import evaluate_replies

@@ -1,5 +1,5 @@
-"""What `listenwell evaluate` does with a classifier: one of turns, a listener, which reads dialogues, or one of
-replies' empathy, which reads pairs."""
+"""`listenwell evaluate` for classifiers: of turns, of dialogues (a listener), of the empathy of replies (which read
+pairs), and choosers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def evaluate_classifier(options: Options, subject: Subject, corpus: Corpus) -> N
 
 
 def evaluate_contexts(options: Options, subject: Subject, corpus: Corpus, out: Path | None) -> None:
-    """Scores a listener's predictions before every listener turn, writes them to `out`, and prints the scores."""
+    """Score a listener's predictions before every listener turn, write them to `out`, and print the scores."""
     from itertools import islice
 
     from listenwell.classifiers.listener import ListenerClassifier
@@ -71,7 +71,7 @@ def evaluate_contexts(options: Options, subject: Subject, corpus: Corpus, out: P
 
 
 def evaluate_pairs(options: Options, subject: Subject, corpus: Corpus, out: Path | None) -> None:
-    """Scores the levels of empathy given to replies that people rated, writes them to `out`, and prints the scores."""
+    """Score predicted empathy levels on replies that people rated, write them to `out`, and print the scores."""
     from listenwell.classifiers.empathy import EmpathyClassifier
     from listenwell.commands.display import table, tracked
     from listenwell.evaluation.empathy_scores import evaluate_empathy, write
@@ -95,7 +95,7 @@ def evaluate_pairs(options: Options, subject: Subject, corpus: Corpus, out: Path
 
 
 def evaluate_choices(options: Options, subject: Subject, corpus: Corpus, out: Path | None) -> None:
-    """Scores what a chooser would choose among replies that a reader rated, writes it to `out`, and prints it."""
+    """Score a chooser on replies that a reader rated, write the predictions to `out`, and print the scores."""
     from listenwell.classifiers.chooser import ReplyChooser
     from listenwell.commands.display import tracked
     from listenwell.evaluation.chooser_scores import evaluate_chooser, write
@@ -116,7 +116,7 @@ def evaluate_choices(options: Options, subject: Subject, corpus: Corpus, out: Pa
 
 
 def _items(options: Options, corpus: Corpus) -> list[Example]:
-    """The items of the corpus, the first ones if there is a limit."""
+    """The items of the corpus, up to the limit if there is one."""
     from listenwell.data.dialogue import examples
 
     return [item for dialogue in corpus.dialogues for item in examples(dialogue)][: options.limit or None]
@@ -129,7 +129,7 @@ def _keep(evaluation: Any, out: Path | None, write: Callable[[Any, Path], None])
 
 
 def evaluate_turns(options: Options, subject: Subject, corpus: Corpus, out: Path | None) -> None:
-    """Scores a classifier on the turns that have labels, writes its labels to `out`, and prints the scores."""
+    """Score a classifier on the labelled turns, write its predictions to `out`, and print the scores."""
     from dataclasses import asdict
 
     from listenwell.classifiers.labeller import Labeller
@@ -162,7 +162,7 @@ def _print_json(options: Options, evaluation: Any, **more: Any) -> None:
 
 
 def _print_scores(options: Options, corpus: Corpus, evaluation: Any, count: str) -> Any:
-    """Prints the scores; the console, for what follows."""
+    """Print the scores. Returns the console, for further output."""
     from listenwell.commands.display import report, scores_table
 
     console = report()

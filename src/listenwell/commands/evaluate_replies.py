@@ -1,4 +1,4 @@
-"""What `listenwell evaluate` does with a system that replies."""
+"""`listenwell evaluate` for systems that reply."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def evaluate_replies(options: Options, subject: Subject, corpus: Corpus) -> None
 
 
 def load_bot(options: Options, subject: Subject) -> tuple[Any, str]:
-    """The system, set up as the options say, and the signature of its own way of decoding."""
+    """The system, set up according to the options, and the signature of its own decoding."""
     from listenwell.loading import talking_system
     from listenwell.systems.bot import Bot
     from listenwell.systems.controls import lean
@@ -65,9 +65,9 @@ def load_bot(options: Options, subject: Subject) -> tuple[Any, str]:
 
 
 def load_readers(options: Options, subject: Subject, language: str = "en") -> dict[str, Any]:
-    """The classifiers that read the replies: one labels them, one judges how positive they are, one how empathetic.
+    """The classifiers that read the replies: the labeller, the judge of how positive they are, and that of empathy.
 
-    For another language than English the usual judge is judge-LANGUAGE.
+    For languages other than English, the default judge is judge-LANGUAGE.
     """
     from listenwell.classifiers.label_cache import LABELLER
     from listenwell.classifiers.labeller import Labeller
@@ -88,14 +88,14 @@ def load_readers(options: Options, subject: Subject, language: str = "en") -> di
 
 
 def empathy_loader(named: str | None, system: Checkpoint | None) -> EmpathyLoader:
-    """Loads the classifier of empathy, the one named or the shipped one, once a metric asks for it."""
+    """A function that loads the empathy classifier, given or shipped, once a metric needs it."""
     from listenwell.classifiers.empathy import DEFAULT, EmpathyClassifier
     from listenwell.evaluation.evaluate import part_of
     from listenwell.metrics.material import UnavailableError
     from listenwell.weights import find
 
     if named is not None:
-        find(named)  # a wrong name is refused before the work
+        find(named)  # fail early on a wrong name
 
     def load() -> EmpathyClassifier:
         try:
@@ -112,7 +112,7 @@ def empathy_loader(named: str | None, system: Checkpoint | None) -> EmpathyLoade
 
 
 def choose_items(options: Options, corpus: Corpus) -> tuple[list[Example], dict[str, Any]]:
-    """The items to reply to, and a note where they were drawn from more."""
+    """The items to reply to, and a note if they were sampled from more."""
     from itertools import islice
 
     from listenwell.data.dialogue import examples
@@ -130,9 +130,10 @@ def choose_items(options: Options, corpus: Corpus) -> tuple[list[Example], dict[
 def open_partial_results(
     options: Options, subject: Subject, bot: Any, items: list[Example], out: Path | None
 ) -> Iterator[PartialResults | None]:
-    """What an interrupted evaluation of the same had done; removed once all is written, left if this one ends early.
+    """Partial results of an earlier, interrupted evaluation with the same settings, to resume from.
 
-    None without a folder to keep it beside; with several workers, a temporary one.
+    They are deleted once everything is written, and kept if this evaluation is interrupted too. Without an output
+    folder there are none (None), or temporary ones if there are several workers.
     """
     import sys
     from tempfile import TemporaryDirectory
@@ -229,7 +230,7 @@ def print_scores(options: Options, corpus: Corpus, evaluation: Evaluation, out: 
 
 
 def reading(named: str | None, usual: str, labels: Any = "emotion-intent") -> Any:
-    """A classifier that reads replies: the one named, else the trained system that is usual, if there is one."""
+    """Load a classifier that reads replies: the one named, or else the usual one if it is installed."""
     from listenwell.classifiers.labeller import Labeller
     from listenwell.weights import shipped
 

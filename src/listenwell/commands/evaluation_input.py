@@ -1,4 +1,4 @@
-"""What `listenwell evaluate` evaluates: its options, the system and the corpus, and where the result is written."""
+"""The input of `listenwell evaluate`: options, system and corpus, and where the result is written."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 USUAL_DATA = {"en": "empathetic-dialogues", "zh": "lccc"}
-"""What a system that talks is evaluated on where no corpus is named, by the language that it speaks."""
+"""The default corpus for evaluating a system that replies, by its language."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was typed; `evaluate` says what each option means."""
+    """The command-line options; see `evaluate` for what each means."""
 
     system: str
     data: str | None = None
@@ -60,19 +60,19 @@ class Subject:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """What it speaks, English first where it does."""
+        """The languages it speaks, English first if it is one of them."""
         spoken = ("en",) if self.checkpoint is None else self.checkpoint.languages
         return tuple(sorted(spoken, key=lambda name: name != "en"))
 
     def trained_on(self) -> tuple[str | None, str | None]:
-        """The source and the part of it."""
+        """The source it was trained on, and the part of it."""
         data = self.meta.get("data", {})
         return data.get("source"), data.get("part")
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The dialogues to evaluate on, and what the scores note about them."""
+    """The dialogues to evaluate on, and the facts about them that are stored with the scores."""
 
     data: str
     part: str | None
@@ -95,7 +95,7 @@ def load_subject(options: Options) -> Subject:
 
 
 def read_corpus(options: Options, subject: Subject) -> Corpus:
-    """The source that is named, else the usual one of its language; for a classifier, what it was trained on."""
+    """Read the given source, or else the default one: by language, or for a classifier, the data it was trained on."""
     from listenwell.data import sources
 
     data, part = options.data, options.part
@@ -123,7 +123,7 @@ def read_corpus(options: Options, subject: Subject) -> Corpus:
 
 
 def as_trained(dialogues: Iterable[Dialogue], meta: dict[str, Any]) -> Iterable[Dialogue]:
-    """The dialogues as a classifier read those that it learned from: without emoticons, if its recipe strips them."""
+    """Preprocess dialogues as in a classifier's training: strip emoticons if its recipe does."""
     from listenwell.data.relabel import without_emoticons
 
     is_stripped = meta.get("recipe", {}).get("data", {}).get("emoticons") is False
@@ -131,7 +131,7 @@ def as_trained(dialogues: Iterable[Dialogue], meta: dict[str, Any]) -> Iterable[
 
 
 def output_folder(options: Options, usual: str) -> Path | None:
-    """Where the evaluation is written: where the user says, else in the folder of the run, if it is one."""
+    """The folder for the evaluation: the one given, or else one inside the run's folder, if the system is a run."""
     from listenwell.outputs import EVALUATE, check_folder
 
     if options.out is not None or not Path(options.system).is_dir():

@@ -1,4 +1,4 @@
-"""Shared by the commands that study a system's replies to some contexts."""
+"""Code shared by the commands that run an experiment on a system's replies to some contexts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def study(
     decoding: HouseDecoding | None,
     json: bool,
 ) -> None:
-    """Measures a system, given with its items and a progress bar, on some of a split; shows the result."""
+    """Measure a system on items of a split and show the result. `measure` gets the system, the items and progress."""
     from listenwell.commands.display import tracked
     from listenwell.loading import load
     from listenwell.outputs import STUDIES, check_folder
@@ -45,7 +45,7 @@ def study(
 
 
 def some_items(data: str, split: str, path: Path | None, limit: int) -> list[Example]:
-    """`limit` replies with their contexts, taken evenly from a split; all if it is 0."""
+    """`limit` items (replies with their contexts), taken evenly from a split; all if it is 0."""
     from listenwell.data import sources
     from listenwell.data.dialogue import examples
 
@@ -56,7 +56,7 @@ def some_items(data: str, split: str, path: Path | None, limit: int) -> list[Exa
 
 
 def show_result(study: str, result: StudyResult, out: Path | None, json: bool) -> None:
-    """Writes the result to `out`, if it is given, and prints the scores."""
+    """Write the result to `out`, if given, and print the scores."""
     import json as encoder
 
     from listenwell.commands.display import report, scores_table

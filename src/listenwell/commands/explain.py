@@ -1,4 +1,4 @@
-"""What `/why` shows about a reply: what the system reports, as tables."""
+"""The output of `/why`: the system's explanation of a reply, as tables."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from listenwell.systems.conversation import Exchange
 from listenwell.systems.reply import Reply
 
 SHOWN = 3
-"""How many of the likeliest emotions."""
+"""The number of most likely emotions to show."""
 SHOWN_SEPARATELY = ("care", "heard", "does", "probability", "likeliest")
-"""Reasons that are shown elsewhere; all others are in a table by name."""
+"""Reasons that are shown elsewhere; all others go into a table by name."""
 
 
 def why(exchange: Exchange, context: Sequence[str]) -> Iterator[RenderableType]:
-    """What was recognised, turn by turn too; what was chosen; the reasons; what else was considered."""
+    """What was recognized, overall and turn by turn; what was chosen; the reasons; which candidates were considered."""
     reply = exchange.reply
     if exchange.is_care:
         reason = reply.reasons["care"]
@@ -67,8 +67,8 @@ def _chosen(reply: Reply) -> Iterator[RenderableType]:
 
 
 def _considered(reply: Reply) -> RenderableType:
-    """The candidates with their scores and the terms of those, as far as the system reports them."""
-    scored = len({candidate.score for candidate in reply.candidates}) > 1  # an endpoint gives all the same
+    """The candidates with their scores and score terms, as far as the system reports them."""
+    scored = len({candidate.score for candidate in reply.candidates}) > 1  # an endpoint gives all the same score
     terms = list(dict.fromkeys(name for candidate in reply.candidates for name in candidate.terms))
     rows = []
     for index, candidate in enumerate(reply.candidates):
@@ -88,7 +88,7 @@ def _likely(title: str, column: str, chances: Mapping[str, float]) -> Renderable
 
 
 def _shown(value: Any) -> str:
-    """A reason as a person reads it."""
+    """Format a reason for display."""
     if isinstance(value, Mapping):
         return ", ".join(f"{escape(str(name))} {_shown(part)}" for name, part in value.items())
     if isinstance(value, list | tuple):

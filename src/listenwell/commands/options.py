@@ -1,4 +1,4 @@
-"""Checks the arguments of a command against its function before the parser sees them, for clearer messages."""
+"""Check the arguments of a command against its function before the parser sees them, for clearer messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from listenwell.labels.taxonomy import FEW, near_name
 
 
 def check_options(function: Callable[..., None], words: Sequence[str]) -> None:
-    """Raises an OptionError for the first flag that the function does not have, or whose value is of another type."""
+    """Raise OptionError for the first flag that the function does not have or whose value has the wrong type."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     hints = {
         parameter.name: parameter.annotation for parameter in parameters if parameter.default is not parameter.empty
@@ -36,7 +36,7 @@ def check_options(function: Callable[..., None], words: Sequence[str]) -> None:
 
 
 def _type_of(flag: str, hints: Mapping[str, Any]) -> Any:
-    """The type of what a flag such as --limit or --decoding.method holds."""
+    """The type of the value of a flag such as --limit or --decoding.method."""
     known, before, field_type = hints, "--", None
     for part in flag[2:].split("."):
         name = part.rstrip("+").replace("-", "_")
@@ -66,7 +66,7 @@ def _unknown(flag: str, part: str, before: str, known: Mapping[str, Any]) -> str
 
 
 def _mistakes(flag: str, hint: Any, value: str | None) -> Iterator[str]:
-    """What is wrong with a flag's value, as text."""
+    """Messages about what is wrong with a flag's value."""
     plain = next((one for one in _members(hint)), hint)
     if value is None or value.startswith("--"):
         choices = "" if not (names := get_args(plain)) or plain is list else f": {one_of('', names)}"
@@ -78,7 +78,7 @@ def _mistakes(flag: str, hint: Any, value: str | None) -> Iterator[str]:
 
 
 def _mistakes_in_record(flag: str, cls: Any, value: str) -> Iterator[str]:
-    """A whole record given at once: --decoding '{"method": "beam"}'."""
+    """Check a whole record given at once: --decoding '{"method": "beam"}'."""
     import yaml
 
     try:
@@ -89,7 +89,7 @@ def _mistakes_in_record(flag: str, cls: Any, value: str) -> Iterator[str]:
 
 
 def parser_message(message: str, function: Callable[..., None]) -> str:
-    """What the parser itself found wrong, in our words."""
+    """Rephrase an error message of the parser."""
     if required := re.search(r"arguments are required: (.+)", message):
         return _missing(required[1].split(", ")[0], function)
     if extra := re.search(r"[Uu]nrecognized arguments: (.+)", message):

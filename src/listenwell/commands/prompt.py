@@ -1,4 +1,4 @@
-"""The line where a person types: editing, history, completion and pasted text, by prompt_toolkit."""
+"""The input line, with editing, history, completion and pasted text, using prompt_toolkit."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ except ImportError:  # Windows
 PROMPT, CONTINUED = "you  > ", "     | "
 
 Arguments = Callable[[], Iterable[str]]
-"""Lists what may stand after a command."""
+"""Lists the possible arguments of a command."""
 
 
 class Prompt:
-    """Reads messages. Used as a context: while nobody reads, keys are not echoed but kept for the next message.
+    """Reads messages. A context manager: between reads, keys are not echoed but kept for the next message.
 
-    Text that is pasted is one message, however many lines it has; Alt-Enter starts a new line.
+    Pasted text is one message, even if it has several lines; Alt-Enter starts a new line.
     """
 
     def __init__(self, history: History, commands: Mapping[str, Arguments]) -> None:
@@ -47,11 +47,11 @@ class Prompt:
         self._before: list[Any] | None = None
 
     def read(self) -> str:
-        """A message. KeyboardInterrupt for Ctrl-C; EOFError for Ctrl-D."""
+        """Read a message. Raises KeyboardInterrupt on Ctrl-C and EOFError on Ctrl-D."""
         try:
             return recovered(self.session.prompt(PROMPT)).strip()
         finally:
-            # The session switches it off, but what is pasted before the next prompt is one message too.
+            # The session switches it off, but text pasted before the next prompt should be one message too.
             self._bracketed_paste(on=True)
 
     def __enter__(self) -> Prompt:
@@ -74,7 +74,7 @@ class Prompt:
 
 
 def recovered(text: str) -> str:
-    """The text of a terminal or pipe that claimed ASCII but sent UTF-8; invalid bytes become replacement characters."""
+    """Decode text from a terminal or pipe that claimed ASCII but sent UTF-8. Invalid bytes become U+FFFD."""
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     except UnicodeEncodeError:  # half a surrogate pair, which no terminal sends
@@ -82,15 +82,15 @@ def recovered(text: str) -> str:
 
 
 def _without_echo(settings: list[Any]) -> list[Any]:
-    """Neither shown nor edited by the terminal, so that the next prompt finds all keys as they were typed. Ctrl-C
-    still interrupts."""
+    """Terminal settings without echo or line editing, so that the next prompt gets all keys as typed. Ctrl-C still
+    interrupts."""
     input_flags, output_flags, control_flags, local_flags, *rest = settings
     local_flags &= ~(termios.ECHO | termios.ICANON)
     return [input_flags & ~termios.ICRNL, output_flags, control_flags, local_flags, *rest]
 
 
 class CommandCompleter(Completer):
-    """Completes slash commands and what may stand after them."""
+    """Completes slash commands and their arguments."""
 
     def __init__(self, commands: Mapping[str, Arguments]) -> None:
         self.commands = commands

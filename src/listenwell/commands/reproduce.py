@@ -23,24 +23,23 @@ def reproduce(
 ) -> None:
     """Reproduce the tables of a paper: train what is missing, score it, and write published beside measured.
 
-    Shipped weights are used where they serve. What is trained and scored is kept: a command that is cut off continues
-    where it was, and a second one computes nothing again. The report is written as HTML, CSV, LaTeX and JSON.
+    Shipped weights are used where possible. Trained models and scores are kept: an interrupted command continues where
+    it stopped, and running it again recomputes nothing. The report is written as HTML, CSV, LaTeX and JSON.
 
     Args:
         paper: mime, meed2, dual-emp, bert-joint or strategy-memory. Without one, all papers are listed.
         table: Only this table, such as 1 or text.
-        budget: small runs everything on a few examples, to see that it works; cpu is what two cores do in hours; paper
-            has the paper's own sizes and trains for hours to days; rows without a recipe of them are left out, with the
-            reason.
-        seeds: How many seeds each row is trained with; more than one trains shipped systems again.
+        budget: small runs everything on a few examples, to check that it works; cpu is what two cores can do in hours;
+            paper uses the paper's own sizes and trains for hours to days; rows without a recipe for these sizes are
+            left out, with the reason.
+        seeds: How many seeds to train each row with; more than one retrains shipped systems.
         out: Folder for runs, evaluations and reports, one folder per paper.
         precision: bf16 computes the layers in half the bits, for machines that do that faster.
-        quirks: Also run MIME with the gold emotion at evaluation, as its public code does, to see what that is worth;
-            never a score. All other quirks are computed from what is kept.
-        rescore: Compute every score again from the replies and statistics that are kept, without a model, and stop
-            where one differs.
-        report_only: Train and score nothing: write the report from what is there.
-        list: Only print what would be trained and scored, and what is there already.
+        quirks: Also run MIME with the gold emotion at evaluation, as its public code does, to see the effect; it is
+            never reported as a score. All other quirks are computed from saved replies.
+        rescore: Recompute every score from saved replies and statistics, without a model, and stop if one differs.
+        report_only: Train and score nothing; write the report from existing results.
+        list: Only print what would be trained and scored, and what exists already.
     """
     import sys
 
@@ -106,7 +105,7 @@ REPORTS = ("report.html", "report.csv", "report.tex", "report.json")
 
 
 def _check_reports(root: Path) -> None:
-    """Refuses, before the work, to overwrite reports that this command did not write."""
+    """Refuse, before any work, to overwrite reports that this command did not write."""
     import json
 
     from listenwell.outputs import OutputError

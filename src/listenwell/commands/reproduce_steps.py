@@ -1,4 +1,4 @@
-"""The steps of `listenwell reproduce`: training, scoring, and what a report needs besides."""
+"""The steps of `listenwell reproduce`: training, scoring, and other material for the report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def carry_out(work: Plan, spec: PaperSpec, budget: str, precision: Literal["", "bf16"]) -> None:
-    """Each step in turn; one that was cut off is resumed by the command that does it."""
+    """Run the missing steps in turn. An interrupted step is resumed by the command it calls."""
     import sys
     import time
 
@@ -47,7 +47,7 @@ def _train(step: Training, budget: str, precision: Literal["", "bf16"]) -> None:
 
 
 def _small(recipe: str) -> list[str]:
-    """Changes that let every stage see a few examples only."""
+    """Recipe changes that let every stage see only a few examples."""
     from listenwell.evaluation.reproduce.plan import SMALL
     from listenwell.training import load_recipe
 
@@ -78,7 +78,7 @@ def _decoding(step: Scoring) -> Any:
 
 
 def _metrics(spec: PaperSpec) -> list[str]:
-    """The usual ones, and those of the paper's tables; what cannot be computed is left out."""
+    """The usual metrics and those of the paper's tables; any that cannot be computed are left out."""
     from listenwell.metrics.registry import DEFAULT, DEFAULT_IN
 
     others = [name for names in DEFAULT_IN.values() for name in names]
@@ -86,7 +86,7 @@ def _metrics(spec: PaperSpec) -> list[str]:
 
 
 def measure_quirks(work: Plan) -> None:
-    """The quirk that kept replies and likelihoods do not give: MIME's perplexity if the gold emotion is known."""
+    """Measure the one quirk that saved replies do not give: MIME's perplexity given the gold emotion."""
     import sys
 
     from listenwell.commands.evaluate_replies import choose_items
@@ -104,7 +104,7 @@ def measure_quirks(work: Plan) -> None:
 
 
 def answer(spec: PaperSpec, work: Plan, root: Path) -> None:
-    """The paper's case studies, by each system that was scored."""
+    """Reply to the paper's case studies with each system that was scored."""
     from listenwell.evaluation.reproduce.cases import answer_cases
     from listenwell.loading import load
 
@@ -119,12 +119,12 @@ def answer(spec: PaperSpec, work: Plan, root: Path) -> None:
 
 
 def read_ratings(spec: PaperSpec, tables: list[str] | None) -> Ratings:
-    """What people said in the studies of the tables, where there are such studies here and somebody has rated."""
+    """The human ratings from the tables' studies, if there are such studies here with ratings."""
     try:
         from listenwell.studies.paper_ratings import for_rows, paper_numbers
         from listenwell.studies.report import make_report
         from listenwell.studies.store import Store, is_there, store_url
-    except ModuleNotFoundError:  # without the packages of studies there are none
+    except ModuleNotFoundError:  # without the packages for studies there are no ratings
         return {}
     ratings: dict[tuple[str, str, str, str], Measured] = {}
     for table in tables or spec.tables:
@@ -141,7 +141,7 @@ def read_ratings(spec: PaperSpec, tables: list[str] | None) -> Ratings:
 
 
 def check_kept(work: Plan) -> str:
-    """Recomputes every score that kept replies and statistics give; says how many and how long it took."""
+    """Recompute every score from saved replies and statistics. Returns a message with their number and the time."""
     import time
 
     from listenwell.evaluation.rescore import check

@@ -14,16 +14,16 @@ def rerank(
     """Measure what each term contributes to a system's choice among its candidates.
 
     Takes the candidates that `listenwell evaluate` saved and chooses again: by all terms, without each of them, by each
-    alone, and at random. No reply is generated, so it takes only seconds; use it on the valid split to find weights
-    for the recipe (decoding.rerank), and on the test split to report what they bring.
+    alone, and at random. No reply is generated, so it takes only seconds. Use it on the valid split to find weights for
+    the recipe (decoding.rerank), and on the test split to report their effect.
 
     Args:
         run: The folder of a run that was evaluated, or a folder that `evaluate --out` wrote.
         split: Which split of the run's evaluation.
         weights: The weight of each term, such as --weights.plan 1.5, with 0 for all others; the evaluation's weights if
             none is given.
-        judge: A classifier of polarity, by name or folder; the trained system called judge if there is one.
-        ses: Whether to measure the similarity of sentence embeddings too, which takes longest.
+        judge: A polarity classifier, by name or folder; the trained system called judge if there is one.
+        ses: Whether to also measure sentence embedding similarity, which takes longest.
         json: Print the scores as JSON instead of a table.
     """
     import json as encoder
@@ -77,7 +77,7 @@ def rerank(
     ]
     columns = ("chosen by", "changed", *(shown[name][0] for name in names))
     by = choices[0].weights
-    run_split = evaluation.about.get("split") or split  # a folder that is named itself may hold another one
+    run_split = evaluation.about.get("split") or split  # an evaluation's folder may be of another split
     title = f"{evaluation.name}, {run_split}: {len(evaluation.records):,} items; all: {by.signature() if by else ''}"
     console = Console(width=None if Console().is_terminal else 160)
     console.print(table(title, columns, rows, right=columns[1:]))

@@ -1,4 +1,4 @@
-"""Where a conversation of the terminal is saved: a new file, readable by its owner alone."""
+"""Save a terminal conversation in a new file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MARKDOWN = (".md", ".markdown")
 
 
 def conversations_folder() -> Path:
-    """In the user's data folder, not in whatever folder the program was started from."""
+    """The folder for saved conversations, in the user's data folder rather than the current one."""
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "listenwell" / "conversations"
 
 
 def target(name: str, date: datetime) -> Path:
-    """The file that a name stands for; one without a folder is in `conversations_folder()`, none is named by the date.
+    """The file for a name. One without a folder goes into `conversations_folder()`; an empty one is named by the date.
 
-    A name that does not say which form it has gets .md.
+    A name without a known suffix gets .md.
     """
     default = f"chat-{date:%Y-%m-%d}.md"
     if not name:
@@ -32,7 +32,7 @@ def target(name: str, date: datetime) -> Path:
         return free(path / default)
     if not is_jsonl(name) and not name.lower().endswith(MARKDOWN):
         path = path.with_name(f"{path.name}.md")
-    # "./mine.md" asks for the current folder, though a Path no longer shows it.
+    # "./mine.md" asks for the current folder, which a Path no longer shows.
     return path if os.path.dirname(name) else conversations_folder() / path
 
 
@@ -47,7 +47,7 @@ def free(path: Path) -> Path:
 
 
 def save(conversation: Conversation, path: Path, date: datetime) -> None:
-    """As JSON lines or Markdown, by its ending. FileExistsError if there is a file already."""
+    """Save as JSON lines or Markdown, depending on the suffix. Raises FileExistsError if the file exists."""
     if is_jsonl(path):
         record = conversation.to_dialogue(path.name.split(".")[0]).to_json()
         text = json.dumps(record, ensure_ascii=False) + "\n"

@@ -19,31 +19,32 @@ def serve(
     grace: int = 30,
     access_log: bool = False,
 ) -> None:
-    """Serve systems over HTTP: a page to talk on, and an API that clients of the OpenAI protocol can use.
+    """Serve systems over HTTP: a chat page, and an API for clients of the OpenAI protocol.
 
-    The page is at http://127.0.0.1:8000/, the API below /v1. Signs of a crisis are answered by fixed words before any
-    model sees a message. Nothing of a conversation is stored or logged.
+    The page is at http://127.0.0.1:8000/, the API under /v1. Signs of a crisis are answered with a fixed text before
+    any model sees a message. Nothing from a conversation is stored or logged.
 
-    Only this machine can reach the server unless another address is given by --host, and that needs a key file. Behind
-    a proxy, name the host that people type by --allowed-host. docs/serving.md tells how to deploy it.
+    Only this machine can reach the server unless --host gives another address, which needs a key file. Behind a proxy,
+    give the host name that people use with --allowed-host. docs/serving.md explains how to deploy it.
 
     Args:
-        model: One system or several, separated by commas, the first the default: a name (`listenwell models`), the
-            folder of a run, or openai:NAME. If not given, house where it is at hand, else multi-trs.
-        host: The address to listen at. Any but a loopback address needs --api-key-file.
-        port: The port to listen at; 0 takes a free one.
-        api_key_file: A file with a key per line, each after a name where there are several. Every request but those for
-            the page and /health then needs one of them.
-        workers: Processes that serve side by side, each with the systems for itself.
-        room: Replies that are waited for at once, per system and worker; a request beyond them is told when to come
-            back (status 429).
-        rate: Requests a minute for each key.
+        model: One system or several, separated by commas, the first one being the default: a name (`listenwell
+            models`), the folder of a run, or openai:NAME. If not given, house if it is available, else multi-trs.
+        host: The address to listen on. Any but a loopback address needs --api-key-file.
+        port: The port to listen on; 0 for any free one.
+        api_key_file: A file with one key per line, each after a name if there are several. Every request except those
+            for the page and /health then needs one of them.
+        workers: Number of server processes, each with its own copy of the systems.
+        room: Maximum number of unfinished replies, per system and worker; a request beyond that gets status 429, which
+            says when to try again.
+        rate: Requests per minute for each key.
         burst: Requests that a key may make at once before its rate counts.
-        limits: The most that one request may ask for.
-        allowed_host: A name that the server goes by, beside localhost and addresses; may be given several times.
-        allow_origin: A page elsewhere, such as https://example.org, that may use the server (CORS); none if not given.
+        limits: The limits for one request.
+        allowed_host: A host name of the server, besides localhost and IP addresses; may be given several times.
+        allow_origin: The origin of another site, such as https://example.org, whose pages may use the server (CORS);
+            may be given several times.
         base_url: Where the server of openai:NAME is.
-        grace: Seconds that replies which have begun are given to end when the server is told to stop.
+        grace: Seconds that replies in progress get to finish when the server is told to stop.
         access_log: Write a line per request, with its path and status; never what was said.
     """
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""The commands inside a conversation, such as /why. A new one is a function and a line in COMMANDS."""
+"""The commands inside a conversation, such as /why. To add one, write a function and a line in COMMANDS."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is typed, what may stand after it, what it does in one line, and the function that does it."""
+    """A command: its name, its argument, a one-line description, and the function that runs it."""
 
     name: str
     argument: str
     about: str
     run: Callable[[Session, str], None]
     choices: Callable[[], Iterable[str]] = tuple
-    """What may stand after it, for completion."""
+    """Possible arguments, for completion."""
 
 
 def run_command(session: Session, text: str) -> None:
-    """Runs what was typed; an unknown command suggests the one that was likely meant."""
+    """Run a command. For an unknown one, suggest what was likely meant."""
     word, _, argument = text.partition(" ")
     command = COMMANDS.get(word.lower())
     if command is not None:
@@ -158,7 +158,7 @@ def _save(session: Session, name: str) -> None:
         path = target(name, now)
         save(session.conversation, path, now)
     except FileExistsError as problem:
-        other = os.path.join(os.path.dirname(name), free(path).name)  # as it was typed
+        other = os.path.join(os.path.dirname(name), free(path).name)  # as typed
         hint = f"; /save {other} would be a new file" if path.exists() else ""
         session.problem(f"not saved: {problem.filename} exists already{hint}")
     except OSError as problem:

@@ -30,41 +30,42 @@ def study(
     out: Path | None = None,
     json: bool = False,
 ) -> None:
-    """Let people rate replies: make a study, serve it to raters, and report what they said.
+    """Let people rate replies: make a study, serve it to raters, and report the results.
 
     `study create NAME --kind likert --systems house,mime,human --items 100` draws items evenly over the emotions, lets
-    each system reply once, freezes all of it and tells which differences so many ratings can find. `study serve NAME`
-    gives raters their pages. `study report NAME` writes tables, tests and a datasheet.
+    each system reply once, freezes everything and says which differences this many ratings can detect. `study serve
+    NAME` serves the raters' pages. `study report NAME` writes tables, tests and a datasheet.
 
-    `study links NAME --people anna,ben` gives each person a link of their own. `study status NAME` counts what is done.
+    `study links NAME --people anna,ben` gives each person their own link. `study status NAME` shows the progress.
     `study rate NAME --judge openai:MODEL` lets a machine rate too, marked as one. `study export NAME --format potato
     --out FOLDER` writes the items and ratings for other tools. `study pay NAME` lists what each rater is owed. `study
-    close NAME` ends it; `study reopen NAME` goes on.
+    close NAME` ends the study; `study reopen NAME` continues it.
 
     Args:
         verb: list, create, serve, links, status, report, export, pay, rate, close or reopen.
         name: The study's name.
         kind: For create: likert (scales from 1 to 5), ab (the better of two), drag (good, okay, bad) or emotion (does
             the reply's emotion fit).
-        systems: For create: systems by name (`listenwell models`) with commas between; human is the corpus's own reply.
-        data: For create: a source by name, several with + between, or a .jsonl file.
+        systems: For create: systems by name (`listenwell models`), separated by commas; human is the corpus's own
+            reply.
+        data: For create: a source by name, several joined by +, or a .jsonl file.
         split: For create: which split of it.
         path: For create: where the source is, if it is not in LISTENWELL_DATA.
-        items: For create: how many dialogues are drawn.
+        items: For create: how many dialogues to draw.
         raters: For create: how many people rate each item.
         scales: For create: the questions of a likert study: mime, dual-emp, bert-joint,
             strategy-memory or epitome.
-        seed: For create: of all that is drawn.
-        recipe: For create: a ready study, such as mime-ratings (`listenwell study` lists them), or a .yaml file; other
-            flags change single fields of it.
+        seed: For create: the random seed.
+        recipe: For create: a ready-made study, such as mime-ratings (`listenwell study` lists them), or a .yaml file;
+            other flags change single fields of it.
         store: Where the study is kept, such as postgresql://user@host/database; LISTENWELL_STORE if not given, else
             studies/NAME/study.sqlite.
         host: For serve and links: the address to listen on; 0.0.0.0 for all.
         port: For serve and links: the port; 0 for any free one.
-        allowed_host: For serve and links: a name that raters reach the server by, such as study.example.org; one flag
-            for each.
-        people: For links: ids of raters with commas between, as you want to see them in the report.
-        judge: For rate: who rates: openai:MODEL, or a classifier by name or folder.
+        allowed_host: For serve and links: a host name at which raters reach the server, such as study.example.org;
+            may be given several times.
+        people: For links: ids of raters, separated by commas, as you want to see them in the report.
+        judge: For rate: the machine that rates: openai:MODEL, or a classifier by name or folder.
         base_url: For rate: where the server of openai:MODEL is; LISTENWELL_BASE_URL if not given.
         format: For export: csv or jsonl (all ratings), potato or label-studio (items and ratings).
         out: For report, export and pay: the folder or file to write.

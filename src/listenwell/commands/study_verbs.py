@@ -1,4 +1,4 @@
-"""What `listenwell study` does, one function for each verb."""
+"""The verbs of `listenwell study`, one function each."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def create(name: str, recipe: str | None, given: dict[str, Any], url: str | None
     spec = with_language(spec)
     with tracked() as progress:
         design = prepare(spec, progress=progress)
-    with Store(where, create=True) as store:  # only now: what fails before leaves nothing behind
+    with Store(where, create=True) as store:  # only now, so that a failure leaves nothing behind
         store.add(name, spec, design)
     console = Console()
     places = sum(len(task.layouts) for task in design.tasks)
@@ -119,7 +119,7 @@ def list_studies(url: str | None, json: bool) -> None:
 
 
 def _known(url: str | None) -> list[dict[str, Any]]:
-    """The studies of the store that is named, or those in the folder of studies."""
+    """The studies in the given store, or those in the default folder."""
     import os
 
     from listenwell.studies.results import collect

@@ -1,4 +1,4 @@
-"""Output that every terminal can show: where its encoding lacks a symbol, a plain one is written instead."""
+"""Output that every terminal can show: symbols missing from its encoding are replaced with plain ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PLAIN = {
     "✓": "+",
     "✗": "x",
 }
-"""What stands for a symbol where only ASCII can be shown."""
+"""ASCII replacements for symbols."""
 
 HANDLER = "listenwell.plain"
 BOXES = range(0x2500, 0x2580)
@@ -44,7 +44,7 @@ BOXES = range(0x2500, 0x2580)
 
 
 def plain(character: str) -> str:
-    """A character in ASCII: its plain stand-in, its letter without the accent, else a question mark."""
+    """A character in ASCII: its plain replacement, its letter without the accent, or else a question mark."""
     if character in PLAIN:
         return PLAIN[character]
     if ord(character) in BOXES:
@@ -60,17 +60,17 @@ def _replace(problem: UnicodeError) -> tuple[str, int]:
 
 
 def make_streams_robust() -> None:
-    """What is printed never fails for a symbol that the terminal lacks; what is read in ASCII is read as UTF-8."""
+    """Make printing never fail on a symbol that the terminal lacks, and read ASCII input as UTF-8."""
     codecs.register_error(HANDLER, _replace)
     for stream in (sys.stdout, sys.stderr):
         if not _is_utf8(stream) and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=HANDLER)
     if _encoding(sys.stdin) == "ascii" and hasattr(sys.stdin, "reconfigure"):
-        sys.stdin.reconfigure(encoding="utf-8")  # of which ASCII is a part
+        sys.stdin.reconfigure(encoding="utf-8")  # a superset of ASCII
 
 
 def shows_all() -> bool:
-    """Whether standard output can show any character: else JSON is written with escapes, which lose nothing."""
+    """Whether standard output can show any character. If not, JSON is written with escapes, without loss."""
     return _is_utf8(sys.stdout)
 
 
@@ -79,7 +79,7 @@ def _is_utf8(stream: Any) -> bool:
 
 
 def _encoding(stream: Any) -> str:
-    """The common name of a stream's encoding; "" where it has none."""
+    """The normalized name of a stream's encoding; "" if it has none."""
     try:
         return codecs.lookup(getattr(stream, "encoding", None) or "").name
     except LookupError:

@@ -18,21 +18,21 @@ def train(
     """Train a system from a recipe.
 
     A recipe is data + model + stages + decoding: a shipped one by name (`listenwell models --recipes` lists them)
-    or a YAML file. The run's folder holds the log, the checkpoints and the trained system in best/;
+    or a YAML file. The run's folder has the log, the checkpoints and the trained system in best/;
     talk to it with `listenwell chat FOLDER`, score it with `listenwell evaluate FOLDER`.
-    Several processes share each batch if Accelerate starts them:
-    `accelerate launch --multi_gpu --num_processes 2 -m listenwell train RECIPE`, with `--device cpu` where
+    Several processes share each batch if started by Accelerate:
+    `accelerate launch --multi_gpu --num_processes 2 -m listenwell train RECIPE`, with `--device cpu` if
     there is no GPU.
 
     Args:
         recipe: Name of a shipped recipe, or path of a YAML file.
         out: Folder of the run; runs/RECIPE if not given.
         resume: Continue from the run's last checkpoint as if it had never stopped; start from scratch if there is none.
-            The recipe's decoding is read again, for a finished run too: no weight depends on it.
+            The recipe's decoding is read again, even for a finished run, since no weight depends on it.
         set: A change to the recipe, such as stages.0.epochs=2 or data.source=my.jsonl; may be given several times.
         threads: CPU threads; 0 for all cores.
         save_every: Seconds between checkpoints.
-        quiet: Print nothing but problems.
+        quiet: Print only problems.
         precision: bf16 computes the layers in bfloat16, which is faster on some machines.
         device: The GPU if there is one, or the CPU.
     """

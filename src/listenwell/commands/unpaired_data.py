@@ -1,4 +1,4 @@
-"""`listenwell data unpaired`: emotional texts without a partner, for Dual-Emp."""
+"""`listenwell data unpaired`: unpaired emotional texts for Dual-Emp."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from listenwell.data.dialogue import Dialogue
 
 PLACE = "{threshold}"
-"""Where the threshold stands in a name that is given for several files."""
+"""The placeholder for the threshold in a file name that is given for several files."""
 
 
 def unpaired_data(
@@ -24,7 +24,7 @@ def unpaired_data(
     threshold: Sequence[str] | None,
     json: bool = False,
 ) -> None:
-    """Classify every utterance once, write those that are sure enough, one file per threshold, and count them."""
+    """Classify every utterance once, write the confident ones to one file per threshold, and count them."""
     import json as encoder
 
     from listenwell.classifiers.unpaired import SOURCES, UnpairedCounts, is_sure
@@ -45,7 +45,7 @@ def unpaired_data(
 
 
 def _files(out: Path | None, thresholds: Iterable[str]) -> dict[float, Path]:
-    """The file of each threshold, if all of them may be written."""
+    """The file for each threshold. Raises if any of them may not be written."""
     from listenwell.classifiers.unpaired import check_threshold
     from listenwell.outputs import check_file
 
@@ -69,7 +69,7 @@ def _files(out: Path | None, thresholds: Iterable[str]) -> dict[float, Path]:
 
 
 def _beside(file: Path) -> Path:
-    """Where the counts lie."""
+    """The file with the counts, next to the data."""
     return file.with_name(f"{file.name.removesuffix('.gz').removesuffix('.jsonl')}.counts.json")
 
 
@@ -87,7 +87,7 @@ def _classified(
 
     labeller = Labeller.load(using)
     try:
-        # Read twice, the first time to know how much there is.
+        # Read twice, first to count.
         number = sum(1 for _ in utterances(sources.read(*corpus, **options), UnpairedCounts()))
     except FileNotFoundError as problem:
         raise FileNotFoundError(
@@ -99,7 +99,7 @@ def _classified(
 
 
 def _show(counts: UnpairedCounts, files: dict[float, Path]) -> None:
-    """What Table 4 begins with, then how many texts of each emotion there are in each file."""
+    """Print the counts that start Table 4, then the number of texts of each emotion in each file."""
     from rich.console import Console
 
     from listenwell.classifiers.unpaired import SIDES

@@ -21,7 +21,7 @@ def variety(
     """Measure how varied a system's replies to the same message are.
 
     Each context is answered several times with different noise: in the latent of a system that samples one, such as
-    mime, and in the words, where they are sampled. The scores are the number of different replies to a
+    mime, and in the words, if they are sampled. The scores are the number of different replies to a
     context, the share of contexts with more than one, and how varied all replies together are.
 
     Args:
@@ -32,7 +32,7 @@ def variety(
         draws: How many replies to each context.
         limit: How many contexts, taken evenly from the split; 0 for all.
         out: Folder for scores.json and replies.jsonl; evaluation/variety within a run's folder if that is the system.
-        decoding: How to write replies; what is not given stays as the system has it.
+        decoding: How to write replies; options not given keep the system's own values.
         resamples: Bootstrap resamples for the intervals; 0 for no intervals.
         json: Print scores.json instead of a table.
     """

@@ -1,1 +1,1 @@
-"""The HTTP server: an OpenAI-compatible API and a page, over systems that write for many people at once."""
+"""The HTTP server: an OpenAI-compatible API and a chat page, serving many clients at once."""

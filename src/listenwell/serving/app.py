@@ -1,4 +1,4 @@
-"""The application: routes, and what stands before them."""
+"""The application: routes and middleware."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ SHARED = HERE.parent / "web" / "static"
 CHAT = "/v1/chat/completions"
 
 SWITCH = 0.0005
-"""Seconds after which a thread lets another run that waits for it. Whoever writes needs its turn hundreds of times a
-step, and would wait ten times as long for the rules of care with Python's own 0.005."""
+"""Thread switch interval in seconds. The engine thread takes the GIL hundreds of times per decoding step; with Python's
+default of 0.005 it would wait ten times as long for the safety rules."""
 
 
 def is_page(path: str) -> bool:
-    """The page and its files, which have no secrets and ask for the key themselves."""
+    """Whether the path is the page or one of its files. They hold no secrets; the page asks for the key itself."""
     return path == "/" or path.startswith("/static/")
 
 
 def is_open(scope: Scope) -> bool:
-    """What needs no key: to see that the server lives, and the page."""
+    """Whether the request needs no key: the health check and the page."""
     return scope["method"] in ("GET", "HEAD") and (scope["path"] == "/health" or is_page(scope["path"]))
 
 
 def create_app(settings: Settings, served: Mapping[str, Served], metrics: Metrics | None = None) -> FastAPI:
-    """The server's application over systems that are loaded. It starts their engines, and stops them at the end."""
+    """Build the server's application from loaded systems. It starts their engines and stops them on shutdown."""
     metrics = metrics or Metrics()
     care = CarePool()
     keys = None if settings.api_key_file is None else Keys.load(settings.api_key_file)
@@ -70,7 +70,7 @@ def create_app(settings: Settings, served: Mapping[str, Served], metrics: Metric
         for one in served.values():
             one.start()
         yield
-        for one in served.values():  # in a thread: the loop still has to tell those who wait
+        for one in served.values():  # in a thread: the loop still has to notify waiting clients
             await asyncio.to_thread(one.engine.stop)
         care.close()
 
@@ -81,7 +81,7 @@ def create_app(settings: Settings, served: Mapping[str, Served], metrics: Metric
     app.add_exception_handler(RequestValidationError, on_invalid)
     _add_api(app, served, Chat(care, settings.limits, metrics, buckets), settings)
     _add_page(app)
-    # The last that is added is the first that a request meets.
+    # The last middleware added is the first to see a request.
     app.add_middleware(BodyLimit, refuse=refuse_as_openai, most=settings.limits.body_bytes)
     if keys is not None and buckets is not None:
         app.add_middleware(RateLimit, refuse=refuse_as_openai, buckets=buckets, skipped=lambda path: path == CHAT)
@@ -107,22 +107,22 @@ def _add_api(app: FastAPI, served: Mapping[str, Served], chat: Chat, settings: S
 
     @app.post(CHAT, responses=_ERRORS)
     async def complete(body: ChatRequest, request: Request) -> Response:
-        """A reply in the OpenAI protocol, whole or as a stream of events."""
+        """Create a reply in the OpenAI protocol, complete or as a stream of events."""
         return await chat.respond(body, served[model_name(body.model, names)], request)
 
     @app.get("/v1/models")
     async def models() -> dict[str, Any]:
-        """The models that are served; the first is the default."""
+        """List the served models; the first is the default."""
         return {"object": "list", "data": [_model(one, started) for one in served.values()]}
 
     @app.get("/v1/models/{name:path}", responses=_ERRORS)
     async def model(name: str) -> dict[str, Any]:
-        """One of them."""
+        """Describe one served model."""
         return _model(served[model_name(name, names)], started)
 
     @app.post("/v1/understand", responses=_ERRORS)
     async def understand(body: UnderstandRequest) -> dict[str, Any]:
-        """What is heard in a conversation, without a reply: the emotion, a label for each turn, a plan."""
+        """Analyze a conversation without replying: the emotion, a label for each turn, a plan."""
         one = served[model_name(body.model, names)]
         turns = turns_of(body.messages, settings.limits)
         fixed = await chat.care.ask(one.wrapper, turns, None)
@@ -139,7 +139,7 @@ def _add_api(app: FastAPI, served: Mapping[str, Served], chat: Chat, settings: S
     async def resources(
         region: str | None = Query(None, max_length=40), language: str = Query("en", max_length=10)
     ) -> dict[str, Any]:
-        """Whom to turn to in a crisis; of the server's region, if none is named."""
+        """List crisis resources; for the server's region if none is given."""
         if language not in LANGUAGES:
             raise bad_request(f"language: one of {', '.join(LANGUAGES)}", "language")
         try:
@@ -151,13 +151,13 @@ def _add_api(app: FastAPI, served: Mapping[str, Served], chat: Chat, settings: S
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
-        """Whether the server lives; needs no key."""
+        """Report that the server is up; needs no key."""
         waiting = {one.name: one.engine.held for one in served.values()}
         return {"status": "ok", "version": __version__, "models": names, "held": waiting, "pid": os.getpid()}
 
     @app.get("/metrics")
     async def numbers() -> Response:
-        """What is counted, for Prometheus."""
+        """Return the counters for Prometheus."""
         return Response(chat.metrics.page(), media_type=chat.metrics.content_type)
 
 
@@ -186,14 +186,14 @@ def _add_page(app: FastAPI) -> None:
 
 
 class PageFiles(StaticFiles):
-    """The page's own files, and those that it shares with other pages."""
+    """The page's own static files, and those it shares with other pages."""
 
     def get_directories(self, directory: Any = None, packages: Any = None) -> list[Any]:
         return [*super().get_directories(directory, packages), SHARED]
 
 
 class Counted:
-    """Counts requests by route and status."""
+    """Middleware that counts requests by route and status."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics
@@ -213,7 +213,7 @@ class Counted:
 
 
 def from_environment() -> FastAPI:
-    """The application that a worker process runs."""
+    """Build the application for a worker process, from settings in the environment."""
     sys.setswitchinterval(SWITCH)
     settings = Settings.from_json(os.environ[ENVIRONMENT])
     metrics = Metrics()

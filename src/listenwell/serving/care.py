@@ -1,4 +1,4 @@
-"""Care in the server: asked before the queue, so that it answers at once however many wait."""
+"""Care in the server. It runs before the queue, so it answers at once no matter how many requests are waiting."""
 
 from __future__ import annotations
 
@@ -20,28 +20,29 @@ from listenwell.systems.safety.replies import care_given
 from listenwell.systems.safety.resources import KINDS
 
 THREADS = 8
-"""Messages that are looked at beside each other, and read together."""
+"""Messages checked in parallel, and read by the classifier as one batch."""
 
 URGENT_THREADS = 2
-"""For messages in which the rules see a sign while others wait."""
+"""For messages in which the rules find a sign while others are waiting."""
 
 TIERS = {"direct": "card", "asking": "question", "shorter": "card"}
-"""What the page shows for each text of care."""
+"""What the page shows for each tier of care."""
 
 EMERGENCY: dict[LanguageCode, str] = {"en": "In an emergency", "zh": "紧急情况"}
 
 
 class CarePool:
-    """Threads that ask care, apart from those that write.
+    """Threads that run care, separate from the threads that write replies.
 
-    What is learned takes far longer than the rules. Where many wait, the rules look at each message first; where they
-    see a sign, it passes the others. What is decided is the same: only the order differs.
+    The learned classifier takes far longer than the rules. When many messages are waiting, the rules check each one
+    first, and a message in which they find a sign overtakes the others. The decisions are the same; only the order
+    differs.
     """
 
     def __init__(self, threads: int = THREADS) -> None:
         self.threads = threads
         self.asked = 0
-        """Conversations that care has not decided yet."""
+        """Conversations that care has not decided on yet."""
         self._pool = _pool(threads, "care")
         self._rules = _pool(1, "care-rules")
         self._urgent = _pool(URGENT_THREADS, "care-urgent")
@@ -65,12 +66,12 @@ class CarePool:
 
 
 def _pool(threads: int, name: str) -> ThreadPoolExecutor:
-    # Several batches are read beside each other, each by one core: that wastes less than sharing out small products.
+    # Several batches run in parallel, each on one core: that wastes less than splitting small matrix products.
     return ThreadPoolExecutor(threads, name, initializer=compute_with, initargs=(1,))
 
 
 _Asked = tuple[SafetyWrapper, list[Turn], Controls | None, Memory]
-"""What care is asked, and what it computes for both looks."""
+"""The arguments of a check, and the memory that the rules and the full check share."""
 
 
 def _is_urgent(wrapper: SafetyWrapper, turns: list[Turn], controls: Controls | None, memory: Memory) -> bool:
@@ -84,7 +85,7 @@ def _care(wrapper: SafetyWrapper, turns: list[Turn], controls: Controls | None, 
 
 
 def read_together() -> None:
-    """Lets the crisis classifier, where there is one, read what several threads ask at the same time as one batch."""
+    """Make the crisis classifier, if there is one, batch the texts that several threads ask about at the same time."""
     from listenwell.serving.crisis_reading import EightBitReader, LikeLengthReader, ReadTogether, has_vnni
     from listenwell.systems.safety.classifier import english_classifier
     from listenwell.systems.safety.detector import rules
@@ -97,7 +98,7 @@ def read_together() -> None:
 
 
 def care_record(reply: Reply, resources: Resources) -> dict[str, Any]:
-    """A reply of care as the API tells it: what it is, and whom to turn to."""
+    """A reply of care as the API returns it: its kind, and the resources to turn to."""
     reason = str(reply.reasons.get("care", ""))
     if reason.startswith("language:"):
         return {"kind": "language", "sign": None, "language": reason.partition(": ")[2], "resources": []}
@@ -110,7 +111,7 @@ def care_record(reply: Reply, resources: Resources) -> dict[str, Any]:
 
 
 def resource_list(resources: Resources, language: LanguageCode, kind: Kind | None = None) -> list[dict[str, str]]:
-    """Whom to turn to, the emergency number first; of all kinds of danger if none is given."""
+    """Resources to turn to, the emergency number first; for all kinds of danger if `kind` is None."""
     lines = [line for line in resources.lines if kind is None or kind in line.kinds]
     return [
         {"name": EMERGENCY[language], "contact": resources.emergency[language], "note": ""},

@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions: from a request to an answer, whole or as a stream."""
+"""POST /v1/chat/completions: from a request to a response, complete or streamed."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from listenwell.web.rates import Buckets, over_rate
 from listenwell.web.refusals import openai_error
 
 LEFT = 499
-"""The status of an answer that nobody reads, for the counters."""
+"""The status that the counters record when the client has disconnected."""
 
 QUIET = 15.0
-"""Seconds without news after which a stream says that it is still there."""
+"""Seconds of silence after which a stream sends a keep-alive comment."""
 
 
 @dataclass(slots=True)
 class Answer:
-    """What is known of an answer while it is made."""
+    """The state of a response while it is being produced."""
 
     request: ChatRequest
     served: Served
@@ -46,19 +46,19 @@ class Answer:
     created: int = field(default_factory=lambda: int(time.time()))
     begun: float = field(default_factory=time.monotonic)
     read: int | None = None
-    """Tokens of the conversation, once they are counted."""
+    """Tokens in the conversation, once they have been counted."""
 
     def record(self, kind: str, choices: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
         common = {"id": self.id, "object": kind, "created": self.created, "model": self.served.name}
         return {**common, "choices": choices, **more}
 
     def own(self, reply: Reply) -> dict[str, Any]:
-        """The part of the answer that is beyond the protocol."""
+        """The part of the response that goes beyond the OpenAI protocol."""
         explained = explanation(reply) if self.request.wishes.explain and self.care is None else {}
         return {**explained, "care": self.care}
 
     def usage(self, texts: Sequence[str]) -> dict[str, int]:
-        if self.read is None:  # asked for twice: by the counters and by the answer
+        if self.read is None:  # needed twice: by the counters and by the response
             self.read = self.served.count_tokens([turn.text for turn in self.turns])
         read, written = self.read, self.served.count_tokens(texts)
         return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
@@ -75,7 +75,7 @@ class Chat:
         turns = turns_of(body.messages, self.limits)
         controls = served.controls(body.wishes)
         answer = Answer(body, served, turns)
-        # A sign of a crisis is answered whether or not there is room, or anything left in the bucket.
+        # A sign of a crisis is answered even if the queue is full or the key's bucket is empty.
         asking: asyncio.Future[Any] = asyncio.ensure_future(self.care.ask(served.wrapper, turns, controls))
         if not await _stays(request, asking):
             return Response(status_code=LEFT)
@@ -107,7 +107,7 @@ class Chat:
 
         return _stream(events())
 
-    # Whole
+    # Complete
 
     async def _whole(self, answer: Answer, tickets: list[Ticket], request: Request) -> Response:
         written: asyncio.Future[Any] = asyncio.ensure_future(_all(tickets))
@@ -156,7 +156,7 @@ class Chat:
             _give_up(answer, tickets)
 
     def _ends(self, answer: Answer, finished: list[tuple[str, str]], reply: Reply) -> list[bytes]:
-        """The end of a stream. What is beyond the protocol is in the last record."""
+        """The end of a stream. The last record carries what goes beyond the OpenAI protocol."""
         records = [_delta(answer, index, {}, reason) for index, (_, reason) in enumerate(finished)]
         options = answer.request.stream_options
         if options is not None and options.include_usage:
@@ -179,7 +179,7 @@ class Chat:
 
 
 async def _watch(index: int, ticket: Ticket, news: asyncio.Queue[tuple[int, str | None]]) -> None:
-    """Puts the texts of one reply into the queue of all, and None at its end."""
+    """Put the texts of one reply into the shared queue, and None when it is done."""
     with suppress(ApiError):
         async for text in ticket.texts():
             if not ticket.done:
@@ -192,7 +192,7 @@ async def _all(tickets: Sequence[Ticket]) -> list[Reply]:
 
 
 async def _stays(request: Request, work: asyncio.Future[Any]) -> bool:
-    """Whether the client is still there when the work is done; work for one that leaves is cancelled."""
+    """Whether the client is still connected when the work is done. If it disconnects first, the work is cancelled."""
     leaving: asyncio.Future[Any] = asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait((work, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -214,7 +214,7 @@ def _give_up(answer: Answer, tickets: Sequence[Ticket]) -> None:
 
 
 def _finished(answer: Answer, ticket: Ticket) -> tuple[str, str]:
-    """The text of a reply, and why it ends."""
+    """The text of a reply and its finish reason."""
     job: Job = ticket.job  # type: ignore[assignment]
     text, stopped = cut(ticket.result.text, answer.request.stops)
     return text, "stop" if stopped or job.finished else "length"
@@ -244,5 +244,5 @@ def _json(record: dict[str, Any]) -> Response:
 
 
 def _stream(events: AsyncIterator[bytes]) -> Response:
-    # Some proxies collect what comes in pieces unless they are told not to.
+    # Some proxies buffer streams unless told not to.
     return StreamingResponse(events, media_type="text/event-stream", headers={"x-accel-buffering": "no"})

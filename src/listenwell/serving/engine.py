@@ -1,8 +1,8 @@
-"""The engine: a thread that owns a system and writes for everybody who waits, some together, a step at a time.
+"""The engine: a thread that owns a system and decodes replies for all waiting requests, in batches, step by step.
 
-Whoever comes while others are being written waits for the next step, and then begins in a group of their own: groups
-take turns, step by step, and a group ends with its longest reply. What one asked for is never seen by another: rows of
-a batch share nothing but the product they go through.
+A request that arrives while others are being decoded waits for the next step and then starts in a new group. Groups
+take turns, one step each, and a group ends with its longest reply. Requests cannot see each other: rows of a batch
+share nothing but the matrix products they go through.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ from listenwell.systems.together import Job, write_plainly
 logger = logging.getLogger("listenwell.serving")
 
 GROUPS = 3
-"""Groups that are written at the same time: more would begin sooner, and go slower."""
+"""Groups that are decoded at the same time. With more, replies would start sooner but take longer."""
 
 GATHER = 0.004
-"""Seconds that an idle engine waits for others to come with the first."""
+"""Seconds that an idle engine waits after the first request for more to arrive."""
 
 
 @dataclass(eq=False)
 class Ticket:
-    """Something that somebody waits for: a reply, or what a function of the system returns."""
+    """A unit of work that a client waits for: a reply, or the result of a call to the system."""
 
     job: Job | None
     call: Callable[[], Any] | None = None
     result: Any = None
     error: ApiError | None = None
     text: str = ""
-    """The reply so far, as the event loop knows it."""
+    """The reply so far, as known to the event loop."""
     done: bool = False
     begun: float = field(default_factory=time.monotonic)
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     alone: bool = False
-    """Written by itself, after a group that it was in failed."""
+    """Whether it is decoded by itself, because its group failed."""
     left_at: int | None = None
-    """The step at which its client left."""
+    """The step at which its client disconnected."""
     leaving: bool = False
 
     async def texts(self) -> Any:
-        """The text so far whenever it has grown: what comes while nobody looks is not kept twice."""
+        """Yield the text so far each time it has grown; updates that arrive in between are merged."""
         seen = ""
         while not self.done:
             await self.changed.wait()
@@ -71,7 +71,7 @@ class Ticket:
         return self.result
 
     def tell(self, text: str, done: bool) -> None:
-        """In the event loop: there is news."""
+        """Update the ticket. Runs in the event loop."""
         self.text, self.done = text, self.done or done
         self.changed.set()
 
@@ -83,25 +83,25 @@ class Group:
 
 
 def _each(steps: Iterable[None]) -> Generator[None, None, None]:
-    """The steps of any system, as something that can be closed before its end."""
+    """Wrap the steps of any system in a generator, so that they can be closed early."""
     yield from steps
 
 
 class Engine:
-    """Writes the replies of one system. `room` is how many may be waited for at once."""
+    """Decodes the replies of one system. `room` is the most tickets it holds at once."""
 
     def __init__(
         self, name: str, system: Any, metrics: Metrics, room: int, *, together: int = 32, compute_threads: int = 0
     ) -> None:
         self.name, self.system, self.metrics, self.room, self.together = name, system, metrics, room, together
         self.compute_threads = compute_threads
-        """That share out its products; as many as torch has by itself for 0."""
+        """Threads for its matrix products; 0 leaves torch's default."""
         self.waiting: deque[Ticket] = deque()
         self.held = 0
-        """Tickets that are not done: those that wait, and those being written."""
+        """Unfinished tickets: those waiting and those being decoded."""
         self.groups = GROUPS
         self.seconds = 1.0
-        """A running mean of how long a place is held."""
+        """A running mean of how long a ticket takes."""
         self._changed = threading.Condition()
         self._stopping = False
         self._threads: list[threading.Thread] = []
@@ -113,7 +113,7 @@ class Engine:
             self._start_thread()
 
     def stop(self) -> None:
-        """Ends the threads at their next step; whoever still waits is told."""
+        """Stop the threads at their next step and fail all tickets that are still waiting."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -123,7 +123,7 @@ class Engine:
         self.waiting.clear()
 
     def submit(self, tickets: Sequence[Ticket]) -> None:
-        """All of them or, where there is no room for all, none."""
+        """Queue all tickets or, if there is not enough room, none."""
         with self._changed:
             if self._stopping:
                 raise stopping()
@@ -136,7 +136,7 @@ class Engine:
             self._changed.notify()
 
     def cancel(self, ticket: Ticket) -> None:
-        """Its client has left: no step is computed for it after the one that is running."""
+        """Drop a ticket whose client has disconnected. No step is computed for it after the current one."""
         with self._changed:
             written = ticket.job is not None and ticket.job.reply is not None
             if ticket.done or written or ticket.left_at is not None:
@@ -150,7 +150,7 @@ class Engine:
                 self._release(ticket)
 
     def expected_wait(self) -> int:
-        """Seconds until a place may be free."""
+        """Estimated seconds until a place is free."""
         return max(1, min(60, math.ceil(self.seconds)))
 
     # In the worker's thread
@@ -161,7 +161,7 @@ class Engine:
         thread.start()
 
     def _run(self) -> None:
-        """Goes on until the engine is stopped. Should the thread itself fail, another takes its place."""
+        """Work until the engine is stopped. If the thread itself fails, a new one replaces it."""
         if self.compute_threads:
             compute_with(self.compute_threads)
         groups: list[Group] = []
@@ -182,7 +182,7 @@ class Engine:
         self._fail([ticket for group in groups for ticket in group.tickets], stopping)
 
     def _take(self, groups: Sequence[Group]) -> list[Ticket] | None:
-        """Who begins now; None at the end."""
+        """The tickets to start now; None when the engine is stopping."""
         with self._changed:
             while not self.waiting and not groups and not self._stopping:
                 self._changed.wait()
@@ -220,7 +220,7 @@ class Engine:
         yield
 
     def _advance(self, group: Group) -> bool:
-        """One step of a group, and the news of it; False at its end."""
+        """Run one step of a group and publish the result. Returns False when the group is done."""
         try:
             next(group.steps)
             self.metrics.steps.labels(self.name).inc()
@@ -240,7 +240,7 @@ class Engine:
             if ticket.left_at is not None and (ticket.leaving or ended or not self._others_stay(group)):
                 self._leave(ticket)
             elif ticket.left_at is not None:
-                ticket.leaving = True  # the step that was running is over; the next no longer has it
+                ticket.leaving = True  # the step that was running is over; the next leaves it out
                 staying.append(ticket)
             elif self._is_done(ticket):
                 news.append((ticket, ticket.job.text if ticket.job else "", True))
@@ -282,7 +282,7 @@ class Engine:
             self._release(ticket)
 
     def _isolate(self, group: Group, problem: Exception) -> None:
-        """What fails together is tried one by one, so that nobody's request spoils another's."""
+        """Retry the tickets of a failed group one by one, so that one bad request does not fail the others."""
         log_failure(f"{len(group.tickets)} replies failed together", problem)
         if len(group.tickets) == 1:
             self._fail(group.tickets, failed)
@@ -305,7 +305,7 @@ class Engine:
         self._tell([(ticket, ticket.text, True) for ticket in tickets])
 
     def _release(self, ticket: Ticket) -> None:
-        """Gives up its place; to be called with the lock held."""
+        """Free a ticket's place. Call with the lock held."""
         self.held -= 1
         self._show()
 
@@ -315,7 +315,7 @@ class Engine:
 
     @staticmethod
     def _tell(news: Sequence[tuple[Ticket, str, bool]]) -> None:
-        """One call for each event loop, which is one in a server."""
+        """Deliver updates with one call per event loop; a server has only one."""
         loops: dict[asyncio.AbstractEventLoop, list[tuple[Ticket, str, bool]]] = {}
         for one in news:
             loops.setdefault(one[0].loop, []).append(one)
@@ -330,6 +330,6 @@ def _deliver(news: Sequence[tuple[Ticket, str, bool]]) -> None:
 
 
 def log_failure(what: str, problem: BaseException) -> None:
-    """Where it happened, and never what the exception says: that may be what somebody wrote."""
+    """Log where an exception occurred, never its message: it may contain what a user wrote."""
     places = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(problem.__traceback__)]
     logger.error("%s: %s at %s", what, type(problem).__name__, " < ".join(reversed(places[-6:])))

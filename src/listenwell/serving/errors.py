@@ -1,4 +1,4 @@
-"""Errors as clients of the OpenAI protocol expect them. Nothing of a message is repeated in one."""
+"""Errors as clients of the OpenAI protocol expect them. No error quotes a message of the conversation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from listenwell.web.refusals import Refusal, refuse_as_openai
 
 
 class ApiError(Exception):
-    """A request that is refused, or went wrong."""
+    """A request was refused or failed."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.message)
@@ -45,7 +45,7 @@ async def on_api_error(request: Request, problem: Exception) -> Response:
 
 
 async def on_http_error(request: Request, problem: Exception) -> Response:
-    """What the framework refuses: unknown paths and methods, bodies that cannot be decoded."""
+    """Handle what the framework refuses: unknown paths and methods, bodies that cannot be decoded."""
     assert isinstance(problem, HTTPException)
     codes = {404: ("not_found", "there is nothing at this path"), 405: ("method_not_allowed", "not by this method")}
     code, message = codes.get(problem.status_code, ("invalid_request", str(problem.detail)))
@@ -59,7 +59,7 @@ async def on_invalid(request: Request, problem: Exception) -> Response:
 
 
 def invalid(problems: Sequence[Mapping[str, Any]]) -> Refusal:
-    """The first of them, as one refusal."""
+    """Turn the first validation problem into a refusal."""
     first = problems[0]
     kind, path = first["type"], first["loc"]
     if kind == "json_invalid":
@@ -82,13 +82,13 @@ def _message(kind: str, problem: Mapping[str, Any]) -> str:
 
 
 def field_name(path: Sequence[Any]) -> str:
-    """("body", "messages", 0, "role") as messages[0].role."""
+    """Format a location: ("body", "messages", 0, "role") becomes messages[0].role."""
     name = ""
     for part in path:
         if part in ("body", "query") and not name:
             continue
         if isinstance(part, int):
             name += f"[{part}]"
-        elif part not in ("str", "list[TextPart]"):  # which of several types was tried
+        elif part not in ("str", "list[TextPart]"):  # skip which member of a union was tried
             name += f".{part}" if name else str(part)
     return name

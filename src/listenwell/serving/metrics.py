@@ -1,4 +1,4 @@
-"""What is counted, for Prometheus. Nothing of a conversation: only numbers, by model and kind."""
+"""Prometheus metrics. Nothing from a conversation is recorded, only numbers by model and kind."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable that names the folder in which worker processes put their numbers together."""
+"""The environment variable with the folder in which worker processes share their counters."""
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64)
 TOGETHER = (1, 2, 4, 8, 16, 32, 64)
 
 
 class Metrics:
-    """The counters of one server; a registry of its own, so that several may live in one process."""
+    """The metrics of one server. It has its own registry, so several servers can run in one process."""
 
     content_type = CONTENT_TYPE_LATEST
 
@@ -48,7 +48,7 @@ class Metrics:
         self.together = histogram("batch_size", "Replies that a worker began together.", TOGETHER)
 
     def page(self) -> bytes:
-        """In the form that Prometheus reads; of all worker processes together, where there are several."""
+        """The metrics in Prometheus' text format, summed over all worker processes if there are several."""
         if not os.environ.get(MULTIPROCESS):
             return generate_latest(self.registry)
         from prometheus_client import multiprocess

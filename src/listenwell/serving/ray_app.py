@@ -2,8 +2,8 @@
 
     serve run listenwell.serving.ray_app:build models=house,multi-trs replicas=4 api_key_file=/etc/listenwell/keys
 
-Ray's proxies take the requests and spread them over the replicas. Each replica is what `listenwell serve` is on one
-machine: it loads the systems, has a queue and counts for itself. `serve run --help` lists Ray's own options.
+Ray's proxies accept the requests and spread them over the replicas. Each replica is what `listenwell serve` is on one
+machine: it loads the systems and has its own queue and metrics. `serve run --help` lists Ray's own options.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ KNOWN = (*LISTS, *NUMBERS, "api_key_file", "base_url", "rate", "replicas", "cpus
 
 
 def build(args: Mapping[str, str]) -> serve.Application:
-    """The application that `serve run` starts. Lists are separated by commas; `cpus` are those of one replica."""
+    """Build the application that `serve run` starts. Lists are comma-separated; `cpus` is per replica."""
     for name in args:
         if name not in KNOWN:
             raise ValueError(unknown_name("argument", name, KNOWN))
     settings = _settings(args)
-    text = settings.to_json()  # what travels to the replicas
+    text = settings.to_json()  # sent to the replicas
 
     def application() -> Any:
         from listenwell.serving.app import create_app
@@ -42,7 +42,7 @@ def build(args: Mapping[str, str]) -> serve.Application:
         name="listenwell",
         num_replicas=int(args.get("replicas", 1)),
         ray_actor_options={"num_cpus": float(args.get("cpus", 1))},
-        # The replica's own queue decides who waits and who is told to come back; care answers beyond it.
+        # The replica's own queue decides which requests wait and which get 429; care answers even when it is full.
         max_ongoing_requests=4 * settings.room * len(settings.models),
         graceful_shutdown_timeout_s=30,
     )

@@ -1,4 +1,4 @@
-"""Starting and stopping: all that can be wrong is said before the first request could come."""
+"""Starting and stopping the server. Anything that can be wrong is reported before the first request could arrive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 from listenwell.serving.settings import ENVIRONMENT, Settings
 
 BACKLOG = 2048
-"""Connections that wait to be accepted: a burst, or those that come while the systems are loaded."""
+"""Connections that may wait to be accepted, in a burst or while the systems are loading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Address:
     host: str
     port: int
     workers: int = 1
-    """Processes; each has the systems for itself."""
+    """Processes; each loads its own copy of the systems."""
     grace: int = 30
-    """Seconds that begun replies have to end once the server is told to stop."""
+    """Seconds that replies in progress have to finish once the server is told to stop."""
     access_log: bool = False
 
 
@@ -45,7 +45,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check(settings: Settings, address: Address) -> None:
-    """Stops a server that would not start, or would be open to everybody."""
+    """Raise if the server could not start, or would be open to other machines without a key."""
     from listenwell.web.keys import Keys
     from listenwell.weights import find, is_remote
 
@@ -64,13 +64,13 @@ def check(settings: Settings, address: Address) -> None:
 
 
 def listen(address: Address) -> socket.socket:
-    """A socket that is bound to the address."""
+    """Return a socket that is bound to the address and listening."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((address.host, address.port))
-        bound.listen(BACKLOG)  # at once: two programs may be bound to one port as long as neither listens
+        bound.listen(BACKLOG)  # right away: two programs can bind the same port as long as neither listens
     except OSError as problem:
         bound.close()
         raise ValueError(_bind_problem(problem, address)) from problem
@@ -97,7 +97,7 @@ def url(bound: socket.socket) -> str:
 
 
 def run(settings: Settings, address: Address, bound: socket.socket) -> None:
-    """Serves until it is told to stop by SIGTERM or Ctrl-C."""
+    """Serve until stopped by SIGTERM or Ctrl-C."""
     import uvicorn
 
     options: dict[str, Any] = {
@@ -122,7 +122,7 @@ def run(settings: Settings, address: Address, bound: socket.socket) -> None:
             "listenwell.serving.app:from_environment",
             factory=True,
             workers=address.workers,
-            timeout_worker_healthcheck=15,  # a worker that loads its systems answers late, and is not hung
+            timeout_worker_healthcheck=15,  # a worker that is loading its systems answers late but is not hung
             **options,
         )
         from uvicorn.supervisors import Multiprocess
@@ -146,7 +146,7 @@ def _run_one(settings: Settings, bound: socket.socket, options: dict[str, Any]) 
 
 @contextmanager
 def _shared_numbers() -> Iterator[None]:
-    """A folder in which the worker processes add up what they count."""
+    """A temporary folder in which the worker processes share their counters."""
     from listenwell.serving.metrics import MULTIPROCESS
 
     with TemporaryDirectory(prefix="listenwell-metrics-") as folder:

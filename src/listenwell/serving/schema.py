@@ -1,4 +1,4 @@
-"""What clients may send. Whatever is not here, or is here and not supported, is refused by its name."""
+"""Request schemas. Unknown and unsupported fields are refused, and the error names them."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "verbosity": ("medium",),
     "web_search_options": (),
 }
-"""Fields of the OpenAI protocol that ask for what is not here, and their values that ask for nothing, as None does."""
+"""Unsupported fields of the OpenAI protocol, and the values that, like None, ask for nothing and are accepted."""
 
 IGNORED = ("user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention")
-"""Fields that change no reply, whatever they say. They are not kept."""
+"""Fields that never change a reply, whatever their value. They are dropped."""
 
 OF_MESSAGES: dict[str, tuple[Any, ...]] = {
     "annotations": ([],),
@@ -52,7 +52,7 @@ OF_MESSAGES: dict[str, tuple[Any, ...]] = {
     "tool_call_id": (),
     "tool_calls": ([],),
 }
-"""The same for a message: clients send back what they were given."""
+"""The same for the fields of a message: clients send back the messages they received."""
 
 NO_SYSTEM = (
     "system messages are not supported: what happened before goes in listenwell.situation, what a reply should do in "
@@ -61,7 +61,7 @@ NO_SYSTEM = (
 
 
 class Strict(BaseModel):
-    """Neither unknown fields nor values that only look like the right ones."""
+    """A model that accepts no unknown fields and does not coerce types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
@@ -96,18 +96,18 @@ class StreamOptions(Strict):
 
 
 class Wishes(Strict):
-    """What is asked of a reply beyond the OpenAI protocol."""
+    """Options for a reply beyond the OpenAI protocol."""
 
     intent: Annotated[str | None, Field(max_length=100)] = None
-    """What the reply should do or express: a label."""
+    """What the reply should do or express, as a label."""
     positivity: Annotated[float, Field(ge=0, le=1)] | None = None
-    """How far it leans towards lifting the mood."""
+    """How strongly the reply should lift the mood."""
     situation: str | None = None
-    """What happened, told in advance."""
+    """Background: what happened before the conversation."""
     explain: bool = False
-    """Whether the answer says what was heard, and why it was answered so."""
+    """Whether to include the recognized emotion and the reasons for the reply."""
     mode: Literal["rerank", "stream"] | None = None
-    """rerank: the best of several, as measured; stream: one, as it is written. By itself, as `stream` says."""
+    """rerank: the best of several candidates; stream: a single one, as it is decoded. The default follows `stream`."""
 
 
 class ChatRequest(Strict):
@@ -155,21 +155,21 @@ class UnderstandRequest(Strict):
 
 
 def _without_neutral(record: dict[str, Any], known: dict[str, tuple[Any, ...]], place: str) -> dict[str, Any]:
-    """Without the fields that ask for nothing; one that asks for what is not supported is refused."""
+    """Drop fields whose value asks for nothing; refuse any that ask for something unsupported."""
     kept = {}
     for name, value in record.items():
         if name not in known:
             kept[name] = value
         elif value is not None and not any(type(value) is type(one) and value == one for one in known[name]):
             if known[name] and isinstance(value, float) and value == 0 and 0 in known[name]:
-                continue  # 0.0 asks for as little as 0
+                continue  # 0.0 means the same as 0
             field = f"{place}: {name}" if place else name
             raise bad_request(f"{field} is not supported here", name, "unsupported_field")
     return kept
 
 
 def turns_of(messages: list[Message], limits: Limits) -> tuple[Turn, ...]:
-    """The conversation, within its limits. It ends with the person who is to be answered."""
+    """Convert messages to turns and check the limits. The last message must be a nonempty one from the user."""
     if len(messages) > limits.turns:
         problem = f"messages: {len(messages)} of them, at most {limits.turns} are read"
         raise bad_request(problem, "messages", "too_many_messages")
@@ -192,7 +192,7 @@ def turns_of(messages: list[Message], limits: Limits) -> tuple[Turn, ...]:
 
 
 def check_limits(request: ChatRequest, limits: Limits) -> None:
-    """The numeric limits that are not of the conversation itself."""
+    """Check the limits on everything but the conversation itself."""
     if (request.n or 1) > limits.n:
         raise bad_request(f"n: {request.n} replies, at most {limits.n} are written", "n", "too_many_replies")
     if len(request.stops) > limits.stops:
@@ -213,7 +213,7 @@ def too_long(param: str, length: int, most: int) -> Exception:
 
 
 def model_name(asked: str | None, served: list[str]) -> str:
-    """Which of the models that are served is meant; the first, if none is named."""
+    """The name of the requested model; the first served model if none is given."""
     from listenwell.serving.errors import ApiError
     from listenwell.web.refusals import Refusal
 

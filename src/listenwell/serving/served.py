@@ -1,4 +1,4 @@
-"""A system as the server knows it: what it can be asked for, care before it, an engine behind it."""
+"""A system as the server uses it: its capabilities, care in front of it, an engine behind it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from listenwell.text import words
 from listenwell.weights import is_remote
 
 REMOTE_THREADS = 16
-"""Replies of an endpoint that are waited for at once: the work is done elsewhere."""
+"""Concurrent requests to a remote endpoint; the work is done elsewhere."""
 
 HEARD = 5
-"""Emotions that an explanation names."""
+"""The number of emotions in an explanation."""
 
 
 @dataclass(slots=True)
@@ -42,14 +42,14 @@ class Served:
 
     @property
     def system(self) -> Any:
-        """The system without care: whoever asks it has asked care before."""
+        """The system without care; callers must have run care first."""
         return self.wrapper.system
 
     def start(self) -> None:
         self.engine.start(REMOTE_THREADS if is_remote(self.name) else 1)
 
     def describe(self) -> dict[str, Any]:
-        """As /v1/models lists it, beyond what the protocol knows."""
+        """The fields of /v1/models that go beyond the OpenAI protocol."""
         can = Capabilities.of(self.system)
         return {
             "languages": list(self.wrapper.languages),
@@ -60,7 +60,7 @@ class Served:
         }
 
     def controls(self, wishes: Wishes) -> Controls | None:
-        """What is asked of the reply; what the system cannot be asked for is refused by its name."""
+        """The controls for a reply. Raises an error that names the field if the system does not support it."""
         for name in ("intent", "positivity"):
             try:
                 controls_from_request(self.system, **{name: getattr(wishes, name)})
@@ -69,7 +69,7 @@ class Served:
         return controls_from_request(self.system, wishes.intent, wishes.positivity, wishes.situation)
 
     def jobs(self, request: ChatRequest, turns: Sequence[Turn], limits: Limits) -> list[Job]:
-        """One for each reply that is asked for. They differ in what is drawn for them."""
+        """One job per requested reply. They differ in their random numbers."""
         controls = self.controls(request.wishes)
         context = as_context(list(turns), controls)
         decoding = self._decoding(request, limits)
@@ -99,7 +99,7 @@ class Served:
         return replace(options, **changes)
 
     def count_tokens(self, texts: Sequence[str]) -> int:
-        """By the system's own tokenizer; words, where it has none."""
+        """Count tokens with the system's own tokenizer, or words if it has none."""
         tokenizer = getattr(self.system, "tokenizer", None)
         if tokenizer is None:
             tokenizer = getattr(getattr(self.system, "writer", None), "tokenizer", None)
@@ -108,7 +108,7 @@ class Served:
         return sum(map(len, tokenizer.encode_many(list(texts))))
 
     def understand(self, turns: Sequence[Turn]) -> dict[str, Any]:
-        """What is heard in a conversation, without a reply; what a system cannot say is None."""
+        """Analyze a conversation without replying. What the system cannot predict is None."""
         context = as_context(list(turns))
         heard, plan = self._hear(context)
         labels = self._label([turn.text for turn in context])
@@ -148,14 +148,14 @@ class Served:
 
 
 def _another(decoding: Decoding, index: int) -> Decoding:
-    """For a further reply: greedy and beam search would find the same one again."""
+    """Decoding options for an additional reply, which is sampled: greedy and beam search would repeat the first."""
     if not index or decoding.method == "sample":
         return decoding
     return replace(decoding.streamed(), method="sample", temperature=0.7, top_p=0.9)
 
 
 def heard_record(reply: Reply) -> dict[str, Any]:
-    """The emotion that was heard, and the likeliest ones."""
+    """The recognized emotion, and the most likely emotions."""
     likeliest = {name: rounded(chance) for name, chance in list(reply.emotions.items())[:HEARD]}
     emotion = None
     if reply.emotion is not None:
@@ -164,7 +164,7 @@ def heard_record(reply: Reply) -> dict[str, Any]:
 
 
 def explanation(reply: Reply) -> dict[str, Any]:
-    """Why a reply is what it is, as the API tells it."""
+    """The explanation of a reply as the API returns it."""
     label = None
     if reply.label is not None:
         label = {"name": reply.label, "probability": rounded(reply.reasons.get("probability"))}
@@ -181,7 +181,7 @@ def rounded(value: Any) -> float | None:
 
 
 def jsonable(value: Any) -> Any:
-    """With plain values alone, numbers rounded."""
+    """Convert to plain JSON values, with numbers rounded."""
     if isinstance(value, dict):
         return {str(key): jsonable(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -195,7 +195,7 @@ def jsonable(value: Any) -> Any:
 
 
 def load_served(settings: Settings, metrics: Metrics) -> dict[str, Served]:
-    """Loads all systems, and lets each reply once: what is made at the first reply is there before anybody waits."""
+    """Load all systems and have each reply once, so that lazy initialization is done before the first request."""
     from listenwell.loading import load, talking
 
     abouts = talking()

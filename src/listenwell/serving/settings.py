@@ -1,4 +1,4 @@
-"""What a server is started with. It travels to worker processes as JSON in the environment; keys stay in their file."""
+"""The server's settings. Worker processes receive them as JSON in the environment; keys stay in their file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 
 ENVIRONMENT = "LISTENWELL_SERVE"
-"""The variable that worker processes read their settings from."""
+"""The environment variable that worker processes read their settings from."""
 
 
 @dataclass(frozen=True)  # no slots: jsonargparse reads the __dict__ of an instance that is a default
@@ -38,7 +38,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """A server, but for its address."""
+    """Settings of a server other than its address."""
 
     models: tuple[str, ...]
     """The systems that it serves; the first is the default."""

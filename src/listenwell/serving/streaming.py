@@ -1,4 +1,4 @@
-"""A growing text as pieces that are never taken back, and the events that carry them."""
+"""Split a growing text into pieces that never need to be retracted, and format them as events."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Sequence
 from typing import Any
 
 LAST_WORD = re.compile(r"[^\s⺀-鿿豈-﫿＀-￯]*$")
-"""The word that a text ends with: "do" may become "don't". Chinese has no such thing."""
+"""The last word of a text, which may still change: "do" may become "don't". Does not apply to Chinese."""
 
 DONE = b"data: [DONE]\n\n"
 KEEP_ALIVE = b": still here\n\n"
-"""A comment, which clients pass over: proxies close a connection on which nothing comes."""
+"""A comment, which clients ignore. Without it, proxies close idle connections."""
 
 
 class Pieces:
-    """What may be sent of a text as it grows."""
+    """The parts of a growing text that can be sent."""
 
     def __init__(self, stops: Sequence[str] = ()) -> None:
         self.stops = stops
         self.sent = ""
 
     def more(self, text: str, final: bool = False) -> str:
-        """What is new in it and will not change; at the end, all that is left."""
+        """The new part of `text` that will not change anymore; if `final`, all the rest."""
         text, stopped = cut(text, self.stops)
         if not final and not stopped:
             text = self._settled(text)
@@ -34,7 +34,7 @@ class Pieces:
         return piece
 
     def _settled(self, text: str) -> str:
-        """Without its last word, and without what a stop sequence may begin with."""
+        """Drop the last word and anything that may be the start of a stop sequence."""
         text = LAST_WORD.sub("", text)
         held = max((_begun(text, stop) for stop in self.stops), default=0)
         return text[: len(text) - held].rstrip()
@@ -47,7 +47,7 @@ def cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
 
 
 def _begun(text: str, stop: str) -> int:
-    """How many characters at the end of a text may be the beginning of a stop sequence."""
+    """The number of characters at the end of a text that may be the start of a stop sequence."""
     return next((size for size in range(min(len(stop), len(text)), 0, -1) if text.endswith(stop[:size])), 0)
 
 

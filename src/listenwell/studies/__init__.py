@@ -1,1 +1,1 @@
-"""Rating studies with people: designed, served, stored and reported by one command, `listenwell study`."""
+"""Human rating studies: design, serve, store and report them with one command, `listenwell study`."""

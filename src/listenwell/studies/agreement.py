@@ -1,6 +1,6 @@
-"""How far raters agree: Fleiss' kappa, Krippendorff's alpha, Cohen's weighted kappa.
+"""Inter-rater agreement: Fleiss' kappa, Krippendorff's alpha, Cohen's weighted kappa.
 
-Units are what is judged (a reply on one scale, or a pair of replies); a unit's values are those of its raters.
+A unit is what is judged: a reply on one scale, or a pair of replies. Its values are the judgements of its raters.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ Units = Mapping[Hashable, Mapping[str, Value]]
 
 
 def fleiss_kappa(units: Units) -> tuple[float, int, int] | None:
-    """Kappa, with how many units and raters each it is over; None where it is not defined.
+    """Kappa, the number of units and the raters per unit that it is computed over; None if it is undefined.
 
-    It wants one number of raters for all units: those with the commonest number (two or more) are counted.
+    Fleiss' kappa needs the same number of raters for every unit, so only units with the most common number (two or
+    more) are counted.
     """
     sizes = Counter(len(values) for values in units.values() if len(values) >= 2)
     if not sizes:
@@ -37,15 +38,15 @@ def fleiss_kappa(units: Units) -> tuple[float, int, int] | None:
     observed = ((table**2).sum(axis=1) - raters) / (raters * (raters - 1))
     shares = table.sum(axis=0) / table.sum()
     expected = float((shares**2).sum())
-    if expected == 1.0:  # everybody gave one answer to everything
+    if expected == 1.0:  # all raters gave the same answer to everything
         return None
     return (float(observed.mean()) - expected) / (1 - expected), len(chosen), raters
 
 
 def krippendorff_alpha(units: Units, level: Level, order: Sequence[Value] = ()) -> float | None:
-    """Alpha over all units with two values or more; None where there is no disagreement to expect.
+    """Alpha over all units with two or more values; None if no disagreement is expected by chance.
 
-    `order` lists the values of an ordinal scale from lowest to highest; numbers are in their own order.
+    `order` lists the values of an ordinal scale from lowest to highest; without it, numbers are in numeric order.
     """
     pairable = [list(values.values()) for values in units.values() if len(values) >= 2]
     given = {value for values in pairable for value in values}
@@ -78,7 +79,7 @@ def _distances(values: Sequence[Value], totals: np.ndarray, level: Level) -> np.
     if level == "interval":
         numbers = np.array([float(value) for value in values])
         return (numbers[:, None] - numbers[None, :]) ** 2
-    # Ordinal: how many values lie between the two, each end counted half.
+    # Ordinal: the number of values between the two, counting each end as half.
     below = np.concatenate([[0.0], np.cumsum(totals)])
     middle = (below[:-1] + below[1:]) / 2
     return (middle[:, None] - middle[None, :]) ** 2
@@ -87,7 +88,7 @@ def _distances(values: Sequence[Value], totals: np.ndarray, level: Level) -> np.
 def weighted_kappa(
     first: Sequence[Value], second: Sequence[Value], scale: Sequence[Value], weights: Literal["linear", "quadratic"]
 ) -> float | None:
-    """Cohen's kappa of two raters on one ordered scale; None where both always say the same one thing."""
+    """Cohen's weighted kappa of two raters on an ordered scale; None if both always give the same single value."""
     place = {value: number for number, value in enumerate(scale)}
     table = np.zeros((len(scale), len(scale)))
     for one, other in zip(first, second, strict=True):
@@ -102,8 +103,8 @@ def weighted_kappa(
 def mean_over_pairs(
     units: Units, pairwise: Callable[[list[Value], list[Value]], float | None], least: int = 2
 ) -> tuple[float, int] | None:
-    """The mean of a statistic of two raters over all pairs that judged at least `least` units both, weighted by how
-    many; and how many pairs."""
+    """The mean of a two-rater statistic over all pairs of raters with at least `least` units in common, weighted by
+    their number of common units; and the number of pairs."""
     by_rater: dict[str, dict[Hashable, Value]] = {}
     for unit, values in units.items():
         for rater, value in values.items():

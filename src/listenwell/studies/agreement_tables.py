@@ -1,4 +1,4 @@
-"""Agreement among people, and of machines with people, as tables."""
+"""Tables of agreement among people, and between machines and people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from listenwell.studies.tables import Cell, Row, Table
 
 
 def units_by_scale(judged: Sequence[Judgement]) -> dict[str, dict[Hashable, dict[str, Value]]]:
-    """By scale: a reply to an item, or a pair of replies, is a unit."""
+    """Group judgements by scale and unit. A unit is a reply to an item, or a pair of replies."""
     units: dict[str, dict[Hashable, dict[str, Value]]] = defaultdict(lambda: defaultdict(dict))
     for one in judged:
         units[one.scale][one.item, one.system][one.rater] = one.value
@@ -34,7 +34,7 @@ def units_by_scale(judged: Sequence[Judgement]) -> dict[str, dict[Hashable, dict
 
 
 def scale_of(kind: Kind, key: str) -> tuple[Level, list[Value]]:
-    """Whether a scale has an order, and its values from lowest to highest."""
+    """The level of measurement of a scale, and its values from lowest to highest."""
     if kind.name == "drag":
         return "ordinal", list(reversed(AREAS))
     if kind.name == "ab":
@@ -76,7 +76,7 @@ def _quadratic(values: list[Value], first: list[Value], second: list[Value]) -> 
 
 
 def machine_agreement(results: Results, people: Sequence[Judgement], machine: Sequence[Judgement], name: str) -> Table:
-    """A machine's agreement with people where both rated the same: never mixed with that among people."""
+    """A machine's agreement with people on the units that both rated; never mixed with agreement among people."""
     kind = results.spec.kind_of_study()
     by_people, by_machine = units_by_scale(people), units_by_scale(machine)
     rows = []
@@ -101,7 +101,7 @@ def machine_agreement(results: Results, people: Sequence[Judgement], machine: Se
 
 
 def _with_each(both: Units, single: dict[Any, Value], values: list[Value], level: Level) -> float | None:
-    """The mean kappa of the machine with each person, by how much both judged."""
+    """The machine's mean kappa with each person, weighted by the number of units that both judged."""
     shared: dict[str, list[tuple[Value, Value]]] = defaultdict(list)
     for unit, given in both.items():
         for rater, value in given.items():
@@ -136,7 +136,7 @@ def _correlation(both: Units, single: dict[Any, Value], values: list[Value], lev
 
 
 def _same_as_most(both: Units, single: dict[Any, Value]) -> float:
-    """How often the machine says what people say most often; of several such, any will do."""
+    """The percentage of units on which the machine gives the most common answer of the people, or one tied for it."""
     same = 0
     for unit, given in both.items():
         said = list(given.values())

@@ -1,4 +1,4 @@
-"""From judgements to tables: one function for each kind of study."""
+"""From judgements to tables, with one function per kind of study."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POLARITIES = ("positive", "negative")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The judgements that one table is made of, and what they belong to."""
+    """The judgements behind one table, and the results they come from."""
 
     results: Results
     judged: Sequence[Judgement]
@@ -43,7 +43,7 @@ class View:
 
 
 def main_tables(view: View, machine: str = "") -> list[Table]:
-    """The study's own tables, with the papers' beside; `machine` is the name of a judge that is no person."""
+    """The study's tables, with published rows for comparison. `machine` names the judge if it is not a person."""
     kind = view.results.spec.kind
     if kind == "ab":
         return ab_tables(view, machine)
@@ -56,7 +56,7 @@ def main_tables(view: View, machine: str = "") -> list[Table]:
 
 
 def item_means(view: View, system: str, scale: str) -> dict[str, float]:
-    """For each item the mean over its raters; of an A/B or drag study's items there are none."""
+    """The mean over raters for each item. Empty for A/B and drag studies."""
     values: dict[str, list[float]] = defaultdict(list)
     for one in view.judged:
         if one.system == system and one.scale == scale and isinstance(one.value, int | float):
@@ -100,7 +100,7 @@ def _rating_rows(view: View, scales: Mapping[str, str], factor: float, machine: 
 
 
 def _by_polarity(view: View, scales: Mapping[str, str], factor: float, machine: str) -> list[Table]:
-    """MIME's Table 4: the same for contexts of positive and of negative emotions."""
+    """MIME's Table 4: ratings of contexts with positive and with negative emotions."""
     if not any(view.of_polarity(name).judged for name in POLARITIES):
         return []
     columns = tuple(f"{name}, {polarity}" for name in scales.values() for polarity in POLARITIES)
@@ -121,7 +121,7 @@ def _by_polarity(view: View, scales: Mapping[str, str], factor: float, machine: 
 
 
 def _compare(view: View, first: str, second: str, scale: str) -> tuple[float | None, float | None]:
-    """The mean difference over the items that both have, and its p value."""
+    """The mean difference over the items that both systems have, and its p-value."""
     one, other = item_means(view, first, scale), item_means(view, second, scale)
     both = sorted(set(one) & set(other))
     if not both:
@@ -151,7 +151,7 @@ def _rating_tests(view: View, scales: Mapping[str, str], machine: str) -> Table:
 
 
 def verdicts(view: View) -> dict[str, dict[str, str | None]]:
-    """By pair and item: what the majority says; None where nothing is said most often."""
+    """The majority verdict by pair and item; None where there is no majority."""
     said: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for one in view.judged:
         said[one.system][one.item].append(str(one.value))
@@ -249,7 +249,7 @@ def drag_tables(view: View, machine: str = "") -> list[Table]:
 
 
 def area_shares(view: View, system: str, area: str) -> dict[str, float]:
-    """For each item the share of raters who put the system's reply there."""
+    """For each item, the share of raters who put the system's reply in this area."""
     said: dict[str, list[bool]] = defaultdict(list)
     for one in view.judged:
         if one.system == system:
@@ -298,7 +298,7 @@ def _drag_tests(view: View, machine: str) -> Table:
 
 
 def good_labels(view: View) -> dict[str, Counter[str]]:
-    """MEED2's Figure 5: for each system that chooses labels, those of its replies that were rated good."""
+    """MEED2's Figure 5: for each system that chooses labels, the labels of its replies that were rated good."""
     counts: dict[str, Counter[str]] = {}
     for one in view.judged:
         label = view.results.design.replies[one.item, one.system].label

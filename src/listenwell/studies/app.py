@@ -1,4 +1,4 @@
-"""The HTTP side of one study: pages for raters, their answers, and the report for who has its key."""
+"""The HTTP app of one study: pages for raters, their answers, and the report for holders of its key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from listenwell.web.origin import HostAndOrigin
 from listenwell.web.refusals import Refusal
 
 MAX_BODY = 512 * 1024
-"""Bytes of a request: some hundred answers."""
+"""Maximum bytes of a request: room for some hundred answers."""
 
 Token = Annotated[str, PathParameter(max_length=MAX_ID)]
 
@@ -52,8 +52,8 @@ def make_app(
     report: Callable[[], tuple[str, str]] | None = None,
     hosts: Collection[str] = (),
 ) -> FastAPI:
-    """The app of a study. `report` makes the HTML report and its content security policy; `lock` is renewed while the
-    app runs; `hosts` are the names, beside localhost and addresses, that the server goes by."""
+    """Build the app of a study. `report` makes the HTML report and its content security policy; `lock` is renewed while
+    the app runs; `hosts` are the host names the server accepts besides localhost and IP addresses."""
     ratings = Ratings(store, study)
     payloads = Payloads(ratings, store.design(study))
 
@@ -113,13 +113,13 @@ def _add_pages(app: FastAPI, ratings: Ratings, payloads: Payloads, pages: Pages)
     def join(code: Token, rater: Annotated[str, Query(max_length=MAX_ID)] = "") -> Response:
         if not secrets.compare_digest(code.encode(), ratings.study.join_code.encode()):
             return pages.message("unknown", 404)
-        if ratings.is_closed() and not ratings.has_joined(rater):  # who has, may still have answers to send
+        if ratings.is_closed() and not ratings.has_joined(rater):  # those who joined may have answers to send
             return pages.message("closed", 410)
         try:
             token = ratings.join(rater).token
         except RefusedError:
             return pages.message("unknown", 400)
-        # Relative, so that a study also works below a path of a reverse proxy.
+        # Relative, so that a study also works under a path of a reverse proxy.
         return RedirectResponse(f"../r/{token}", 303)
 
 

@@ -1,7 +1,7 @@
-"""The questions and anchors of the scales in Chinese, for the pages of a study over Chinese data.
+"""The questions and anchors of the scales in Chinese, for studies on Chinese data.
 
-Translated from those in `kinds`: the papers give theirs in English, strategy memory too, whose raters read Chinese.
-Reports have the English ones.
+They are translated from `kinds`: the papers print theirs in English, even strategy memory, whose raters read Chinese.
+Reports use the English ones.
 """
 
 from __future__ import annotations
@@ -106,6 +106,6 @@ WORDINGS: dict[str, dict[str, Wording]] = {
 
 
 def in_chinese(scales: str) -> list[dict[str, Any]]:
-    """A set of scales as a page gets it, in Chinese."""
+    """A set of scales in Chinese, in the form that a page gets it."""
     wordings = WORDINGS[scales]
     return [{**scale.to_json(), **wordings[scale.key]._asdict()} for scale in SCALE_SETS[scales]]

@@ -29,23 +29,23 @@ def create(
     load: Callable[[str], Talks] | None = None,
     progress: ProgressBar = no_progress,
 ) -> Study:
-    """Makes a study and writes it, whole or not at all."""
+    """Make a study and store it, completely or not at all."""
     spec = with_language(spec)
     return store.add(name, spec, prepare(spec, load, progress))
 
 
 def with_language(spec: StudySpec) -> StudySpec:
-    """The study with the language of its data, where it does not say one itself: raters read both together."""
+    """Fill in the language of the data if the spec has none, since raters read the pages and the data together."""
     first = None if spec.language else next(_read(spec), None)
     return spec if first is None else replace(spec, language=first.language)
 
 
 def prepare(spec: StudySpec, load: Callable[[str], Talks] | None = None, progress: ProgressBar = no_progress) -> Design:
-    """Draws the items, lets every system reply once, and lays out the tasks."""
+    """Draw the items, let every system reply once, and lay out the tasks."""
     load = load or load_system
     check_systems(spec.systems, load)
     for place in spec.published:
-        published.rows_at(place)  # a table that there is not is told now, not in the report
+        published.rows_at(place)  # a missing table raises now, not in the report
     try:
         drawn = draw(_read(spec), spec.items, spec.seed, spec.last_turn_only)
     except ValueError as problem:
@@ -61,14 +61,14 @@ def _read(spec: StudySpec) -> Iterator[Dialogue]:
 
 
 def load_system(name: str) -> Talks:
-    """The bare system, as `listenwell generate` has it: what is measured is the system, not the care before it."""
+    """Load the bare system, as `listenwell generate` does: a study measures the system, not the care in front of it."""
     from listenwell.loading import load
 
     return load(name, care=False)
 
 
 def check_systems(names: list[str], load: Callable[[str], Talks]) -> None:
-    """Refuses names that no system has, all of them at once and before any reply is written."""
+    """Raise an error that lists all unknown system names, before any reply is written."""
     from listenwell.weights import find, is_remote
 
     if load is not load_system:
@@ -85,7 +85,7 @@ def check_systems(names: list[str], load: Callable[[str], Talks]) -> None:
 
 
 def made_from(spec: StudySpec) -> dict[str, Any]:
-    """What a study was made from, to know later whether that is still the same."""
+    """Record what a study was made from, to detect later changes."""
     from listenwell import __version__
 
     return {
@@ -96,7 +96,7 @@ def made_from(spec: StudySpec) -> dict[str, Any]:
 
 
 def current_hash(spec: StudySpec) -> str | None:
-    """Of the corpus as it is now; None where it cannot be found any more."""
+    """The hash of the corpus as it is now; None if it can no longer be found."""
     try:
         return sources.data_hash(sources.data_files(spec.data, spec.path, spec.split))
     except (OSError, ValueError):
@@ -104,7 +104,7 @@ def current_hash(spec: StudySpec) -> str | None:
 
 
 def data_notice(study: Study) -> str | None:
-    """What to tell if the corpus is no longer the one that the items were drawn from. The items stay as they were."""
+    """A notice if the corpus has changed since the items were drawn. The items stay as they were."""
     before, now = study.made_from.get("data hash"), current_hash(study.spec)
     if now is None:
         return f"{study.spec.data} is not here any more; the study's items were frozen when it was made, and are used"

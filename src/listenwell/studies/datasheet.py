@@ -1,7 +1,7 @@
-"""The human-evaluation datasheet of a study, filled from what the study knows; the rest is the researcher's to say.
+"""The human evaluation datasheet (HEDS) of a study, filled in as far as the study itself has the answers.
 
-Answers that only people know (who they are, which committee approved) come from `datasheet` in the recipe, by number.
-What nobody has said yet says so, and is never left empty.
+Answers that only people know (who they are, which committee approved) come from `datasheet` in the recipe, by question
+number. A question without an answer says that it is not stated yet; it is never left empty.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Entry:
     question: str
     field: str
     criterion: str
-    """Empty where the question is about the whole experiment."""
+    """Empty if the question is about the whole experiment."""
     choices: tuple[int, ...]
-    """Of a question with options."""
+    """The chosen options, for a question that has options."""
     text: str
 
     @property
@@ -40,7 +40,7 @@ Answer = str | tuple[int, str] | tuple[tuple[int, ...], str]
 
 
 def datasheet(results: Results, tables: Sequence[Table]) -> list[Entry]:
-    """An entry for every question, those of section 4 once for each criterion."""
+    """An entry for every question; questions of section 4 have one per criterion."""
     whole = _whole(results)
     entries = []
     criteria = criteria_of(results)
@@ -61,7 +61,7 @@ def _entry(question: heds.Question, criterion: str, answer: Answer | None, said:
     elif answer is not None:
         picked, text = answer
         choices = picked if isinstance(picked, tuple) else (picked,)
-    if said is not None:  # the researcher knows better
+    if said is not None:  # the researcher's answer takes precedence
         choices, text = (), said
     return Entry(question.number, question.text, question.field, criterion, choices, text)
 
@@ -179,7 +179,7 @@ def _of_criterion(results: Results, scale: Scale, tables: Sequence[Table]) -> di
 
 
 def _agreement(key: str, tables: Sequence[Table]) -> str:
-    """As the report has it, for all raters and after the filters."""
+    """The agreement as in the report, for all raters and after the filters."""
     found = []
     for table in tables:
         for row in table.rows if table.key == "agreement" else ():
@@ -192,7 +192,7 @@ def _agreement(key: str, tables: Sequence[Table]) -> str:
 
 
 def datasheet_json(entries: Sequence[Entry]) -> dict[str, Any]:
-    """As the form of HEDS saves it: by field, with one value for each criterion where there are several."""
+    """The datasheet in the format that the HEDS form saves: by field, with one value per criterion."""
     record: dict[str, Any] = {}
     criteria = list(dict.fromkeys(entry.criterion for entry in entries if entry.criterion))
     record[heds.CRITERION] = {
@@ -234,6 +234,6 @@ def datasheet_markdown(entries: Sequence[Entry], title: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """One line without markup."""
+    """Escape Markdown and put the text on one line."""
     flat = " ".join(text.split())
     return "".join(f"\\{sign}" if sign in "\\`*_[]<>|" else sign for sign in flat)

@@ -1,8 +1,8 @@
 """Davidson's model of paired comparisons with ties (1970), by maximum likelihood.
 
-With strengths π and a tie parameter ν, of two systems i and j: p(i better) ∝ π_i, p(j better) ∝ π_j and
-p(tie) ∝ ν √(π_i π_j). On the log scale it is a multinomial logit, so the likelihood has one maximum and Newton's method
-finds it.
+With strengths π and a tie parameter ν, for two systems i and j: p(i better) ∝ π_i, p(j better) ∝ π_j and
+p(tie) ∝ ν √(π_i π_j). On the log scale this is a multinomial logit, so the likelihood has a single maximum, which
+Newton's method finds.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 
 Counts = Mapping[tuple[str, str], tuple[float, float, float]]
-"""By pair of systems: how often the first was better, the second was better, neither."""
+"""By pair of systems: how often the first was better, the second was better, or neither."""
 
 STEPS = 200
 FARTHEST = 12.0
-"""Log strengths beyond this are on their way to infinity."""
+"""Log strengths beyond this are taken to diverge."""
 NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
 class Davidson:
-    """Log strengths around a mean of zero."""
+    """Fitted log strengths, with a mean of zero."""
 
     strengths: Mapping[str, float]
     deviations: Mapping[str, float]
@@ -36,7 +36,7 @@ class Davidson:
         return self.strengths[system] - margin, self.strengths[system] + margin
 
     def probabilities(self, first: str, second: str) -> tuple[float, float, float]:
-        """Of the first being better, the second being better, a tie."""
+        """The probabilities that the first is better, that the second is better, and of a tie."""
         one, other = self.strengths[first], self.strengths[second]
         logits = np.array([one, other, self.log_tie + (one + other) / 2])
         shares = np.exp(logits - logits.max())
@@ -44,8 +44,8 @@ class Davidson:
 
 
 def fit(counts: Counts) -> Davidson | None:
-    """The maximum-likelihood estimate. None where there is none: a system that always or never wins, or systems that
-    were never compared, even by way of others. Without any ties it is Bradley and Terry's model."""
+    """The maximum-likelihood estimate. None if there is none, because a system always or never wins, or because some
+    systems were never compared, even through others. Without any ties this is the Bradley-Terry model."""
     counts = {pair: outcome for pair, outcome in counts.items() if sum(outcome)}
     systems = list(dict.fromkeys(system for pair in counts for system in pair))
     if not systems or not _is_connected(counts, systems):
@@ -67,11 +67,11 @@ def fit(counts: Counts) -> Davidson | None:
 
 
 def _maximum(rows: np.ndarray, observed: np.ndarray) -> np.ndarray | None:
-    """Where the likelihood is highest, by Newton's method; None where it only rises towards infinity."""
+    """Maximize the likelihood by Newton's method; None if the parameters diverge."""
     weights = np.zeros(rows.shape[2])
     for _ in range(STEPS):
         gradient, hessian, _ = _derivatives(rows, observed, weights)
-        # Strengths are known up to a constant: the smallest step leaves their mean at zero.
+        # Strengths are determined only up to a constant; the smallest step keeps their mean at zero.
         step = np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
         weights = weights + step * min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))
         weights[:-1] -= weights[:-1].mean()
@@ -83,7 +83,7 @@ def _maximum(rows: np.ndarray, observed: np.ndarray) -> np.ndarray | None:
 
 
 def _features(counts: Counts, systems: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """(pairs, 3 outcomes, parameters) and (pairs, 3): what each outcome's logit is a sum of, and how often it was."""
+    """Shapes (pairs, 3 outcomes, parameters) and (pairs, 3): the features of each outcome's logit, and its count."""
     place = {system: number for number, system in enumerate(systems)}
     rows = np.zeros((len(counts), 3, len(systems) + 1))
     for number, (first, second) in enumerate(counts):
@@ -95,7 +95,7 @@ def _features(counts: Counts, systems: Sequence[str]) -> tuple[np.ndarray, np.nd
 
 
 def _derivatives(rows: np.ndarray, observed: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Of the log-likelihood: its gradient, its negative Hessian, and itself."""
+    """The gradient and the negative Hessian of the log-likelihood, and its value."""
     logits = rows @ weights
     logits = logits - logits.max(axis=1, keepdims=True)
     shares = np.exp(logits)
@@ -110,7 +110,7 @@ def _derivatives(rows: np.ndarray, observed: np.ndarray, weights: np.ndarray) ->
 
 
 def _is_connected(counts: Counts, systems: Sequence[str]) -> bool:
-    """Whether no set of systems is only ever better than the rest (Ford's condition); a tie joins both ways."""
+    """Whether Ford's condition holds: no set of systems always beats the rest. A tie counts in both directions."""
     beats: dict[str, set[str]] = {system: set() for system in systems}
     for (first, second), (won, lost, tie) in counts.items():
         if won or tie:

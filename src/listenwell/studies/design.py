@@ -1,4 +1,4 @@
-"""From a spec to a design: items drawn evenly over the emotions, replies written once and frozen, tasks laid out."""
+"""From a spec to a design: draw items evenly over the emotions, write and freeze replies, lay out the tasks."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from listenwell.systems.reply import Reply
 
 
 class Talks(Protocol):
-    """What of a system a study needs."""
+    """The part of a system's interface that a study needs."""
 
     def replies(self, talks: Sequence[Any], controls: Any = None, done: Callable[[int], None] | None = None) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """One item of a corpus."""
+    """An item drawn from a corpus."""
 
     example: Example
     source: str
 
     @property
     def emotion(self) -> str | None:
-        """The dialogue's; where it has none, that of the turn to be answered, if it is labelled with one."""
+        """The dialogue's emotion or, if it has none, the label of the turn to reply to, if any."""
         label = self.example.emotion or self.example.context[-1].label
         return None if label is None else label.name
 
 
 def draw(dialogues: Iterable[Dialogue], number: int, seed: int, last_turn_only: bool = False) -> list[Drawn]:
-    """`number` items, one per dialogue, as evenly over sources and over the emotions of each as can be.
+    """Draw `number` items, one per dialogue, as evenly as possible over the sources and their emotions.
 
-    So 128 items of EmpatheticDialogues are 4 of each of the 32 emotions (MIME § 4.3).
+    For example, 128 items of EmpatheticDialogues are 4 of each of the 32 emotions (MIME § 4.3).
     """
     random = Random(seed)
     strata: dict[str, dict[str, list[Dialogue]]] = {}
@@ -60,7 +60,7 @@ def draw(dialogues: Iterable[Dialogue], number: int, seed: int, last_turn_only: 
 
 
 def _emotion(dialogue: Dialogue) -> str:
-    """What a dialogue is grouped by: its emotion, else the first that its speaker's turns are labelled with."""
+    """The emotion that a dialogue is grouped by: its own, or else the first label of a speaker turn."""
     labels = (turn.label for turn in dialogue.turns if turn.speaker == "speaker" and turn.label is not None)
     label = dialogue.emotion or next(labels, None)
     return "" if label is None else label.name
@@ -75,7 +75,7 @@ def _last_turn(item: Example) -> Example:
 
 
 def _shares(number: int, sizes: dict[str, int]) -> dict[str, int]:
-    """How many items each source gives: as many as the others, if it has them."""
+    """The number of items from each source: equal shares as far as each has enough dialogues."""
     shares = dict.fromkeys(sizes, 0)
     for _ in range(number):
         open_ = [source for source in sizes if shares[source] < sizes[source]]
@@ -84,7 +84,7 @@ def _shares(number: int, sizes: dict[str, int]) -> dict[str, int]:
 
 
 def _evenly(groups: dict[str, list[Dialogue]], number: int, random: Random) -> list[Dialogue]:
-    """An emotion's n-th dialogue comes before any other's n + 1st; within a round, by chance."""
+    """Draw in rounds: one dialogue of each emotion per round, in random order within a round."""
     rounds = []
     for _, group in sorted(groups.items()):
         random.shuffle(group)
@@ -98,7 +98,7 @@ def write_replies(
     load: Callable[[str], Talks],
     progress: Callable[[str, int], Callable[[int], None]],
 ) -> list[dict[str, FrozenReply]]:
-    """For each item what every system says to it; the human's is the corpus's."""
+    """Each system's reply to each item; the human reply is the one in the corpus."""
     said: list[dict[str, FrozenReply]] = [{} for _ in drawn]
     talks = [Dialogue(one.example.id, _bare(one.example.context), language=one.example.language) for one in drawn]
     for system in systems:
@@ -116,7 +116,7 @@ def _bare(turns: Sequence[Turn]) -> tuple[Turn, ...]:
 
 
 def groups_of_systems(spec: StudySpec) -> list[tuple[str, ...]]:
-    """Which systems' replies are judged in one display: pairs, all together, or each alone."""
+    """The groups of systems whose replies are shown together: pairs, all of them, or one at a time."""
     if spec.kind == "ab":
         if spec.pairs == "all":
             return list(combinations(spec.systems, 2))
@@ -130,7 +130,7 @@ def make_design(
     said: Sequence[dict[str, FrozenReply]],
     made_from: dict[str, Any] | None = None,
 ) -> Design:
-    """The items, replies and tasks of a study. The same spec and replies give the same layout, except for the ids."""
+    """The items, replies and tasks of a study. The same spec and replies give the same layout except for the ids."""
     random = Random(spec.seed)
     bonus = _choose_bonus(spec, drawn, random)
     groups = groups_of_systems(spec)
@@ -138,8 +138,8 @@ def make_design(
     replies: dict[tuple[str, str], FrozenReply] = {}
     for turn in range(len(groups)):
         for place, one in enumerate(drawn):
-            # Each round has every dialogue once, with another group each time: a task mixes groups, and the same
-            # dialogue returns only after all the others.
+            # Each round has every dialogue once, each time with a different group. So a task mixes groups, and a
+            # dialogue comes back only after all the others.
             group = groups[(turn + place) % len(groups)]
             systems = (*group, HUMAN) if place in bonus else group
             item = _item(one, systems, place in bonus)
@@ -160,7 +160,7 @@ def _item(one: Drawn, systems: tuple[str, ...], bonus: bool) -> Item:
 
 
 def _choose_bonus(spec: StudySpec, drawn: Sequence[Drawn], random: Random) -> set[int]:
-    """The places of the items that have a bonus check: `per_task` for every task."""
+    """The indices of the items with a bonus check: `per_task` for each task."""
     if not spec.bonus.per_task:
         return set()
     tasks = -(-len(drawn) // spec.task_size)

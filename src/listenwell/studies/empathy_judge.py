@@ -1,14 +1,14 @@
-"""EPITOME's classifier as a rater of studies: a machine, and no more than what it learned to judge.
+"""EPITOME's classifier as a machine rater in studies. It judges only what it was trained on.
 
-It knows three things of a reply: how much it reacts emotionally, interprets and explores. So it answers
+It predicts three things about a reply: the levels of emotional reaction, interpretation and exploration. So it answers
 
-- the scales `epitome`, which ask just that: the level it chooses for each;
-- a scale of empathy from 1 to 5 (mime, dual-emp): the sum of the three expected levels, 0 to 6, spread evenly over the
-  points. People use the scale differently, so its order means something and its height does not;
-- which of two replies is better: the one with more empathy by that sum. That is all it sees: neither whether a reply
-  fits nor whether it is good English.
+- the `epitome` scales, which ask for exactly that: with the predicted level of each;
+- an empathy scale from 1 to 5 (mime, dual-emp): with the sum of the three expected levels, 0 to 6, mapped linearly to
+  the points. People use the scale differently, so the order of its ratings is meaningful but their height is not;
+- which of two replies is better: with the one that has more empathy by that sum. It does not see whether a reply fits
+  the context or is good English.
 
-It refuses all other questions, and all languages but the one it learned.
+It refuses all other questions, and all languages other than the one it was trained on.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from listenwell.studies.kinds import LEFT, RIGHT, TIE, Kind, Scale
 
 EMPATHY_SCALE = "empathy"
 MOST = (len(LEVELS) - 1) * len(MECHANISMS)
-"""The highest sum of levels."""
+"""The highest possible sum of levels."""
 EQUAL = 0.3
-"""Sums of expected levels, 0 to 6, that are no further apart are a tie."""
+"""Two sums of expected levels (0 to 6) that differ by no more than this are a tie."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Studies for other tools: all ratings as CSV or JSON lines; items and ratings for Potato and Label Studio.
+"""Export studies to other tools: all ratings as CSV or JSON lines; items and ratings for Potato and Label Studio.
 
-Exports name systems, since they are for the researcher. The items for another round of rating (Potato's data file,
-Label Studio's texts) do not: there replies stand under letters, in an order that the seed decides.
+Exports are for the researcher and name the systems. The items for another round of rating (Potato's data file, Label
+Studio's texts) do not: they show replies under letters, in an order set by the seed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FOLDERS = {
 
 
 def export(results: Results, format: Format, out: Path) -> None:
-    """Writes a study in a format; what is there already and is not an earlier export stays, with an error."""
+    """Write a study in a format. Raises rather than overwrite anything that is not an earlier export."""
     if format in ("csv", "jsonl"):
         check_file(out)
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def export(results: Results, format: Format, out: Path) -> None:
 
 
 def ratings_csv(results: Results) -> str:
-    """One line for each judgement, of people and machines, with whether the filters keep it."""
+    """One line per judgement by people and machines, with whether the filters keep it."""
     head = ["rater", "machine", "kept", "item", "corpus id", "source", "emotion", "system", "scale", "value"]
     items, kept = results.items(), _kept(results)
     lines = [head]
@@ -81,7 +81,7 @@ def ratings_csv(results: Results) -> str:
 
 
 def ratings_jsonl(results: Results) -> str:
-    """One line for each answer that was ever given and not replaced, those of unfinished tasks among them."""
+    """One line per answer that was not replaced by a later one, including answers of unfinished tasks."""
     items, kept = results.items(), _kept(results)
     lines = []
     for record in results.records:
@@ -116,13 +116,13 @@ def _kept(results: Results) -> set[str]:
 
 
 def fixed_orders(results: Results) -> dict[str, list[str]]:
-    """For each item one order of its systems, by the seed: other tools show every rater the same."""
+    """One order of the systems for each item, set by the seed, since other tools show every rater the same order."""
     random = Random(results.spec.seed)
     return {item.id: random.sample(item.systems, len(item.systems)) for item in results.design.items}
 
 
 def values_in_order(answer: Answer, order: Sequence[str]) -> dict[str, Any]:
-    """An answer by the letters of another order."""
+    """Translate an answer to the letters of another order."""
     if "choice" in answer.values:
         choice = answer.values["choice"]
         if choice not in (LEFT, RIGHT) or list(answer.systems) == list(order):
@@ -197,7 +197,7 @@ def _potato_schemes(kind: Kind, shown: Sequence[str]) -> Iterator[dict[str, Any]
 
 
 def potato_labels(kind: Kind, values: dict[str, Any]) -> dict[str, Any]:
-    """As Potato saves them: by scheme, the label that was chosen."""
+    """Values in the format that Potato saves: the chosen label of each scheme."""
     if kind.name == "ab":
         return {"choice": {values["choice"]: True}}
     if kind.name == "likert":
@@ -206,7 +206,7 @@ def potato_labels(kind: Kind, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def potato_text(item: Item, order: Sequence[str], results: Results) -> str:
-    """The item as HTML, which Potato shows as it is, so every text is escaped."""
+    """The item as HTML. Potato shows it as is, so every text is escaped."""
     parts = [f"<p><b>{turn['speaker']}:</b> {escape(turn['text'])}</p>" for turn in item.context]
     if results.spec.show_reference and item.reference:
         parts.append(f"<p><i>Reference:</i> {escape(item.reference)}</p>")

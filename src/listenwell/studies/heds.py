@@ -1,7 +1,7 @@
-"""The questions of the Human Evaluation Datasheet 3.0 (Belz and Thomson, 2025), and the fields of its form.
+"""The questions of the Human Evaluation Datasheet 3.0 (Belz and Thomson, 2025) and the fields of its form.
 
-The form at https://nlp-heds.github.io reads and writes JSON whose keys are these fields, so a datasheet that is filled
-here can be loaded there and gone on with.
+The form at https://nlp-heds.github.io reads and writes JSON with these fields as keys, so a datasheet filled in here
+can be loaded and continued there.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ OPTIONS: dict[str, dict[int, str]] = {
     "4.3.5": {1: "1. Multiple-choice options", 5: "5. Other (please describe)"},
     "4.3.8": {2: "2. Direct quality estimation", 3: "3. Relative quality estimation (including ranking)"},
 }
-"""Of the questions with options those that a study of ours may choose, by their place in the form."""
+"""For questions with options, the options that a study may choose, by their position in the form."""
 
 WITH_OPTIONS = frozenset({*OPTIONS, "1.1.1", "3.2.2.1", "3.2.2.3", "3.2.2.4", "3.3.1", "3.3.6", "5.2", "5.3"})
-"""All questions that the form answers by options: what is said in words goes into the text field below them."""
+"""All questions that have options in the form; a free-text answer goes into the text field below them."""

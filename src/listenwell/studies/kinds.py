@@ -1,7 +1,7 @@
-"""What raters are asked: the kinds of study of the papers, their questions, scales and anchors.
+"""What raters are asked: the papers' kinds of study, with their questions, scales and anchors.
 
-A kind says what an answer looks like on the wire, and refuses one that does not look like it. Replies are known to
-raters by letters; which system a letter stands for is decided anew for every display and never leaves the server.
+A kind defines the format of an answer and validates answers. Raters see replies under letters. Which system a letter
+stands for is decided anew for every display and never leaves the server.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Scale:
     name: str
     question: str
     anchors: Mapping[str, str] = field(default_factory=dict)
-    """What the numbers stand for; those between may have none."""
+    """What the numbers stand for; numbers in between may have none."""
     min: int = 1
     max: int = 5
 
@@ -58,7 +58,7 @@ MIME_SCALES = (
     ),
     Scale("fluency", "Fluency", "How much linguistic clarity does the response have?", {"1": "none", "5": "best"}),
 )
-"""MIME § 4.3, the questions verbatim."""
+"""MIME § 4.3, with the questions verbatim."""
 
 DUAL_EMP_SCALES = (
     Scale(
@@ -88,8 +88,8 @@ BERT_JOINT_SCALES = (
     Scale("fluency", "Fluency", "Is the response fluent?", _UNSURE),
     Scale("consistency", "Consistency", "Is the response consistent with the conversational history?", _UNSURE),
 )
-"""BERT (JT)'s anchors: 1, 3 and 5 are unacceptable, moderate and excellent, 2 and 4 are for when a rater is unsure.
-The paper's Table 2 has fluency and consistency."""
+"""BERT (JT)'s anchors: 1, 3 and 5 are unacceptable, moderate and excellent; 2 and 4 are for unsure raters. The paper's
+Table 2 has fluency and consistency."""
 
 _DILEMMA = "Points 2 and 4 are for decision dilemmas."
 STRATEGY_MEMORY_SCALES = (
@@ -141,7 +141,7 @@ STRATEGY_MEMORY_SCALES = (
         },
     ),
 )
-"""Strategy memory's appendix C, verbatim, sorted by points; the extraction's broken quotation marks are mended."""
+"""Strategy memory's appendix C, verbatim, sorted by points, with quotation marks repaired that the PDF broke."""
 
 EPITOME_SCALES = (
     Scale(
@@ -177,7 +177,7 @@ EPITOME_SCALES = (
         max=2,
     ),
 )
-"""After EPITOME (Sharma et al., 2020), in our words: the levels that its classifier learned, asked of people too."""
+"""After EPITOME (Sharma et al., 2020), in our words: people rate the same levels that its classifier predicts."""
 
 EMOTION_SCALES = (
     Scale(
@@ -205,7 +205,7 @@ SCALE_SETS: dict[str, tuple[Scale, ...]] = {
     "epitome": EPITOME_SCALES,
     "emotion": EMOTION_SCALES,
 }
-"""The questions of a study by the name that a recipe gives them."""
+"""The scales of a study, by the name that recipes use."""
 
 
 def scales_named(name: str) -> tuple[Scale, ...]:
@@ -216,7 +216,7 @@ def scales_named(name: str) -> tuple[Scale, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of study: what is asked of each item, and what an answer is."""
+    """A kind of study: what is asked about each item, and what a valid answer is."""
 
     name: KindName
     scales: tuple[Scale, ...] = ()
@@ -225,9 +225,9 @@ class Kind:
     """An emotion study in which raters name the reply's emotion instead of judging 0 or 1."""
 
     def check(self, values: Any, letters: Sequence[str], some_scales: bool = False) -> None:
-        """Refuses an answer that is not complete and of this kind; `letters` are the replies that were shown.
+        """Raise ValueError for an answer that is incomplete or not of this kind. `letters` are the replies shown.
 
-        With `some_scales` not every scale needs a number: a machine may know of one thing only.
+        With `some_scales`, scales may be left out: a machine may be able to judge only one of them.
         """
         if not isinstance(values, Mapping):
             raise ValueError(f"the values of an answer are an object, found {type(values).__name__}")

@@ -1,4 +1,4 @@
-"""Who sees which replies in which order: balanced, seeded, and different for every rater of a task."""
+"""The order in which raters see items and replies: balanced, seeded, and different for every rater of a task."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from listenwell.studies.records import Item, Layout, Task, new_id
 
 
 def balanced_orders(systems: Sequence[str], random: Random) -> Iterator[list[str]]:
-    """Orders without end. Among every len(systems) of them in a row each system stands once at each place.
+    """Yield orders endlessly. In every block of len(systems) orders, each system is in each position once.
 
-    So of two systems each is on the left in half of the displays, give or take one.
+    So with two systems, each is on the left in half of the displays, give or take one.
     """
     size = len(systems)
     while True:
@@ -24,7 +24,7 @@ def balanced_orders(systems: Sequence[str], random: Random) -> Iterator[list[str
 
 
 class Orders:
-    """The orders of all displays of a study: balanced for each group of systems that is shown together."""
+    """The orders of all displays of a study, balanced for each group of systems shown together."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -38,10 +38,10 @@ class Orders:
 
 
 def lay_out(tasks: Sequence[Sequence[Item]], raters: int, random: Random) -> list[Task]:
-    """Each task with one layout for each rater: its own order of items and of replies.
+    """Give each task one layout per rater, with its own order of items and of replies.
 
-    Orders are dealt rater by rater and task by task, so replies are balanced within each task too: a study that ends
-    early is as balanced as a whole one.
+    Orders are dealt rater by rater and task by task, so replies are balanced within each task too, and a study that
+    ends early is as balanced as a complete one.
     """
     orders = Orders(random)
     layouts: list[list[Layout]] = [[] for _ in tasks]
@@ -59,9 +59,9 @@ def shuffled(displays: list[tuple[str, list[str]]], random: Random) -> Layout:
 
 
 def deal(items: Sequence[Item], size: int, bonus_per_task: int, random: Random) -> list[list[Item]]:
-    """Items in tasks of `size`, the last one shorter. With bonus checks each task gets as many items that have one.
+    """Split items into tasks of `size`; the last may be shorter. Each task gets `bonus_per_task` bonus checks.
 
-    The order of the items is kept, so whoever put items of one dialogue far apart finds them in different tasks.
+    The order of the items is kept, so items of the same dialogue that are far apart land in different tasks.
     """
     if not bonus_per_task:
         return [list(items[start : start + size]) for start in range(0, len(items), size)]

@@ -1,5 +1,5 @@
-"""Judges that are no people: a model behind an OpenAI-compatible server, or a local classifier. Reports name them as
-machines in every table, and never mix their answers with people's."""
+"""Machine judges: a model behind an OpenAI-compatible server, or a local classifier. Reports mark them as machines in
+every table and never mix their answers with those of people."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from listenwell.studies.store import Store, add_slot, lock_study
 from listenwell.studies.tie_break import shown_systems
 
 FOREVER = 100 * 365 * 86_400.0
-"""Seconds for which a machine keeps its place."""
+"""The lease of a machine, in seconds."""
 ATTEMPTS = 3
 TOP = 5
-"""An emotion fits a reply if it is among so many that a classifier finds likeliest."""
+"""An emotion fits a reply if it is among a classifier's top 5."""
 
 
 class Judge(Protocol):
@@ -36,12 +36,12 @@ class Judge(Protocol):
     def name(self) -> str: ...
 
     def judge(self, kind: Kind, items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """For each item, as a rater's page gets it, the values of an answer."""
+        """The values of an answer for each item, given in the form that a rater's page gets it."""
         ...
 
 
 def rate(store: Store, study: Study, judge: Judge, done: Callable[[int], None] | None = None) -> int:
-    """Lets a machine rate all items of a study; what it rated before is not rated again. How many it rated now."""
+    """Let a machine rate all items of a study that it has not rated yet. Returns the number rated now."""
     _check_language(study, judge)
     ratings = Ratings(store, study)
     rater = enlist(ratings, judge.name)
@@ -64,14 +64,14 @@ def rate(store: Store, study: Study, judge: Judge, done: Callable[[int], None] |
 
 
 def _check_language(study: Study, judge: Judge) -> None:
-    """A classifier gives texts of any language an answer; of one that it did not learn it means nothing."""
+    """Refuse languages that a judge was not trained on: a classifier would answer, but the answer means nothing."""
     known = getattr(judge, "languages", None)
     if known is not None and study.spec.spoken not in known:
         raise ValueError(f"{judge.name} reads {', '.join(known)}, and the study is in {study.spec.spoken}")
 
 
 def enlist(ratings: Ratings, name: str) -> Rater:
-    """A machine as a rater, with a place of its own in every task: it never takes one from a person."""
+    """Register a machine as a rater, with its own slot in every task, so that it never takes one from a person."""
     rater, study = ratings.join(name, machine=True), ratings.study
     orders = Orders(Random(f"{study.spec.seed} {name}"))
     with ratings.store.write() as connection:
@@ -102,7 +102,7 @@ def enlist(ratings: Ratings, name: str) -> Rater:
 
 
 def judge_named(name: str, base_url: str | None = None) -> Judge:
-    """openai:MODEL, or a trained classifier by name or folder."""
+    """Load a judge: openai:MODEL, or a trained classifier by name or folder."""
     from listenwell.weights import is_remote
 
     if is_remote(name):
@@ -123,7 +123,7 @@ def judge_named(name: str, base_url: str | None = None) -> Judge:
 
 
 class Classifier(Protocol):
-    """What of a labeller is used."""
+    """The part of a labeller's interface that is used."""
 
     @property
     def names(self) -> Sequence[str]: ...
@@ -133,7 +133,7 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClassifierJudge:
-    """A local classifier of emotions: it rates whether a reply's emotion fits, or which it is."""
+    """A local emotion classifier. It rates whether a reply's emotion fits, or which emotion it is."""
 
     name: str
     classifier: Classifier
@@ -162,7 +162,7 @@ class ClassifierJudge:
 
 @dataclass(frozen=True, slots=True)
 class EndpointJudge:
-    """A model behind a server, which is given the page's texts and questions and answers in JSON."""
+    """A model behind a server. It gets the page's texts and questions and answers in JSON."""
 
     name: str
     endpoint: Any
@@ -199,7 +199,7 @@ def _content(record: Mapping[str, Any]) -> str:
 
 
 def question(kind: Kind, item: Mapping[str, Any]) -> str:
-    """What raters see, as one text. The texts are quoted as JSON, so that nothing in them reads like an instruction."""
+    """What raters see, as one prompt. The texts are quoted as JSON, so that nothing in them reads as an instruction."""
     shown = {
         "conversation": item["context"],
         **({"reference": item["reference"]} if item["reference"] else {}),
@@ -247,7 +247,7 @@ def _example(keys: Sequence[str], value: str) -> str:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The JSON object in what a model said, with or without words or a fence around it."""
+    """Extract the JSON object from a model's output, with or without surrounding text or a code fence."""
     match = re.search(r"\{.*\}", text, re.DOTALL)
     if match is None:
         raise ValueError("there is no JSON object in it")

@@ -1,4 +1,4 @@
-"""What people said in a study, as the numbers of the paper's table that it repeats."""
+"""A study's human ratings as the numbers of the published table that it reproduces."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from listenwell.studies.spec import StudySpec
 from listenwell.studies.tables import Cell, Table
 
 Numbers = dict[tuple[str | None, str, str], Measured]
-"""By dataset (None for any), the paper's row and its metric."""
+"""By dataset (None for any), the paper's row, and metric."""
 
 AB = {"win, %": "ab_win", "loss, %": "ab_loss", "tie, %": "ab_tie"}
 
 
 def paper_numbers(report: Report) -> Numbers:
-    """Of the raters that the filters keep, as the papers count; nothing where nobody has rated yet."""
+    """The numbers over the raters that the filters keep, as the papers count; empty if nobody has rated yet."""
     spec = report.study.spec
     (filtered,) = [section for section in report.sections if section.title == "After the filters"]
     numbers: Numbers = {}
@@ -33,7 +33,7 @@ def paper_numbers(report: Report) -> Numbers:
 
 
 def _columns(spec: StudySpec, table: Table) -> Iterator[tuple[str | None, int, str, float]]:
-    """The dataset, the column, the paper's metric, and by what a value becomes the paper's unit."""
+    """The dataset, the column, the paper's metric, and the factor that converts a value to the paper's unit."""
     scales = [scale.key for scale in spec.kind_of_study().scales]
     if table.key == "means" and spec.kind == "emotion":
         yield None, 0, "human_emotion_acc", 1.0
@@ -52,7 +52,7 @@ def _columns(spec: StudySpec, table: Table) -> Iterator[tuple[str | None, int, s
 
 
 def _published_name(spec: StudySpec, name: str) -> str:
-    """The paper's row; of a pair, the pair of rows."""
+    """The name of the paper's row, or of its pair of rows."""
     return " vs ".join(spec.published_names.get(part, part) for part in name.split(" vs "))
 
 
@@ -64,12 +64,12 @@ def _measured(cell: Cell, factor: float) -> Measured | None:
 
 
 def oriented(metric: str, measured: Measured) -> Measured:
-    """A loss, or a bad reply, is better the fewer there are."""
+    """Mark losses and bad replies as lower-is-better."""
     return replace(measured, better="lower") if metric in ("ab_loss", "human_bad") else measured
 
 
 def for_rows(numbers: Numbers, places: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str, str], Measured]:
-    """Those of the places (dataset, row, metric) of a paper's table."""
+    """The numbers for the given cells (dataset, row, metric) of a paper's table."""
     found = {}
     for dataset, row, metric in places:
         measured = numbers.get((dataset, row, metric)) or numbers.get((None, row, metric))

@@ -1,4 +1,4 @@
-"""What each rater is owed: whole tasks, the part of a task somebody left, and bonuses. Everybody who came is listed."""
+"""What each rater is owed: finished tasks, parts of abandoned tasks, and bonuses. Everyone who joined is listed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from listenwell.studies.tables import write_csv
 class PayLine:
     rater: str
     tasks: int
-    """Finished, those among them that nobody needed any more."""
+    """Finished tasks, including those no longer needed."""
     left: int
-    """Begun and not finished."""
+    """Tasks begun and not finished."""
     answers: int
     minutes: float
     bonus_points: int
@@ -24,7 +24,7 @@ class PayLine:
 
 
 def pay_list(results: Results) -> list[PayLine]:
-    """One line for each person, those who dropped out among them: work that the filters discard is paid too."""
+    """One line per person, including dropouts. Work that the filters discard is paid too."""
     pay, checks = results.spec.pay, results.spec.bonus.per_task
     lines = []
     for rater, about in results.raters.items():

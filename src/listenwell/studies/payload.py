@@ -1,4 +1,4 @@
-"""What a rater's page is told: texts under letters, and nothing about systems or other raters."""
+"""The data sent to a rater's page: texts under letters, and nothing about systems or other raters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WELCOME = {
 
 
 class Payloads:
-    """Builds the state of one rater; what was frozen is read once, since it never changes."""
+    """Builds the state that a rater's page gets. The frozen design is read once, since it never changes."""
 
     def __init__(self, ratings: Ratings, design: Design) -> None:
         self.ratings, self.study = ratings, ratings.study
@@ -63,7 +63,7 @@ class Payloads:
         if spoken == "zh" and scales:
             scales = in_chinese(spec.scale_set)
         return {
-            # Never the study's own name: it may tell which systems are compared.
+            # Never the study's name: it may reveal which systems are compared.
             "title": spec.title or TITLE[spoken],
             "kind": spec.kind,
             "language": spec.language or spoken,
@@ -97,7 +97,7 @@ class Payloads:
 
 
 def _question(kind: str, spoken: str) -> list[dict[str, Any]]:
-    """The question of a kind without scales; where there is none, the page has its own words."""
+    """The question for a kind without scales; if there is none, the page uses its own wording."""
     if kind == "drag" and spoken == "en":
         return [{"key": "appropriate", "name": "", "question": DRAG_QUESTION, "anchors": {}, "min": 0, "max": 0}]
     return []

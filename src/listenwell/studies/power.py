@@ -1,4 +1,4 @@
-"""How many items a study needs, and what the planned number can find: computed before anybody rates."""
+"""Power analysis before a study: how many items it needs, and what the planned number can detect."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from listenwell.studies.spec import StudySpec
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is planned, and what it takes."""
+    """The result of a power analysis."""
 
     tests: int
-    """Comparisons that share the error rate: Holm's first step divides by them."""
+    """The number of comparisons that share the error rate; Holm's first step divides α by it."""
     needed: int
-    """Items for the power that is asked for."""
+    """Items needed for the requested power."""
     power: float
-    """With the items that are planned."""
+    """Power with the planned items."""
     detectable: float
-    """The smallest difference that the planned items find with the power that is asked for."""
+    """The smallest difference that the planned items detect with the requested power."""
     test: str
     unit: str = "percentage points"
 
     def shown(self, difference: float) -> str:
-        """A difference in words."""
+        """Format a difference."""
         if math.isinf(difference):
             return "no difference"
         if self.unit == "points":
@@ -36,7 +36,7 @@ class Plan:
 
 
 def plan(spec: StudySpec) -> Plan:
-    """For the study's own test, at Holm's strictest level."""
+    """Run the power analysis for the study's own test, at Holm's strictest level."""
     aim = spec.power
     tests = number_of_tests(spec)
     alpha = aim.alpha / tests
@@ -69,23 +69,25 @@ def number_of_tests(spec: StudySpec) -> int:
 
 
 def share_deviation(deviation: float) -> float:
-    """Of the difference of two shares per item; a deviation on a scale of points makes no sense there."""
+    """The standard deviation of a difference of two shares per item, capped at √0.5: the deviation given may be on a
+    point scale, which makes no sense for shares."""
     return min(deviation, math.sqrt(0.5))
 
 
 def paired_power(effect: float, items: int, alpha: float) -> float:
-    """Of a two-sided paired t test: `effect` is the mean difference in standard deviations of the differences."""
+    """The power of a two-sided paired t-test; `effect` is the mean difference divided by the differences' standard
+    deviation."""
     if items < 2:
         return 0.0
     freedom, shift = items - 1, effect * math.sqrt(items)
     critical = stats.t.ppf(1 - alpha / 2, freedom)
     lower = float(stats.nct.cdf(-critical, freedom, shift))
-    # Where the far tail is too small to be computed, it is nothing.
+    # If the far tail is too small to compute, it counts as zero.
     return float(stats.nct.sf(critical, freedom, shift)) + (0.0 if math.isnan(lower) else lower)
 
 
 def paired_items(effect: float, power: float, alpha: float) -> int:
-    """The fewest items that give the power."""
+    """The smallest number of items that gives the power."""
     low, high = 2, 4
     while paired_power(effect, high, alpha) < power:
         low, high = high, high * 2
@@ -98,14 +100,14 @@ def paired_items(effect: float, power: float, alpha: float) -> int:
 
 
 def paired_effect(items: int, power: float, alpha: float) -> float:
-    """The smallest effect that so many items find."""
+    """The smallest effect that this number of items detects."""
     if items < 2:
         return math.inf
     return float(optimize.brentq(lambda effect: paired_power(effect, items, alpha) - power, 1e-9, 1e3))
 
 
 def sign_power(items: int, difference: float, ties: float, alpha: float) -> float:
-    """Of an exact two-sided sign test on the items that are decided, as many as are expected to be."""
+    """The power of an exact two-sided sign test on the expected number of items without a tie."""
     decided = round(items * (1 - ties))
     if decided < 1:
         return 0.0
@@ -118,7 +120,8 @@ def sign_power(items: int, difference: float, ties: float, alpha: float) -> floa
 
 
 def sign_items(difference: float, ties: float, power: float, alpha: float) -> int:
-    """The fewest items from which on the power is not missed again: an exact test's power is a saw."""
+    """The smallest number of items from which on the power is always reached. An exact test's power is a sawtooth in
+    the number of items, so the first number that reaches it may not be enough."""
     items = 2
     while sign_power(items, difference, ties, alpha) < power:
         items = max(items + 1, int(items * 1.1))
@@ -137,12 +140,12 @@ def sign_difference(items: int, ties: float, power: float, alpha: float) -> floa
 
 
 def _chance(difference: float, ties: float) -> float:
-    """That the first system wins, given that one does."""
+    """The probability that the first system wins, given that there is no tie."""
     return min(1.0, 0.5 + difference / (2 * (1 - ties)))
 
 
 def _critical(decided: int, alpha: float) -> int | None:
-    """The most losses with which wins are still significant."""
+    """The largest number of losses with which the wins are still significant; None if there is none."""
     critical = int(stats.binom.ppf(alpha / 2, decided, 0.5))
     while critical >= 0 and stats.binom.cdf(critical, decided, 0.5) > alpha / 2:
         critical -= 1
@@ -150,7 +153,7 @@ def _critical(decided: int, alpha: float) -> int | None:
 
 
 def launch_note(spec: StudySpec) -> str:
-    """What is told before a study is launched."""
+    """The note on sample size that is shown before a study is launched."""
     found, aim = plan(spec), spec.power
     if len(spec.systems) < 2:
         return "Sample size: one system is rated, so nothing is compared and no difference can be missed."

@@ -1,4 +1,4 @@
-"""The practice item, done before the first task: everybody's is the same, and it counts for nothing."""
+"""The practice item before the first task. It is the same for everyone and does not count."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHINESE_REPLIES = (
 
 
 def practice_task(kind: Kind, language: str) -> dict[str, Any]:
-    """The task as the page gets it; `expected` says which answers are right, so that it can give feedback."""
+    """The task as the page gets it. `expected` has the correct answers, so that the page can give feedback."""
     context, texts = (CHINESE_CONTEXT, CHINESE_REPLIES) if language.startswith("zh") else (CONTEXT, REPLIES)
     shown = [texts[0], texts[MISFIT]] if kind.name == "ab" else list(texts)
     replies = [{"key": letter, "text": text} for letter, text in zip("ABCD", shown, strict=False)]

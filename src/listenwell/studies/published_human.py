@@ -1,4 +1,4 @@
-"""The papers' own human numbers, beside which a study of the same kind is shown."""
+"""The papers' own human evaluation numbers, to show next to a study of the same kind."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from listenwell.studies.spec import StudySpec
 from listenwell.studies.tables import Cell, Row
 
 PERCENT = {"human_good", "human_okay", "human_bad"}
-"""Published as shares, shown as percent."""
+"""Metrics published as fractions and shown as percentages."""
 
 
 def rows_of(
     spec: StudySpec, metrics: Mapping[str, str], columns: Sequence[str], places: Sequence[str] | None = None
 ) -> list[Row]:
-    """Rows of the study's published tables that have one of `metrics`, which maps a column to the paper's metric."""
+    """Rows of the study's published tables with any of `metrics`, which maps columns to the papers' metrics."""
     found = []
     ours = {name: system for system, name in spec.published_names.items()}
     for place in spec.published if places is None else places:
@@ -38,7 +38,7 @@ def _cell(row: published.Row, metric: str) -> Cell:
 
 
 def kappa_notes(places: Sequence[str]) -> list[str]:
-    """Published agreement among the raters, in words."""
+    """Notes on the published agreement among raters."""
     notes = []
     for place in places:
         for row in published.rows_at(place):

@@ -1,4 +1,4 @@
-"""Which work to trust: by time, by sameness, by bonus points. Reports always have the numbers with and without."""
+"""Quality filters by time, sameness and bonus points. Reports always show the numbers with and without them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from listenwell.studies.spec import HUMAN, Bonus
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """A task, or all tasks of a rater, that the filters leave out."""
+    """A task, or all tasks of a rater, discarded by the filters."""
 
     rater: str
     task: str | None
@@ -26,14 +26,14 @@ class Filtered:
 
 
 def bonus_points(record: TaskRecord, results: Results) -> int:
-    """A point for each check in which the human reply was put into good or okay (MEED2 § 5.4.1)."""
+    """One point for each check in which the human reply was rated good or okay (MEED2 § 5.4.1)."""
     items = results.items()
     enough = Bonus().good_enough if not results.spec.bonus.per_task else results.spec.bonus.good_enough
     return sum(answer.by_system().get(HUMAN) in enough for answer in record.answers if items[answer.item].bonus)
 
 
 def filter_records(results: Results, records: Sequence[TaskRecord]) -> Filtered:
-    """What of these records the study's filters keep, and why the rest goes."""
+    """Apply the study's filters: the records they keep, and the reasons for discarding the rest."""
     discarded = list(_same_all_the_time(results, records))
     left_out = {one.rater for one in discarded}
     kept = []
@@ -62,7 +62,7 @@ def _reason(record: TaskRecord, results: Results) -> str | None:
 
 
 def _same_all_the_time(results: Results, records: Sequence[TaskRecord]) -> Iterable[Discarded]:
-    """Raters who gave one answer to almost everything."""
+    """Raters who gave the same answer to almost everything."""
     filters = results.spec.filters
     by_rater: dict[str, list[Judgement]] = {}
     for one in judgements(records, results):

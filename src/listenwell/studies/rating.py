@@ -1,7 +1,7 @@
-"""Raters, the places they hold, and their answers: every method is one transaction.
+"""Raters, the slots they hold, and their answers. Every method is one transaction.
 
-A place (slot) is held by at most one rater at a time. Who shows no sign of life loses it after the lease, and gets it
-back on returning, unless somebody else has it by then. Answers are stored whatever became of the place.
+A slot is held by at most one rater at a time. A rater who is inactive for longer than the lease loses it, and gets it
+back on returning unless somebody else has taken it. Answers are stored whatever happened to the slot.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from listenwell.studies.store import Store, lock_study
 ACTIVE, DONE, EXPIRED, EXTRA = "active", "done", "expired", "extra"
 
 MAX_ID = 200
-"""Characters of an id that a researcher or a browser gives."""
+"""Maximum length of an id given by a researcher or a browser."""
 
 
 class UnknownLinkError(LookupError):
-    """No rater has this token, or no study this code."""
+    """No rater has this token, or no study has this code."""
 
 
 class RefusedError(ValueError):
-    """An answer or a finished task that cannot be taken; the message is for the rater's page."""
+    """An answer or a finished task was refused; the message is for the rater's page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Rater:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A task that a rater has, as it was laid out for them."""
+    """A rater's task, with the layout made for them."""
 
     id: str
     task_id: str
@@ -65,10 +65,10 @@ class Progress:
     done: int
     """Items answered."""
     total: int
-    """Items of the tasks that this rater has had, and could still have."""
+    """Items of the tasks that this rater has had or could still get."""
     tasks_done: int
     has_more: bool
-    """Whether there is a place to be had."""
+    """Whether there is a free slot for this rater."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +82,14 @@ class Given:
 
 
 class Ratings:
-    """What raters do in one study."""
+    """The actions of raters in one study."""
 
     def __init__(self, store: Store, study: Study, clock: Callable[[], float] = time.time) -> None:
         self.store, self.study, self.clock = store, study, clock
         self.kind = study.spec.kind_of_study()
 
     def join(self, external_id: str, machine: bool = False) -> Rater:
-        """The rater of this id, who is made on the first visit and has the same link ever after."""
+        """The rater with this id, created on the first visit; their link never changes."""
         external_id = external_id.strip()
         if not external_id or len(external_id) > MAX_ID:
             raise RefusedError(f"a rater's id has 1 to {MAX_ID} characters")
@@ -133,9 +133,9 @@ class Ratings:
         return self.store.study(self.study.name).closed_at is not None
 
     def current(self, rater: Rater) -> Assignment | None:
-        """The rater's task: the one they have, else a free one; None if there is none for them, or the study is closed.
+        """The rater's current task, or else a free one; None if there is none for them or the study is closed.
 
-        Asking is a sign of life and renews the lease.
+        Calling this renews the lease.
         """
         with self.store.write() as connection:
             closed = lock_study(connection, self.study.id)["closed_at"] is not None
@@ -189,10 +189,10 @@ class Ratings:
         return bool(most) and not rater.machine and self._tasks_done(connection, rater) >= most
 
     def _free_slots(self, connection: Connection, rater: Rater, limit: int | None = None) -> Sequence[RowMapping]:
-        """Places that nobody has: first where this rater left off, then task by task, so that tasks become complete.
+        """Free slots: first those where this rater left off, then task by task, so that tasks get completed.
 
-        Of a task's places those come last that somebody abandoned, who may still come back. A tie-break is for somebody
-        who did not rate the task before.
+        Within a task, abandoned slots come last, since their rater may still come back. A tie-break goes to someone who
+        has not rated the original task.
         """
         taken = select(assignments.c.slot_id).where(
             assignments.c.study_id == self.study.id, assignments.c.state.in_((ACTIVE, DONE))
@@ -266,7 +266,7 @@ class Ratings:
         return Progress(done, max(done, had + sum(free)), tasks_done, bool(free))
 
     def _free_tasks(self, connection: Connection, rater: Rater, had: int) -> list[int]:
-        """The sizes of the tasks that this rater could still be given."""
+        """The sizes of the tasks that this rater could still get."""
         sizes = {row["task_id"]: len(json.loads(row["item_ids"])) for row in self._free_slots(connection, rater)}
         most = self.study.spec.max_tasks
         return list(sizes.values())[: max(0, most - had) if most and not rater.machine else None]
@@ -276,7 +276,7 @@ class Ratings:
         return connection.execute(select(func.count()).select_from(assignments).where(own)).scalar_one()
 
     def store_answers(self, token: str, given: Sequence[Given]) -> tuple[list[str], dict[str, str]]:
-        """The ids that are stored once this returns, those sent before among them; and why others are refused."""
+        """Store answers. Returns the ids now stored, including any sent before, and the reasons for refusing others."""
         stored: list[str] = []
         refused: dict[str, str] = {}
         with self.store.write() as connection:
@@ -294,7 +294,7 @@ class Ratings:
         return stored, refused
 
     def _layouts(self, connection: Connection, rater: Rater) -> dict[str, tuple[str, list[str]]]:
-        """For each item that this rater was given: the assignment and the systems behind its letters."""
+        """For each item this rater was given, the assignment and the systems behind its letters."""
         rows = connection.execute(
             select(assignments.c.id, slots.c.layout)
             .join(slots, assignments.c.slot_id == slots.c.id)
@@ -335,19 +335,19 @@ class Ratings:
             self._check_repeated(connection, rater, row)
 
     def _check_repeated(self, connection: Connection, rater: Rater, row: Mapping[str, Any]) -> None:
-        """Sent twice is stored once; another answer under an id that was used would be lost, so it is refused."""
+        """Accept an answer that was sent twice; refuse a different answer under a used id, which would be lost."""
         own = and_(answers.c.rater_id == rater.id, answers.c.client_id == row["client_id"])
         kept = connection.execute(select(answers.c.item_id, answers.c["values"]).where(own)).one()
         if tuple(kept) != (row["item_id"], row["values"]):
             raise RefusedError("another answer was stored under this id; send this one under an id of its own")
 
     def finish(self, token: str, task_id: str) -> None:
-        """Marks a task as done, once every item of it has an answer; a second time changes nothing."""
+        """Mark a task as done once all its items have answers. Idempotent."""
         try:
             with self.store.write() as connection:
                 lock_study(connection, self.study.id)
                 self._finish(connection, self._rater(connection, token), task_id)
-        except IntegrityError:  # the place went to somebody else in the same moment
+        except IntegrityError:  # the slot went to another rater at the same moment
             with self.store.write() as connection:
                 lock_study(connection, self.study.id)
                 self._finish(connection, self._rater(connection, token), task_id, state=EXTRA)
@@ -383,7 +383,7 @@ class Ratings:
 
 
 def _insert_new(connection: Connection, table: Any) -> Any:
-    """An insert that can leave out what is there already."""
+    """An insert that can skip rows that already exist."""
     return (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(table)
 
 

@@ -1,4 +1,4 @@
-"""What a study consists of: items, frozen replies, tasks, and the study itself."""
+"""The records of a study: items, frozen replies, tasks, and the study itself."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def new_id(bytes_: int = 9) -> str:
 
 
 def new_token() -> str:
-    """For links: 192 bits that nobody guesses."""
+    """An unguessable token for links, with 192 bits."""
     return secrets.token_urlsafe(24)
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A dialogue with the systems whose replies to it are judged."""
+    """A dialogue and the systems whose replies to it are judged."""
 
     id: str
     corpus_id: str
@@ -39,13 +39,13 @@ class Item:
 class FrozenReply:
     text: str
     emotion: str | None = None
-    """What the system heard."""
+    """The emotion that the system recognized."""
     label: str | None = None
-    """What the system chose to do."""
+    """The label that the system chose for its reply."""
 
 
 Layout = list[dict[str, Any]]
-"""What one rater of a task sees: [{"item": id, "systems": [those of A, B, …]}]."""
+"""What one rater of a task sees: [{"item": id, "systems": [systems behind A, B, …]}]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ class Task:
     id: str
     item_ids: tuple[str, ...]
     layouts: tuple[Layout, ...]
-    """One for each rater."""
+    """One per rater."""
     parent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """All that is frozen when a study is made."""
+    """Everything that is frozen when a study is created."""
 
     items: tuple[Item, ...]
     replies: Mapping[tuple[str, str], FrozenReply]
@@ -70,7 +70,7 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study as the store has it."""
+    """A study as stored."""
 
     id: str
     name: str
@@ -84,12 +84,12 @@ class Study:
 
     @property
     def title(self) -> str:
-        """For the researcher; raters see the spec's own title."""
+        """The title for the researcher; raters see `spec.title`."""
         return self.spec.about or self.spec.title or self.name
 
 
 def content_hash(design: Design) -> str:
-    """Over everything that raters see and in which order."""
+    """A hash of everything that raters see, including the order."""
     content = [
         [[i.id, i.corpus_id, i.source, i.emotion, [dict(t) for t in i.context], i.reference, list(i.systems), i.bonus]
          for i in design.items],
@@ -100,5 +100,5 @@ def content_hash(design: Design) -> str:
 
 
 def as_json(value: Any) -> str:
-    """In one form only, so that equal values have equal texts."""
+    """Canonical JSON, so that equal values have equal texts."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""The report of a study: every table for all raters and for those that the filters keep, machines apart."""
+"""The report of a study: every table for all raters and for those kept by the filters, with machines separate."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REPORT = Owner("study", FILES, lambda folder: command_of(folder / "report.json")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The tables of one choice of raters."""
+    """The tables for one selection of raters."""
 
     title: str
     about: str
@@ -46,7 +46,7 @@ class Report:
     sections: tuple[Section, ...]
     discarded: tuple[Discarded, ...]
     labels: Mapping[str, Counter[str]] = field(default_factory=dict)
-    """Of good replies, by system (MEED2's Figure 5)."""
+    """Labels of replies rated good, by system (MEED2's Figure 5)."""
     notices: tuple[str, ...] = ()
 
     @property
@@ -54,7 +54,7 @@ class Report:
         return self.results.study
 
     def tables(self) -> list[Table]:
-        """Each titled with its section."""
+        """All tables, with the section in their titles."""
         return [
             Table(one.key, f"{one.title}, {section.title.lower()}", one.head, one.columns, one.rows, one.notes)
             for section in self.sections
@@ -86,7 +86,7 @@ def _section(title: str, results: Results, records: Any, judged: list[Judgement]
 
 
 def _machines(results: Results, people: list[Judgement]) -> list[Section]:
-    """A section for each judge that is no person, named as one in every table."""
+    """A section for each machine judge, marked as a machine in every table."""
     by_name: dict[str, list[TaskRecord]] = {}
     for record in results.counted(machine=True):
         by_name.setdefault(record.rater, []).append(record)
@@ -100,7 +100,7 @@ def _machines(results: Results, people: list[Judgement]) -> list[Section]:
 
 
 def _balance(results: Results, records: Any) -> Table:
-    """How often each system stood first: balanced by design, and shown as it came out."""
+    """How often each system was shown first. This is balanced by design; the table shows the actual result."""
     first: Counter[str] = Counter()
     shown: Counter[str] = Counter()
     for record in records:
@@ -144,7 +144,7 @@ def render(report: Report) -> tuple[str, str]:
 
 
 def _picture(report: Report) -> str | None:
-    """MEED2's Figure 5 as a data URL, which needs no other file."""
+    """MEED2's Figure 5 as a data URL, so that the page needs no other file."""
     if not report.labels:
         return None
     with tempfile.TemporaryDirectory() as folder:
@@ -155,7 +155,7 @@ def _picture(report: Report) -> str | None:
 
 
 def draw_labels(report: Report, path: Path) -> bool:
-    """Draws the labels of good replies; nothing where none of them is one of the 41, or no one can draw."""
+    """Draw the labels of replies rated good. Returns False if none is among the 41 or matplotlib is missing."""
     from listenwell.evaluation.pictures import draw_distributions
     from listenwell.labels.taxonomy import LABEL_ID
 
@@ -207,7 +207,7 @@ def to_json(report: Report) -> dict[str, Any]:
 
 
 def write_report(report: Report, folder: Path) -> None:
-    """All files of a report, put in place together."""
+    """Write all files of a report, replacing the folder as a whole."""
     check_folder(folder, REPORT)
     write_folder(folder, _filler(report), REPORT)
 

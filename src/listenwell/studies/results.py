@@ -1,4 +1,4 @@
-"""What was answered, with systems in the place of letters: the raw material of every table and export."""
+"""Answers with letters resolved to systems: the raw data of every table and export."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUTCOMES = ("win", "loss", TIE, BOTH_BAD)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The last answer of a rater to an item."""
+    """A rater's last answer to an item."""
 
     item: str
     systems: tuple[str, ...]
@@ -34,7 +34,7 @@ class Answer:
     received_at: float
 
     def by_system(self) -> dict[str, Any]:
-        """What was said of each system's reply; of a pair, the verdict under the name `verdict`."""
+        """The values for each system's reply; for a pair, the verdict under the key `verdict`."""
         if "choice" in self.values:
             return {"verdict": verdict(self.values["choice"], self.systems)}
         return {system: self.values[letter] for letter, system in letters(self.systems).items()}
@@ -46,7 +46,7 @@ class TaskRecord:
 
     assignment: str
     rater: str
-    """The id that the researcher gave."""
+    """The id given by the researcher."""
     machine: bool
     task: str
     slot: str
@@ -55,7 +55,7 @@ class TaskRecord:
     started_at: float
     done_at: float | None
     size: int
-    """Items of the task."""
+    """The number of items in the task."""
     answers: tuple[Answer, ...]
 
     @property
@@ -69,13 +69,13 @@ class TaskRecord:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A study with everything that was answered in it."""
+    """A study with all its answers."""
 
     study: Study
     design: Design
     records: tuple[TaskRecord, ...]
     raters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What is known of each rater by the researcher's id, those who answered nothing among them."""
+    """Facts about each rater, by the researcher's id, including raters who answered nothing."""
 
     @property
     def spec(self) -> StudySpec:
@@ -85,9 +85,9 @@ class Results:
         return {item.id: item for item in self.design.items}
 
     def counted(self, machine: bool = False) -> list[TaskRecord]:
-        """One rater's work for each place: who finished it; where nobody did, who answered most of it.
+        """One record per slot: from the rater who finished it or, if nobody did, the one who answered the most.
 
-        So no item has more raters than it was designed for, whoever started and left.
+        So no item has more raters than designed, even if some started and left.
         """
         best: dict[str, TaskRecord] = {}
         for record in self.records:
@@ -104,7 +104,7 @@ def _worth(record: TaskRecord) -> tuple[bool, int, float]:
 
 
 def collect(store: Store, study: Study) -> Results:
-    """Reads everything in one transaction."""
+    """Read all answers of a study in one transaction."""
     with store.read() as connection:
         known = (
             connection.execute(
@@ -182,19 +182,19 @@ def _record(
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One number or word for one reply on one scale; or the verdict on a pair."""
+    """One value for one reply on one scale, or the verdict on a pair."""
 
     rater: str
     machine: bool
     item: str
     system: str
-    """Of a pair both, as "first vs second"."""
+    """For a pair, both systems, as "first vs second"."""
     scale: str
     value: float | str
 
 
 def judgements(records: Sequence[TaskRecord], results: Results) -> list[Judgement]:
-    """Every judgement in these records. The human reply of a bonus check is no system under test, and left out."""
+    """Every judgement in these records, except those of human replies in bonus checks, which are not under test."""
     judgements = []
     items = results.items()
     for record in records:
@@ -232,5 +232,5 @@ def _outcome(said: str, first: str) -> str:
 
 
 def polarity_of(item: Item) -> str | None:
-    """MIME's group of the item's emotion; None where it has none of the 32."""
+    """The polarity of the item's emotion as MIME groups them; None if it is not one of the 32."""
     return polarity(item.emotion) if item.emotion in EMOTION_ID else None

@@ -1,8 +1,8 @@
-"""The tables of a study store, and the ordered migrations that make them.
+"""The tables of a study store, and the ordered migrations that create them.
 
-A new store runs every migration, an old one those it lacks, so both have gone the same way. Migrations are never
-changed once released; a new version appends one. Answers are append-only: nothing here or elsewhere updates or deletes
-a row of `answers`.
+A new store runs every migration and an old one those it lacks, so both end up the same. Released migrations are never
+changed; a new version appends one. Answers are append-only: nothing here or elsewhere updates or deletes a row of
+`answers`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ studies = Table(
 items = Table(
     "items",
     metadata,
-    Column("id", String, primary_key=True),  # random, so it tells raters nothing
+    Column("id", String, primary_key=True),  # random, so that it reveals nothing to raters
     Column("study_id", String),
     Column("position", Integer),
     Column("corpus_id", String),
@@ -61,7 +61,7 @@ tasks = Table(
     Column("study_id", String),
     Column("position", Integer),
     Column("item_ids", Text),  # JSON
-    Column("parent_id", String),  # of a tie-break: the task on which no two raters agreed
+    Column("parent_id", String),  # for a tie-break: the task with items on which no two raters agreed
 )
 
 slots = Table(
@@ -71,8 +71,8 @@ slots = Table(
     Column("study_id", String),
     Column("task_id", String),
     Column("number", Integer),
-    Column("machine", Integer),  # places of machine raters never use up those of people
-    Column("layout", Text),  # JSON: items in their order, each with its systems in the order of the letters
+    Column("machine", Integer),  # machine raters have their own slots, apart from those of people
+    Column("layout", Text),  # JSON: items in order, each with its systems in the order of the letters
 )
 
 raters = Table(
@@ -96,7 +96,7 @@ assignments = Table(
     Column("slot_id", String),
     Column("task_id", String),
     Column("rater_id", String),
-    Column("state", String),  # active, done, expired, extra (finished after somebody else had taken the place)
+    Column("state", String),  # active, done, expired, extra (finished after another rater had taken the slot)
     Column("started_at", Float),
     Column("expires_at", Float),
     Column("done_at", Float),
@@ -111,7 +111,7 @@ answers = Table(
     Column("client_id", String),
     Column("assignment_id", String),  # null for practice
     Column("item_id", String),
-    Column("values", Text),  # JSON, as it was sent: by letters
+    Column("values", Text),  # JSON as sent, by letter
     Column("seconds", Float),
     Column("received_at", Float),
 )
@@ -148,7 +148,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "slot_id TEXT NOT NULL REFERENCES slots(id), task_id TEXT NOT NULL REFERENCES tasks(id), "
         "rater_id TEXT NOT NULL REFERENCES raters(id), state TEXT NOT NULL, started_at {float} NOT NULL, "
         "expires_at {float} NOT NULL, done_at {float}, UNIQUE (task_id, rater_id))",
-        # The cap: a place is held or done by one rater at a time, whatever the code above does.
+        # Enforces that a slot is held or done by at most one rater, whatever the application code does.
         "CREATE UNIQUE INDEX one_rater_per_slot ON assignments (slot_id) WHERE state IN ('active', 'done')",
         "CREATE INDEX assignments_by_rater ON assignments (rater_id)",
         "CREATE TABLE answers (number {serial}, study_id TEXT NOT NULL REFERENCES studies(id), "
@@ -173,9 +173,9 @@ TYPES = {
 
 
 def migrate(connection: Connection, to: int = VERSION) -> int:
-    """Brings the store of an open transaction to a version; gives the one it had. A newer store is refused."""
+    """Migrate the store of an open transaction to a version. Returns the version it had; refuses a newer store."""
     dialect = connection.dialect.name
-    if dialect == "postgresql":  # two processes that open a new store at once
+    if dialect == "postgresql":  # two processes may open a new store at once
         connection.execute(text("SELECT pg_advisory_xact_lock(727001)"))
     if inspect(connection).has_table(versions.name):
         current = connection.execute(text("SELECT max(version) FROM schema_version")).scalar() or 0

@@ -17,7 +17,7 @@ def serve(
     hosts: Collection[str] = (),
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serves a study until it is stopped; `ready` is told the address as soon as it is known."""
+    """Serve a study until stopped. `ready` is called with the address as soon as it is known."""
     import uvicorn
 
     from listenwell.studies.app import make_app
@@ -38,7 +38,7 @@ def serve(
 
 
 def address(host: str, port: int, hosts: Collection[str] = ()) -> str:
-    """How raters reach the server: by the first name it was given, else by its address."""
+    """The URL at which raters reach the server: by its first host name, or else by its address."""
     if hosts:
         return f"http://{next(iter(hosts))}:{port}"
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
@@ -46,7 +46,7 @@ def address(host: str, port: int, hosts: Collection[str] = ()) -> str:
 
 
 def _report(store: Store, name: str) -> tuple[str, str]:
-    # Statistics are loaded when the first report is asked for: raters need not wait for them.
+    # Statistics are imported for the first report, so that raters need not wait for them.
     from listenwell.studies.create import data_notice
     from listenwell.studies.report import report_page
 

@@ -1,4 +1,4 @@
-"""One server per study and store: a row that the server renews while it lives."""
+"""A lock that allows one server per study and store: a row that the server renews while it runs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from listenwell.studies.schema import servers
 from listenwell.studies.store import Store, StoreError, lock_study
 
 HEARTBEAT = 5.0
-"""Seconds between two signs of life."""
+"""Seconds between renewals."""
 LOST_AFTER = 30.0
-"""Seconds without one after which a server counts as gone."""
+"""Seconds without a renewal after which a server counts as gone."""
 
 
 class ServerLock:
-    """Held while a study is served. The row of a server that was killed is taken over: at once on the same machine,
-    after half a minute from another one."""
+    """Held while a study is served. The lock of a killed server is taken over: immediately on the same machine, after
+    half a minute from another one."""
 
     def __init__(self, store: Store, study: Study, clock: Callable[[], float] = time.time) -> None:
         self.store, self.study, self.clock = store, study, clock
@@ -67,7 +67,7 @@ class ServerLock:
         return True
 
     def renew(self) -> bool:
-        """A sign of life; False if another server has taken over."""
+        """Renew the lock. Returns False if another server has taken over."""
         own = (servers.c.study_id == self.study.id, servers.c.owner == self.owner)
         with self.store.write() as connection:
             changed = connection.execute(servers.update().where(*own).values(heartbeat_at=self.clock())).rowcount
@@ -82,7 +82,7 @@ class ServerLock:
             connection.execute(servers.delete().where(servers.c.owner == self.owner))
 
     def keep_alive(self) -> None:
-        """Renews it from a thread until released."""
+        """Renew the lock from a thread until it is released."""
         self._thread = threading.Thread(target=self._run, name="study-heartbeat", daemon=True)
         self._thread.start()
 
@@ -90,5 +90,5 @@ class ServerLock:
         while not self._stop.wait(HEARTBEAT) and not self.is_lost:
             try:
                 self.renew()
-            except Exception:  # a database that is away for a moment: the next beat tries again
+            except Exception:  # the database is away for a moment; the next heartbeat tries again
                 continue

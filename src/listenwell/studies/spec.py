@@ -1,4 +1,4 @@
-"""What a study is made from: one record, given by flags or by a recipe file in recipes/studies/."""
+"""The specification of a study: one record, given by flags or by a recipe file in recipes/studies/."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from listenwell.studies.kinds import LETTERS, Kind, KindName, kind_named
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 HUMAN = "human"
-"""The system whose replies are those of the people in the corpus."""
+"""The system whose replies are the human replies of the corpus."""
 
 
 @dataclass(frozen=True)
@@ -23,55 +23,55 @@ class Bonus:
     """Checks in which the human reply is among the candidates (MEED2 § 5.4.1)."""
 
     per_task: int = 0
-    """Items of a task that have one."""
+    """Items per task that have a check."""
     source: str = ""
-    """Only items of this source, of several; of all, if not given."""
+    """Use only items of this source, if there are several; all sources if empty."""
     good_enough: tuple[str, str] = ("good", "okay")
-    """The areas into which the human reply must be put for a bonus point."""
+    """The areas in which the human reply earns a bonus point."""
 
 
 @dataclass(frozen=True)
 class Filters:
-    """What makes a task or a rater untrustworthy. A report always has the numbers with and without them."""
+    """Filters for untrustworthy tasks and raters. A report always shows the numbers with and without them."""
 
     min_minutes: float = 0.0
     """A task done faster is suspicious. With bonus checks it is discarded if it also has too few bonus points."""
     min_bonus: int = 0
     """Bonus points that clear a fast task."""
     needs_bonus: bool = False
-    """Whether every task needs `min_bonus` points, fast or not: MEED2's last step before its scores."""
+    """Whether every task needs `min_bonus` points, fast or not, as in MEED2's last step before its scores."""
     sameness: float = 0.95
-    """A rater who gives one answer to more than this share of at least `sameness_from` judgements is left out."""
+    """A rater who gives the same answer in more than this share of at least `sameness_from` judgements is left out."""
     sameness_from: int = 20
 
 
 @dataclass(frozen=True)
 class Pay:
-    """What raters get; people who stop in the middle of a task are paid for the part that they did."""
+    """What raters are paid. People who stop in the middle of a task are paid for the part they did."""
 
     per_task: float = 0.0
     bonus: float = 0.0
-    """For a task in which every bonus check was passed."""
+    """Extra pay for a task in which every bonus check was passed."""
     currency: str = "USD"
 
 
 @dataclass(frozen=True)
 class Power:
-    """What the sample size is computed for."""
+    """The assumptions of the power analysis."""
 
     power: float = 0.8
     alpha: float = 0.05
     difference: float = 0.25
-    """Of two systems' means that should be found: points on the scale, or a share (ab: wins less losses)."""
+    """The difference between two systems' means to detect: points on the scale, or a share (ab: wins minus losses)."""
     deviation: float = 1.0
-    """Standard deviation of the paired differences per item, averaged over raters; ratings only."""
+    """Standard deviation of the paired differences per item, averaged over raters; not used for ab."""
     ties: float = 0.33
-    """Share of items without a winner that is expected; ab only. MIME's Table 3 has a third."""
+    """Expected share of items without a winner; ab only. MIME's Table 3 has a third."""
 
 
 @dataclass(frozen=True)
 class StudySpec:
-    """A study before it is made."""
+    """The specification from which a study is created."""
 
     kind: KindName
     systems: list[str]
@@ -81,47 +81,47 @@ class StudySpec:
     path: str | None = None
     items: int = 100
     title: str = ""
-    """What raters see; name no system in it."""
+    """The title that raters see; it must not name a system."""
     about: str = ""
-    """What the researcher reads."""
+    """A description for the researcher."""
     language: str = ""
-    """Of the pages and their questions, such as en or zh; that of the data if not given."""
+    """The language of the pages and questions, such as en or zh; the language of the data if not given."""
     scales: str = ""
     """The questions of a likert study: mime, dual-emp, bert-joint, strategy-memory or epitome."""
     raters: int = 3
     """People per item."""
     task_size: int = 10
-    """Items that one rater does in a row."""
+    """Items per task, which one rater does in a row."""
     max_tasks: int = 0
-    """Tasks that one rater may do at most; 0 for no limit."""
+    """Maximum number of tasks per rater; 0 for no limit."""
     pairs: Literal["first", "all"] = "first"
-    """ab: the first system against each other one, or each against each."""
+    """ab: the first system against each of the others, or every pair."""
     both_bad: bool = True
-    """ab: whether raters may say that both replies are bad, beside a tie."""
+    """ab: whether raters may also say that both replies are bad, in addition to a tie."""
     fourth_rater: bool = True
     """ab: one more rater for the items on which no two agree."""
     together: bool = True
-    """Whether all systems' replies to an item are shown together, or each alone, as Dual-Emp's were."""
+    """Whether all systems' replies to an item are shown together, or one at a time, as in Dual-Emp."""
     show_reference: bool = False
     picks_emotion: bool = False
     last_turn_only: bool = False
-    """Raters and systems see only the last turn: strategy memory is about single turns."""
+    """Whether raters and systems see only the last turn, as in strategy memory, which is about single turns."""
     practice: bool = False
     bonus: Bonus = field(default_factory=Bonus)
     filters: Filters = field(default_factory=Filters)
     pay: Pay = field(default_factory=Pay)
     power: Power = field(default_factory=Power)
     lease_minutes: float = 60.0
-    """An abandoned task goes to somebody else after so long without a sign of life."""
+    """Minutes of inactivity after which an abandoned task goes to another rater."""
     seed: int = 12345
     published: list[str] = field(default_factory=list)
-    """Tables of published numbers to show beside, such as mime/2."""
+    """Tables of published numbers to show for comparison, such as mime/2."""
     published_names: dict[str, str] = field(default_factory=dict)
-    """What our systems are called in those tables."""
+    """The names of our systems in those tables."""
     welcome: list[str] = field(default_factory=list)
     instructions: list[str] = field(default_factory=list)
     datasheet: dict[str, str] = field(default_factory=dict)
-    """Answers to questions of the human-evaluation datasheet that only the researcher knows, by number."""
+    """Answers to datasheet (HEDS) questions that only the researcher knows, by question number."""
 
     def __post_init__(self) -> None:
         shown = len(self.systems) + (1 if self.bonus.per_task else 0)
@@ -148,12 +148,12 @@ class StudySpec:
 
     @property
     def spoken(self) -> Literal["en", "zh"]:
-        """The language of the pages, of those that there are."""
+        """The language of the pages, out of those available."""
         return "zh" if self.language.startswith("zh") else "en"
 
     @property
     def scale_set(self) -> str:
-        """The name of the set of scales that is asked; none of a kind without scales."""
+        """The name of the set of scales; empty for a kind without scales."""
         return {"likert": self.scales or "mime", "emotion": "emotion"}.get(self.kind, "")
 
     def to_json(self) -> dict[str, Any]:
@@ -177,13 +177,13 @@ def check_name(name: str) -> str:
 
 
 def recipe_names() -> dict[str, Path]:
-    """The studies that are ready to be made, by name."""
+    """The shipped study recipes, by name."""
     folder = resources.files("listenwell").joinpath("recipes", "studies")
     return {Path(str(file)).stem: Path(str(file)) for file in folder.iterdir() if file.name.endswith(".yaml")}
 
 
 def read_recipe(name_or_path: str, **changes: Any) -> StudySpec:
-    """The study that a file describes, or one of those that are shipped, with `changes` of single fields."""
+    """Read a study recipe from a file, or a shipped one by name, with `changes` to single fields."""
     import yaml
 
     path = Path(name_or_path).expanduser()

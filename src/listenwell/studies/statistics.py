@@ -1,4 +1,4 @@
-"""Means, shares, tests and their correction: what a report's tables are made of."""
+"""Means, shares, significance tests and their correction, for a report's tables."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its 95 % interval; without one where too little was judged."""
+    """A number with its 95 % interval, or without one if there are too few judgements."""
 
     value: float
     low: float | None = None
     high: float | None = None
     number: int = 0
-    """Of the items behind it."""
+    """The number of items behind it."""
 
 
 def mean_of_items(values: Sequence[float]) -> Estimate | None:
     """The mean over items, each the mean over its raters, with Student's t interval.
 
-    Raters of one item are not independent, so items are what is counted.
+    Items are the unit of analysis, because raters of the same item are not independent.
     """
     if not values:
         return None
@@ -50,7 +50,7 @@ def share(count: int, total: int) -> Estimate | None:
 
 
 def paired_t(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """The p value of a paired t test over items; None where nothing differs or there are fewer than two."""
+    """The p-value of a paired t-test over items; None if the differences do not vary or there are fewer than two."""
     differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     if len(differences) < 2 or not differences.std(ddof=1) > 0:
         return None
@@ -59,12 +59,12 @@ def paired_t(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 
 def sign_test(wins: int, losses: int) -> float | None:
-    """The p value of an exact two-sided sign test; ties say nothing about which is better."""
+    """The p-value of an exact two-sided sign test, without ties; None if there are neither wins nor losses."""
     return float(stats.binomtest(wins, wins + losses, 0.5).pvalue) if wins + losses else None
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's correction over the tests that could be made; the others stay None."""
+    """Holm's correction over the tests that have a p-value; the others stay None."""
     tested = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     largest = 0.0

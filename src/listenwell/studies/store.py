@@ -1,6 +1,7 @@
-"""Where a study and its answers are: SQLite by default, PostgreSQL by URL.
+"""Where a study and its answers are stored: SQLite by default, PostgreSQL by URL.
 
-Everything that a study shows is frozen in the store when it is made, so a report years later reads what raters read.
+Everything a study shows is frozen in the store when the study is created, so a report made years later uses the texts
+that raters read.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from listenwell.studies.spec import StudySpec, check_name
 
 STORE_VARIABLE = "LISTENWELL_STORE"
 FOLDER = Path("studies")
-"""Where studies are kept that name no store, one folder each."""
+"""Where studies without an explicit store are kept, one folder each."""
 
 
 class StoreError(ValueError):
-    """A store or a study in it that cannot be used."""
+    """A store, or a study in it, cannot be used."""
 
 
 def default_url(name: str, folder: Path = FOLDER) -> str:
@@ -47,12 +48,12 @@ def default_url(name: str, folder: Path = FOLDER) -> str:
 
 
 def store_url(name: str, url: str | None) -> str:
-    """The store that was named, by flag or environment, else a file of the study's own."""
+    """The store given by flag or environment, or else the study's own file."""
     return url or os.environ.get(STORE_VARIABLE) or default_url(check_name(name))
 
 
 class Store:
-    """An open store. Transactions that write are serialised on SQLite, and lock the study's row on PostgreSQL."""
+    """An open store. Write transactions are serialized on SQLite and lock the study's row on PostgreSQL."""
 
     def __init__(self, url: str, create: bool = False) -> None:
         self.url = url
@@ -66,7 +67,7 @@ class Store:
 
     @property
     def shown(self) -> str:
-        """Where it is, without a password."""
+        """The store's location, without a password."""
         return _shown(self.url)
 
     def close(self) -> None:
@@ -103,14 +104,14 @@ class Store:
         return _study(row)
 
     def check_free(self, name: str) -> None:
-        """Refuses a name that a study has already, before any work is done."""
+        """Raise StoreError if the name is taken, before any work is done."""
         if name in [one.name for one in self.studies()]:
             raise StoreError(
                 f"there is a study {name!r} already in {_shown(self.url)}, and it stays; choose another name"
             )
 
     def add(self, name: str, spec: StudySpec, design: Design) -> Study:
-        """Writes a whole study in one transaction: it is there completely or not at all."""
+        """Write a study in one transaction, completely or not at all."""
         check_name(name)
         row = {
             "id": new_id(),
@@ -135,12 +136,12 @@ class Store:
         return self.study(name)
 
     def design(self, study: Study) -> Design:
-        """What was frozen; later tie-break tasks are among its tasks."""
+        """The frozen design, including tie-break tasks added later."""
         with self.read() as connection:
             return read_design(connection, study)
 
     def check_unchanged(self, study: Study) -> None:
-        """Refuses a study whose texts or tasks are no longer those that it was made with."""
+        """Raise StoreError if the study's texts or tasks have changed since it was created."""
         design = self.design(study)
         first = Design(design.items, design.replies, tuple(task for task in design.tasks if task.parent is None))
         if content_hash(first) != study.content_hash:
@@ -164,7 +165,7 @@ class Store:
 
 
 def is_there(url: str) -> bool:
-    """Whether there is a store already; a database server is always there."""
+    """Whether the store exists; a database server always counts as existing."""
     if not url.startswith("sqlite:"):
         return True
     return Path(make_url(url).database or "").expanduser().is_file()
@@ -202,18 +203,18 @@ def _sqlite(url: Any, create: bool) -> Engine:
         url.set(database=str(path)),
         connect_args={"timeout": 60, "check_same_thread": False},
         pool_size=16,
-        max_overflow=64,  # more than a server has threads: nobody waits for a connection
+        max_overflow=64,  # more than the server's threads, so that none waits for a connection
     )
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: object) -> None:
-        connection.isolation_level = None  # transactions begin below, not where the driver thinks
+        connection.isolation_level = None  # transactions are begun below, not by the driver
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=60000"):
             connection.execute(f"PRAGMA {pragma}").fetchall()
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # A transaction that reads first and writes later fails if another one wrote in between: writers wait instead.
+        # A transaction that reads and then writes fails if another one wrote in between, so writers wait their turn.
         writes = connection.get_execution_options().get("writes")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -221,7 +222,7 @@ def _sqlite(url: Any, create: bool) -> Engine:
 
 
 def lock_study(connection: Connection, study_id: str) -> RowMapping:
-    """The study's row, held until the transaction ends: who hands out places does so one after another."""
+    """Lock and return the study's row until the transaction ends, so that slots are handed out one at a time."""
     statement = select(schema.studies).where(schema.studies.c.id == study_id).with_for_update()
     return connection.execute(statement).mappings().one()
 

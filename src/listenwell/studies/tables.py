@@ -1,4 +1,4 @@
-"""Tables of a report, and how each format writes them: HTML, CSV that no spreadsheet runs, LaTeX."""
+"""Tables of a report, and their output as CSV (safe to open in a spreadsheet) and LaTeX."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from listenwell.studies.statistics import Estimate
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""What makes a spreadsheet take a cell for a formula."""
+"""Characters that make a spreadsheet treat a cell as a formula."""
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -37,14 +37,14 @@ LATEX = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A number, with its interval if it has one, or a text."""
+    """A number, with its interval if it has one, or text."""
 
     value: float | str | None
     low: float | None = None
     high: float | None = None
     digits: int = 2
     mark: str = ""
-    """Such as * for what is significant."""
+    """For example * for a significant difference."""
 
     @classmethod
     def of(cls, estimate: Estimate | None, scale: float = 1.0, digits: int = 2, mark: str = "") -> Cell:
@@ -76,7 +76,7 @@ class Row:
     name: str
     cells: tuple[Cell, ...]
     kind: str = "measured"
-    """measured, machine (a judge that is no person) or published."""
+    """measured, machine (rated by a machine judge) or published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Table:
     key: str
     title: str
     head: str
-    """What the rows are."""
+    """The heading of the row names."""
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = field(default=())
@@ -101,7 +101,7 @@ def stars(p: float | None) -> str:
 
 
 def to_csv(tables: Iterable[Table]) -> str:
-    """All tables in one file, one line for each number: table, row, kind, column, value, low, high."""
+    """All tables in one file, one line per number: table, row, kind, column, value, low, high."""
     lines = [["table", "row", "kind", "column", "value", "low", "high"]]
     for table in tables:
         for row in table.rows:
@@ -113,7 +113,7 @@ def to_csv(tables: Iterable[Table]) -> str:
 
 
 def write_csv(lines: Iterable[Sequence[str]]) -> str:
-    """CSV in which nothing is run as a formula by a spreadsheet: numbers stay numbers."""
+    """CSV in which no cell is a spreadsheet formula. Numbers stay numbers."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerows([safe_cell(cell) for cell in line] for line in lines)
@@ -121,7 +121,7 @@ def write_csv(lines: Iterable[Sequence[str]]) -> str:
 
 
 def safe_cell(text: str) -> str:
-    """A text that starts like a formula gets an apostrophe before it; a number does not need one."""
+    """Prefix text that starts like a formula with an apostrophe; numbers do not need one."""
     if text.startswith(FORMULA_STARTS) and not _is_number(text):
         return f"'{text}"
     return text
@@ -136,7 +136,7 @@ def _is_number(text: str) -> bool:
 
 
 def to_latex(table: Table) -> str:
-    """A table in booktabs style, ready to be included."""
+    """The table in booktabs style, ready to include."""
     lines = [
         r"\begin{table}",
         r"\centering",

@@ -1,4 +1,4 @@
-"""A fourth rater where three disagree (MIME § 4.3): items without a majority get a task of their own."""
+"""A fourth rater where three disagree (MIME § 4.3): items without a majority go into a new tie-break task."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from listenwell.studies.store import add_task
 
 
 def verdict(choice: str, systems: Sequence[str]) -> str:
-    """What a rater's choice says: the name of a system, tie or both-bad."""
+    """Translate a rater's choice to the name of a system, tie or both-bad."""
     return {LEFT: systems[0], RIGHT: systems[1]}.get(choice, choice)
 
 
 def majority(verdicts: Iterable[str]) -> str | None:
-    """What more raters say than anything else; None where nothing is said most often.
+    """The verdict of the most raters; None if no verdict leads.
 
-    Neither reply is better where both are bad, so both-bad counts as a tie. A tie is called both-bad where most of
-    those who see no winner say that.
+    both-bad counts as a tie, since neither reply is better. If ties win, the result is both-bad when more of these
+    raters chose both-bad than tie.
     """
     said = Counter(verdicts)
     votes = Counter({name: number for name, number in said.items() if name not in (TIE, BOTH_BAD)})
@@ -38,7 +38,7 @@ def majority(verdicts: Iterable[str]) -> str | None:
 
 
 def add_if_needed(connection: Connection, study: Study, task_id: str) -> None:
-    """When the last rater of a task is done: one more place for the items on which no two of them agree."""
+    """Once the last rater of a task is done, add a task with one slot for the items on which no two raters agree."""
     task = connection.execute(select(tasks).where(tasks.c.id == task_id)).mappings().one()
     if task["parent_id"] is not None:
         return
@@ -59,7 +59,7 @@ def add_if_needed(connection: Connection, study: Study, task_id: str) -> None:
 
 
 def _verdicts(connection: Connection, task_id: str) -> list[dict[str, str]]:
-    """By rater of a task who is done: the verdict on each item."""
+    """The verdicts on each item, for each rater who has finished the task."""
     rows = connection.execute(
         select(assignments.c.id, slots.c.layout)
         .join(slots, assignments.c.slot_id == slots.c.id)
@@ -79,7 +79,7 @@ def _verdicts(connection: Connection, task_id: str) -> list[dict[str, str]]:
 
 def _add(connection: Connection, study: Study, parent: str, item_ids: list[str]) -> None:
     position = connection.execute(select(func.max(tasks.c.position)).where(tasks.c.study_id == study.id)).scalar_one()
-    # As often to the left as to the right over all tie-breaks: the sides of earlier ones are counted.
+    # Balance the sides within this task: each system should be on the left about as often as on the right.
     first_left: Counter[str] = Counter()
     layout: list[dict[str, Any]] = []
     random = Random(f"{study.spec.seed} {position}")
@@ -94,6 +94,6 @@ def _add(connection: Connection, study: Study, parent: str, item_ids: list[str])
 
 
 def shown_systems(connection: Connection, study: Study) -> dict[str, list[str]]:
-    """By item: the systems whose replies are shown."""
+    """The systems whose replies are shown, by item."""
     rows = connection.execute(select(items.c.id, items.c.systems).where(items.c.study_id == study.id)).all()
     return {row.id: json.loads(row.systems) for row in rows}

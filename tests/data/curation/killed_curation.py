@@ -1,7 +1,8 @@
-"""`listenwell curate` that is killed as it puts something in its place: killed_curation.py WHEN WORDS…
+"""Run `listenwell curate` and kill it while it moves a file into place: killed_curation.py WHEN WORDS…
 
-WHEN is a number: an odd one right before, an even one right after one of the renames, 0 never; or the name of a file:
-right before it gets its name. At the end it prints how many numbers there are.
+WHEN is a number: odd numbers are right before, even ones right after one of the renames, 0 is never; or the name of a
+file: right before it is renamed to that. At the end, print how many numbers there are.
+
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Subtitle files and threads made for tests: dialogues with pauses between them, numbered so that no two are alike."""
+"""Subtitle files and threads generated for tests: dialogues separated by pauses, numbered so that all are different."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def clock(seconds: float) -> str:
 
 
 def srt(dialogues: list[list[str]], pause: float = 10.0) -> str:
-    """Each line a cue of two seconds, with the name of who speaks; a pause after every dialogue."""
+    """Each line as a cue of two seconds with the speaker's name, and a pause after every dialogue."""
     cues, time = [], 1.0
     for dialogue in dialogues:
         for number, text in enumerate(dialogue):
@@ -42,7 +42,7 @@ def srt(dialogues: list[list[str]], pause: float = 10.0) -> str:
 
 
 def write_subtitles(folder: Path, files: int, dialogues: int = 5, seed: int = 1) -> Path:
-    """A folder of SRT files, some in folders below it, with a duplicate, an empty and an undecodable file."""
+    """A folder of SRT files, some in subfolders, with a duplicate, an empty and an undecodable file."""
     rng = random.Random(seed)
     for number in range(files):
         film = folder / f"film-{number % 3}"

@@ -1,4 +1,4 @@
-"""A labeller without a model: the label and the emotionality follow from the letters of a text."""
+"""A labeller without a model: label and emotionality are computed from the letters of a text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from listenwell.labels.taxonomy import LABELS
 
 @dataclass(frozen=True)
 class WordLabelling:
-    """Can be pickled, as a labelling must."""
+    """Can be pickled, as labellings must be."""
 
     name: str = "stand-in"
     fingerprint: str = "0"

@@ -1,4 +1,4 @@
-"""Cues find their speakers in a script that says nearly the same."""
+"""Cues find their speakers in a script with almost the same text."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_alignment_is_the_best_one(left: list[str], right: list[str]) -> Non
     pairs = align_words(left, right)
     assert all(left[i] == right[j] for i, j in pairs)
     assert all(i < k and j < m for (i, j), (k, m) in itertools.pairwise(pairs))
-    # Two gaps cost less than a mismatch, so the score is that of the equal words and gaps for all others.
+    # Two gaps cost less than a mismatch, so the score is that of the equal words, with gaps for all others.
     gaps = len(left) + len(right) - 2 * len(pairs)
     score = sum(1 + 0.15 * min(len(left[i]), 8) for i, _ in pairs) + GAP * gaps
     assert score == pytest.approx(slow_best(left, right))
@@ -102,7 +102,7 @@ def test_the_checked_labels_are_those_of_the_alignment(tmp_path: Path) -> None:
     root = Path(os.environ.get("LISTENWELL_DATA", "")) / "subtitles"
     if not root.is_dir():
         pytest.skip("LISTENWELL_DATA has no subtitles")
-    # Season 6 of one series, by links: aligning all episodes takes a minute.
+    # Only season 6 of one series: aligning all episodes takes a minute.
     (tmp_path / "lost").mkdir()
     (tmp_path / "scripts").symlink_to(root / "scripts")
     for path in (root / "lost").glob("lost.s06e0[3-7]*"):

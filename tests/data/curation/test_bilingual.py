@@ -1,4 +1,4 @@
-"""The languages of a file come apart, and what one of them marks is known to both."""
+"""Bilingual files are split by language, and speaker marks in one language apply to both."""
 
 from __future__ import annotations
 

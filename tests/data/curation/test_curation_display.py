@@ -1,4 +1,4 @@
-"""The progress of a curation shows how many files a second are read, and how long it will take."""
+"""The progress display shows files per second and the estimated time left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files are read, what they are called, and how they make chunks."""
+"""Which files are read, how they are named, and how they are split into chunks."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Memory does not grow with the input."""
+"""Memory use does not grow with the input."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FEW, MANY = 16, 1600
 
 
 def peak(source: Path, out: Path) -> int:
-    """The most memory that a curation takes, in kilobytes."""
+    """The peak memory of a curation, in kilobytes."""
     words = ["curate", "subtitles", str(source), "--out", str(out), "--labeller", "none", "--held-out", "none"]
     process = subprocess.Popen(
         [sys.executable, "-m", "listenwell", *words, "--workers", "1"], stdout=subprocess.DEVNULL

@@ -1,4 +1,4 @@
-"""The most emotional dialogues, as sorting all of them would give them."""
+"""The selection of the most emotional dialogues equals that of sorting all of them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""MEED2's Tables 1 and 2 and Figure 2, of a curated corpus."""
+"""MEED2's Tables 1 and 2 and Figure 2 for a curated corpus."""
 
 from __future__ import annotations
 

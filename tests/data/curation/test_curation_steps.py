@@ -1,4 +1,4 @@
-"""Each cleaning step does what its name says, to what it is meant for alone."""
+"""Each cleaning step does what its name says, and only to its targets."""
 
 import pytest
 

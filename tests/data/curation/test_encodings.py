@@ -1,4 +1,4 @@
-"""Text comes back the same from every encoding that subtitles are saved in."""
+"""Text round-trips through every encoding that subtitles are saved in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pipeline, two engines: the same jobs, the same results."""
+"""One pipeline, two engines: the same jobs give the same results."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_run_that_is_given_up_does_not_wait_for_its_workers():
 def ray_engine():
     pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
-        # Ray's workers import the functions of this file by its name.
+        # Ray's workers import this file's functions by its name.
         patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
         engine = make_engine("ray", 2)
         yield engine

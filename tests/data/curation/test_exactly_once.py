@@ -1,4 +1,4 @@
-"""A curation that is killed anywhere and started again gives what an unbroken one gives."""
+"""A curation that is killed at any point and restarted gives the same result as an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def hash_of(out: Path) -> str:
 
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory):
-    """The input, the hash of an unbroken run, and at how many places such a run can be killed."""
+    """The input, the hash of an uninterrupted run, and the number of points at which such a run can be killed."""
     root = tmp_path_factory.mktemp("unbroken")
     source = write_subtitles(root / "subs", files=60)
     code, said = finish(start(source, root / "out", "--workers", "1"))
@@ -55,7 +55,7 @@ def unbroken(tmp_path_factory):
 
 def test_three_kills_and_the_same_command_again(unbroken, tmp_path):
     source, expected, places = unbroken
-    # The first thing written, somewhere on the way, and right before the manifest has its name.
+    # The first write, some point in between, and right before the manifest is renamed.
     for when in (1, random.Random(8).randrange(places // 3, places // 2), "manifest.json"):
         code, _ = finish(start(source, tmp_path / "out", "--workers", "1", when=when))
         assert code == -signal.SIGKILL
@@ -73,7 +73,7 @@ def test_fifty_kills_at_random_places(unbroken, tmp_path):
     kills = finished = 0
     while kills < 50 or not finished:
         out = tmp_path / f"out-{finished}"
-        # By a clock with two workers, or at a rename with one.
+        # By time with two workers, or at a rename with one.
         if rng.random() < 0.5:
             process = start(source, out, "--workers", "2")
             try:

@@ -1,4 +1,4 @@
-"""Every subtitle format, as it should be and as it is found."""
+"""Every subtitle format, both well-formed and as found in practice."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_every_real_file_is_read() -> None:
 
 @pytest.mark.parametrize("filling", ["\n", ".", "?!", "- ", "Mr. ", '"', "{\\", "<i", "1\n", "&", "a. ", "… "])
 def test_a_huge_cue_of_one_thing_takes_no_longer_than_its_size(filling: str) -> None:
-    """A pattern that tries again from every position would take hours here, and stop the whole test run."""
+    """A pattern that restarts at every position would take hours here and hang the whole test run."""
     data = (
         "1\n00:00:01,000 --> 00:00:02,000\nHello my friend.\n\n2\n00:00:03,000 --> 00:00:04,000\n" + filling * 100_000
     )

@@ -1,4 +1,4 @@
-"""Near duplicates are those that share most of their runs of three words, in whatever order they come."""
+"""Near duplicates share most of their word trigrams, in any order."""
 
 import random
 
@@ -22,7 +22,7 @@ def marks_of(text: str) -> np.ndarray:
 
 
 def find(folder, texts: dict[str, str], **options):
-    """Which records go, for which others. Records are added in the order of their ids, in two blocks."""
+    """Which records are dropped as duplicates of which others. They are added in order of their ids, in two blocks."""
     index = NearDuplicates(folder, **options)
     ids = sorted(texts)
     for block in (ids[: len(ids) // 2], ids[len(ids) // 2 :]):

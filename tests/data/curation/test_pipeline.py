@@ -1,4 +1,4 @@
-"""Raw files in, a corpus out: every record leads back to its file, everything dropped is counted, nothing is fatal."""
+"""Raw files in, a corpus out: every record can be traced to its file, all drops are counted, nothing is fatal."""
 
 import gzip
 import json
@@ -34,7 +34,7 @@ def read(out: Path):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A corpus of made files, with labels; and what it was made from."""
+    """A corpus curated from generated files, with labels; and its input."""
     root = tmp_path_factory.mktemp("curation")
     subtitles = write_subtitles(root / "subs", files=20)
     (subtitles / "film-1" / "broken.xml").write_bytes(b"<document><s id='1'>")

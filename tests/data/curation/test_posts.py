@@ -1,4 +1,4 @@
-"""Threads of posts: lists of texts in a line each, or in one array."""
+"""Threads of posts: one list of texts per line, or all in one array."""
 
 import gzip
 import json
@@ -35,7 +35,7 @@ def test_a_thread_is_cleaned_and_leads_back_to_its_line(tmp_path):
     assert content["counts"]["dialogues"]["dropped"] == {"duplicate": 1, "fewer than two turns": 1}
     assert content["counts"]["turns"]["dropped"]["contact details (adverts)"] == 1
     sample = (tmp_path / "out" / "dropped-samples.jsonl").read_text(encoding="utf-8")
-    assert "abc12345" not in sample  # nobody's contact details are shown
+    assert "abc12345" not in sample  # no contact details are shown
 
 
 def test_lines_an_array_and_packed_files_give_the_same_texts(tmp_path):

@@ -1,4 +1,4 @@
-"""The shipped classifier: what it decides on plain cases, and what it is made of."""
+"""The shipped same-speaker classifier: its decisions on clear cases, and its provenance."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_where_each_speaker_begins_with_a_dash_that_decides() -> None:
     ]
     scores = same_speaker(made(lines))
     assert scores.tolist()[0] == scores.tolist()[-1] == -CERTAIN
-    assert scores[2] > 0  # no dash: it goes on
-    # One such cue among many is no rule of the file.
+    assert scores[2] > 0  # no dash: the same speaker continues
+    # One such cue among many does not establish a convention for the file.
     assert same_speaker(made(TALK * 6 + lines[-1:]))[-1] > -CERTAIN
 
 

@@ -1,4 +1,4 @@
-"""Three-turn chat made small, with its dirt; and the counts of the real file."""
+"""A small three-turn chat corpus with typical noise; and the counts of the real file."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Each step of the cleaning alone, the speakers who advertise, and the steps together."""
+"""Each cleaning step alone, the filter for advertisers, and all steps together."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The official layout made small, with every kind of dirt; and the golden counts of the real files."""
+"""A small corpus in the official layout, with every kind of noise; and the golden counts of the real files."""
 
 import pytest
 
@@ -12,7 +12,7 @@ GOOD = "The kitchen stinks . __eou__ I ’ ll throw out the garbage . __eou__"
 
 @pytest.fixture
 def make(tmp_path):
-    """Writes (text, emotions) lines in the official layout and reads them."""
+    """Write (text, emotions) lines in the official layout and read them."""
 
     def read(*rows, folder="test", **options):
         (tmp_path / folder).mkdir(exist_ok=True)

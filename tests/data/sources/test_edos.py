@@ -1,4 +1,4 @@
-"""The four kinds of file made small, with every kind of dirt; and the golden counts of the real files."""
+"""Small versions of the four kinds of file, with every kind of noise; and the golden counts of the real files."""
 
 import csv
 
@@ -13,7 +13,7 @@ NAMES = {piece.part: piece.names[0] for piece in edos.PIECES}
 
 
 def write(folder, part, *rows):
-    """Rows of (id, text, label, confidence) with the rest filled in."""
+    """Write rows of (id, text, label, confidence) with the other columns filled in."""
     layout = edos.LAYOUTS[part]
     path = folder / NAMES[part]
     with path.open("w", newline="", encoding="utf-8") as stream:

@@ -1,4 +1,4 @@
-"""Scenes made small, with every kind of dirt; and the golden counts of the real files."""
+"""A few scenes with every kind of noise; and the golden counts of the real files."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Every kind of quality, in both layouts of the files, made small; and the golden counts of the real files."""
+"""Small files in both layouts, with every peculiarity of the data; and the golden counts of the real files."""
 
 import csv
 from dataclasses import replace
@@ -15,7 +15,7 @@ SITUATION = "I passed, at last"
 
 
 def write_labelled(path, rows):
-    """Rows of (conv_id, index, role, text, label) with the rest filled in; real CSV quoting."""
+    """Write rows of (conv_id, index, role, text, label) with the other columns filled in, with real CSV quoting."""
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(ed.LABELLED.columns)
@@ -25,7 +25,7 @@ def write_labelled(path, rows):
 
 
 def write_official(path, rows):
-    """Rows of (conv_id, index, worker, text) as Facebook writes them: joined by commas, nothing quoted."""
+    """Write rows of (conv_id, index, worker, text) in Facebook's format: joined by commas, nothing quoted."""
     lines = [",".join(ed.OFFICIAL.columns)]
     for conversation, index, worker, text, *rest in rows:
         fields = [conversation, str(index), "joyful", SITUATION.replace(",", "_comma_"), str(worker), text]
@@ -45,7 +45,7 @@ def as_official(rows):
 
 @pytest.fixture(params=["labelled", "official"])
 def make(request, tmp_path):
-    """Reads rows of (conv_id, index, role, text) by way of a file in one of the layouts."""
+    """Read rows of (conv_id, index, role, text) from a file in one of the layouts."""
 
     def read(rows, **options):
         report = Report()
@@ -113,7 +113,7 @@ def test_duplicate_dialogues_are_noted_and_only_clean_drops_them(make):
 def test_garbled_characters_are_noted_and_kept(make):
     (dialogue,), report = make(conversation("c", "Itâ€™s fine", "a lost \ufffd one", "déjà vu, Â\u00a0or not"))
     assert len(dialogue.turns) == 3
-    assert report.noted[quality.GARBLED] == 2  # the no-break space is squeezed away before it can tell
+    assert report.noted[quality.GARBLED] == 2  # the no-break space is collapsed before it could tell
 
 
 def test_empty_turns_and_one_turn_conversations_are_dropped(make):
@@ -326,7 +326,7 @@ def test_a_wrong_path_is_told_at_the_call(tmp_path):
         ed.read(tmp_path)
 
 
-# The real files: the published item counts must come out of them.
+# The real files must give the published item counts.
 
 
 @pytest.fixture(scope="module")

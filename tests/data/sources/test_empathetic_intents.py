@@ -1,4 +1,4 @@
-"""Lines made small, with every kind of dirt and of leak; and the golden counts of the real files."""
+"""A few lines with every kind of noise and leakage; and the golden counts of the real files."""
 
 import re
 
@@ -22,7 +22,7 @@ HEADER = "conv_id,utterance_idx,context,prompt,role,utterance,eri_label,prompt_e
 
 @pytest.fixture
 def corpus(tmp_path):
-    """Makes the corpus's folder, with EmpatheticDialogues beside it; a list of lines for each file."""
+    """Make the corpus's folder, with EmpatheticDialogues next to it; one list of lines per file."""
 
     def make(train=(), valid=(), test=(), hand=None, said_in_test=(), said_in_valid=()):
         folder, beside = tmp_path / "empathetic_intents", tmp_path / "empatheticdialogues"
@@ -69,14 +69,14 @@ def test_what_is_scored_elsewhere_is_taken_out_of_train_and_counted(corpus):
     folder = corpus(
         train=[
             (36, "oh no!"),  # ED test
-            (36, "OH, NO"),  # the same line, spelled otherwise
+            (36, "OH, NO"),  # the same line, spelled differently
             (33, "thats great"),  # ED valid, and by hand: counted once
             (38, "what happened?"),  # by hand
             (33, "no way"),  # test.txt
             (27, "My cat died."),  # valid.txt: a situation
-            (27, "oh no"),  # a situation that a listener happens to say
+            (27, "oh no"),  # a situation that a listener also happens to say
             (37, "maybe call her"),
-            (38, "?"),  # no letters: like nothing else
+            (38, "?"),  # no letters: matches nothing else
         ],
         test=[(33, "No way!"), (38, "??")],
         valid=[(10, "my cat died")],
@@ -224,7 +224,7 @@ def test_real_leaks_have_their_golden_counts_however_lines_are_compared(real):
             sum(same(t) in learned for t in hand),
         ]
 
-    # Word by word, the counts are those known of these files; by letters alone "thats" is "that's" and a few more go.
+    # By words, the counts are the known counts of these files; by letters alone, "thats" is "that's" and a few more go.
     assert leaks(words) == [404, 589, 65]
     assert leaks(spelling) == [455, 629, 66]
 

@@ -1,4 +1,4 @@
-"""Empathy levels made small, with their dirt; and the counts of the real files."""
+"""A few pairs with empathy levels, with typical noise; and the counts of the real files."""
 
 import csv
 
@@ -45,7 +45,7 @@ def test_without_a_part_a_pair_is_read_once_and_has_no_label(make):
 
 def test_all_three_levels_come_together_in_one_label(make):
     def rows(*levels):
-        """Of the first pair, of the second, and of the second when it was annotated again."""
+        """Rows for the first pair, for the second, and for the second annotated again."""
         pairs = zip((0, 1, 1), levels, strict=True)
         return [row(reply=f"reply {n}", level=level, ids=("p1", f"r{n}")) for n, level in pairs]
 

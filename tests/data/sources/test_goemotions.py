@@ -1,4 +1,4 @@
-"""Comments made small, with every kind of dirt; and the golden counts of the real files."""
+"""A few comments with every kind of noise; and the golden counts of the real files."""
 
 import pytest
 

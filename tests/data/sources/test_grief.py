@@ -1,4 +1,4 @@
-"""The messages of grief that ship for evaluation."""
+"""The grief messages that ship for evaluation."""
 
 import pytest
 

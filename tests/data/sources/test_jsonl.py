@@ -11,7 +11,7 @@ from listenwell.data.sources.report import Report, SourceError
 
 GOOD = '{"id": "d1", "turns": [{"speaker": "speaker", "text": "I passed!"}, {"speaker": "listener", "text": "Oh!"}]}'
 
-# Blank texts are refused by the record, and "" stands for an absent situation or split.
+# Records reject blank texts, and "" stands for a missing situation or split.
 words = st.text(min_size=1, max_size=12).filter(str.strip)
 labels = st.none() | st.builds(
     Label, words, st.sampled_from(["gold", "machine"]), st.none() | st.floats(0, 1, allow_nan=False)

@@ -1,4 +1,4 @@
-"""Chit-chat made small, with every kind of dirt; and the golden counts of the real files."""
+"""A little chit-chat with every kind of noise; and the golden counts of the real files."""
 
 import json
 

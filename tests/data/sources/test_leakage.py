@@ -15,5 +15,5 @@ def test_duplicates_are_found_within_and_across_splits():
     actual = check(splits, lambda name: iter(splits[name]))
     assert actual.within == {"train": 1, "valid": 0, "test": 0}
     across = {(pair.first, pair.second): (pair.dialogues, pair.replies, pair.replies_of) for pair in actual.across}
-    # "oh no" is too short a reply to be remarkable, but the whole dialogue is.
+    # "oh no" is too short to count as a duplicate reply, but the whole dialogue counts.
     assert across == {("train", "valid"): (0, 1, 2), ("train", "test"): (1, 0, 0), ("valid", "test"): (0, 0, 0)}

@@ -1,4 +1,4 @@
-"""Posts of 2013 made small, what is scored elsewhere left out; and the counts of the real file."""
+"""A few posts of 2013, without those used as test data elsewhere; and the counts of the real file."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def weibo(*sentences, emotion="none", name="1"):
 
 @pytest.fixture
 def make(tmp_path):
-    """Reads posts beside a corpus of 2014 with one test post, and nlpcc-sentences with one sentence each."""
+    """Read posts, next to a 2014 corpus with one test post and nlpcc-sentences with one sentence each."""
     folder, other, third = (tmp_path / name for name in ("nlpcc2013_weibo", "nlpcc2014_weibo", "nlpcc_sentences"))
     for place in (folder, other, third):
         place.mkdir()

@@ -1,4 +1,4 @@
-"""Posts made small, with every kind of dirt; XML that is broken or hostile; and the golden counts of the real files."""
+"""A few posts with every kind of noise; broken and malicious XML; and the golden counts of the real files."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Sentences made small, what is scored elsewhere left out; and the counts of the real files."""
+"""A few sentences, without those used as test data elsewhere; and the counts of the real files."""
 
 import pytest
 
@@ -12,7 +12,7 @@ POST = '<TestData><weibo id="1" emotion-type1="like"><sentence>{}</sentence></we
 
 @pytest.fixture
 def make(tmp_path):
-    """Reads sentences beside a corpus of 2014 whose one test post is 今天天气真好。"""
+    """Read sentences, next to a 2014 corpus whose only test post is 今天天气真好。"""
     folder, other = tmp_path / "nlpcc_sentences", tmp_path / "nlpcc2014_weibo"
     folder.mkdir()
     other.mkdir()

@@ -1,4 +1,4 @@
-"""Support talk made small, with its dirt; and the counts of the real files."""
+"""A few support conversations with typical noise; and the counts of the real files."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Posts made small, with every kind of dirt; and the golden counts of the real files."""
+"""A few posts with every kind of noise; and the golden counts of the real files."""
 
 import json
 
@@ -12,7 +12,7 @@ from listenwell.data.sources.statistics import describe
 
 @pytest.fixture
 def make(tmp_path):
-    """Reads posts of (text, label) by way of a JSON file, or of a .tsv."""
+    """Read posts of (text, label) from a JSON file or from a .tsv."""
 
     def read(*posts, name="virus_train.json", **options):
         if name.endswith("tsv"):

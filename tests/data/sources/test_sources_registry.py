@@ -13,7 +13,7 @@ from listenwell.data.sources import jsonl
 
 @pytest.fixture
 def corpus(tmp_path, monkeypatch):
-    """A data root with a small corpus in it, and a working directory from which none is found by chance."""
+    """A data root with a small corpus, and a working directory from which none can be found by chance."""
     folder = tmp_path / "root" / "empatheticdialogues"
     folder.mkdir(parents=True)
     header = "conv_id,utterance_idx,context,prompt,role,utterance,eri_label,prompt_eri_label"
@@ -47,7 +47,7 @@ def test_a_path_given_wins_over_the_variable(corpus, monkeypatch, tmp_path):
 
 
 def test_data_are_not_looked_for_beside_the_working_directory(corpus, tmp_path):
-    """What is read must not depend on where a command is started."""
+    """What is read must not depend on the current directory."""
     shared = tmp_path / "elsewhere" / "shared"
     shared.mkdir()
     (shared / "data").symlink_to(corpus.parent)

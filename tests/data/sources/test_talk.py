@@ -1,4 +1,4 @@
-"""The long conversations that ship: what training a writer on them relies on."""
+"""The long conversations that ship: the properties that training a writer on them relies on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads made small, with their dirt; and the counts of the real files."""
+"""A few threads with typical noise; and the counts of the real files."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Posts by polarity made small, with their dirt; and the counts of the real file."""
+"""A few posts with polarity, with typical noise; and the counts of the real file."""
 
 import pytest
 
@@ -74,7 +74,7 @@ def test_the_real_file_gives_the_counts(real):
     statistics = describe(weibo_senti.read(real, report=report), report)
     assert (report.rows, report.dialogues) == (2_400, 2_400)
     assert statistics.labels == {"positive": 1_200, "negative": 1_200}
-    # Every post that comes twice comes once with either label.
+    # Every post that occurs twice occurs once with each label.
     assert report.noted[quality.DUPLICATE] == report.noted[dialogue_builder.OTHER_LABEL] == 33
     report = Report()
     assert sum(1 for _ in weibo_senti.read(real, emoticons=False, report=report)) == 2_386

@@ -1,4 +1,4 @@
-"""The two languages made small, with the corpus's known faults; and the golden counts of the real files."""
+"""A few dialogues in both languages, with the corpus's known errors; and the golden counts of the real files."""
 
 import pytest
 
@@ -14,7 +14,7 @@ TRAIN = [
 ]
 DEV = [
     ("Where is it ? __eou__ Here . __eou__", "在哪里？__eou__这里。__eou__", "2 1", "0 0"),
-    # What stands in train, but for spaces, capitals, signs and figures.
+    # A text of train, except for spaces, capitals, punctuation and digits.
     ("It costs 7 Dollars ! __eou__ Ok . __eou__", "七美元！__eou__好。__eou__", "1 4", "0 0"),
 ]
 

@@ -1,4 +1,4 @@
-"""Why different: what a known quirk of public code is worth, computed from kept replies and likelihoods."""
+"""Why numbers differ: the effect of known quirks of public code, computed from saved replies and likelihoods."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_gold_emotion_is_read_where_it_was_measured_and_never_a_score(kept):
 
 
 def dialogue_items():
-    """Two dialogues: one with two replies, of which the first is answered, and one with a single reply."""
+    """Two dialogues: one with two replies, the first of which is answered, and one with a single reply."""
     first = (Turn("speaker", "I lost my keys"),)
     reply, after = Turn("listener", "oh no !"), Turn("speaker", "They were under the bed")
     return [
@@ -103,7 +103,7 @@ def test_several_seeds_are_averaged_and_every_quirk_says_what_it_is(tmp_path):
             assert quirk.name in ABOUT
 
 
-# Scores from what is kept, without a model
+# Scores from saved results, without a model
 
 
 def test_every_score_of_texts_and_statistics_is_computed_again_and_agrees(kept):

@@ -1,4 +1,4 @@
-"""The parts of a report: the paper's own definitions with ours beside, one table per set of items, polarity, cases."""
+"""The parts of a report: the paper's definitions next to ours, one table per set of items, polarity, cases."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HALF = [emotion if index % 2 else "lonely" for index, (_, _, emotion) in enumera
 
 @pytest.fixture
 def small(monkeypatch):
-    """A paper of two systems in one table, written greedily, whose perplexity is per token of its own."""
+    """A paper with two systems in one table, decoded greedily, with perplexity per token of its own vocabulary."""
     rows = tuple(
         published.Row("small", "1", "shipped", name, {"ppl": Decimal("9"), "bleu": Decimal("2"), "human_x": Decimal(3)})
         for name in ("Tiny", "Other")

@@ -1,4 +1,4 @@
-"""`listenwell reproduce`: every published number has a verdict or a reason, and a second run computes nothing."""
+"""`listenwell reproduce`: every published number has a verdict or a reason, and a second run recomputes nothing."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_reports_hold_every_number_and_escape_what_others_would_run():
     assert counts(numbers) == {"reproduced": 1, "not possible here": 1}
 
 
-# The whole way, on the shipped corpus
+# End to end, on the shipped corpus
 
 
 @pytest.fixture

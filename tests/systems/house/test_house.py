@@ -1,4 +1,4 @@
-"""The house system whole: what it hears, plans, writes and chooses, and what it is never shown."""
+"""The complete house system: listening, planning, writing and choosing, and what it is never shown."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TALKS = [
 
 @pytest.fixture
 def whole(tiny_writer, tiny_listener, tiny_classifier, tiny_chooser):
-    """The checkpoint of a house system, all of it tiny."""
+    """The checkpoint of a house system in which everything is tiny."""
     spoken = HouseDecoding(method="sample", candidates=3, max_length=8, rerank=WEIGHTS, lean=Lean(positivity=0.5))
     sentiment = replace(tiny_classifier(labels="polarity"), name="polarity")
     parts = {"listener": tiny_listener(), "labeller": tiny_classifier(), "sentiment": sentiment}
@@ -94,7 +94,7 @@ def test_the_same_words_and_seed_are_answered_the_same_and_no_two_turns_draw_ali
     assert len({seed for seed, _ in drawn}) == 1
     drawn.clear()
     house.replies(TALKS)
-    assert sorted(item for _, items in drawn for item in items) == [0, 1, 2]  # of a corpus, by their places
+    assert sorted(item for _, items in drawn for item in items) == [0, 1, 2]  # of a corpus, by index
 
 
 def test_an_intent_and_a_positivity_may_be_asked_for(house):
@@ -115,7 +115,7 @@ def test_one_reply_can_be_written_another_way_by_the_same_engine(house):
     assert house.reply([{"role": "user", "content": TALKS[0][0]}], intent="wishing", seed=3).label == "wishing"
     assert [*house.stream(TALKS[0], max_length=1)]
     assert house.decoding == before
-    # Made at the first reply, though that was a copy's: the weights are not merged anew for every call.
+    # Created at the first reply, even though a copy made it: the weights are not merged again for every call.
     assert house.with_decoding(seed=4).writer._get_engine() is house.writer._get_engine() is not None
 
 
@@ -172,14 +172,14 @@ def test_a_dialogue_is_read_once_to_hear_and_to_answer_it(house, monkeypatch):
     monkeypatch.setattr(engine, "_read", reading)
     alone = house.with_decoding(method="greedy", candidates=1, rerank=Rerank())
     first = alone.reply(TALKS[1])
-    assert read[1][0] == read[0][1]  # the header stands behind the context
+    assert read[1][0] == read[0][1]  # the header comes after the context
     assert sum(begin == 0 for begin, _ in read) == 1
     read.clear()
     together = alone.replies(TALKS)
     assert together[1].text == first.text
     assert sum(begin == 0 for begin, _ in read) == 1
     assert not alone.writer._begun
-    # Of very many not all readings are kept: the others are read again.
+    # With very many contexts, not all encodings are kept; the others are encoded again.
     monkeypatch.setattr("listenwell.systems.house.writer.HELD", 10)
     read.clear()
     assert [reply.text for reply in alone.replies(TALKS)] == [reply.text for reply in together]
@@ -197,7 +197,7 @@ def test_what_is_read_from_its_last_turns_alone_spares_nobody_else_in_the_batch_
     inner = engine.understand
     monkeypatch.setattr(engine, "understand", lambda *a, **k: (read.append(len(a[0])), inner(*a, **k))[1])
     assert [reply.text for reply in alone.replies(talks)] == expected
-    # Heard are the short dialogues, and the long one, whose reading is of no further use; it is read again to answer.
+    # All dialogues are heard. The long one's encoding is of no further use and is computed again to reply.
     assert read == [len(TALKS) + 1, 1, 1]
 
 
@@ -225,7 +225,7 @@ def test_tokens_come_one_by_one_and_end_in_a_reply(house):
     assert not reply.candidates
 
 
-# What is weighed
+# Reranking
 
 
 def test_the_best_candidate_is_the_one_with_the_highest_sum(house):
@@ -451,7 +451,7 @@ def test_who_has_ended_is_read_along_while_most_go_on(whole, monkeypatch):
     options = {"candidates": 4, "max_length": 24, "rerank": Rerank()}
     monkeypatch.setattr("listenwell.systems.house.writer.fp16", fp32)
     written = []
-    for share in (0.75, 0.0, 1.0):  # some are read along, all are, none is
+    for share in (0.75, 0.0, 1.0):  # some, all, or no finished rows stay in the batch
         monkeypatch.setattr("listenwell.systems.house.writer.MOST_GO_ON", share)
         written.append(House.of(whole).with_decoding(**options).replies(TALKS))
     assert len({len(c.text) for reply in written[0] for c in reply.candidates}) > 3  # they end one after the other
@@ -463,7 +463,7 @@ def test_who_has_ended_is_read_along_while_most_go_on(whole, monkeypatch):
 
 def test_beams_move_in_the_lean_engines_memory(whole, monkeypatch):
     options = {"method": "beam", "beams": 3, "candidates": 2, "rerank": Rerank()}
-    monkeypatch.setattr("listenwell.systems.house.writer.fp16", fp32)  # half precision may swap near equals
+    monkeypatch.setattr("listenwell.systems.house.writer.fp16", fp32)  # half precision may swap near ties
     lean = House.of(whole).with_decoding(**options).replies(TALKS)
     monkeypatch.setattr(HouseWriter, "_get_engine", lambda self: None)
     slow = House.of(whole).with_decoding(**options).replies(TALKS)
@@ -524,7 +524,7 @@ WISHING = {"wishing": 1.0} | dict.fromkeys([label for label in LABELS if label !
 
 
 def written(house, monkeypatch, by_label, otherwise=()):
-    """Lets the writer write these texts for these plans, and notes which plans it was given."""
+    """Make the writer write these texts for these plans, and record the plans it was given."""
     plans = []
 
     def write(planned, numbers, done):
@@ -537,7 +537,7 @@ def written(house, monkeypatch, by_label, otherwise=()):
 
 @pytest.fixture
 def sad(house, monkeypatch):
-    """A house system that hears bad news in every last turn, and cheer in every great thing."""
+    """A house system that hears bad news in every last turn, and cheer in every "great" sentence."""
     plain = house.with_decoding(rerank=Rerank())
     monkeypatch.setattr(plain, "feel_now", lambda contexts: [Now("sad", "sad", -0.9)] * len(contexts))
     moods = np.array([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9]])
@@ -571,7 +571,7 @@ def test_where_these_are_vetoed_too_plain_sentences_are_said_and_never_the_same(
     for _ in range(len(PLAIN_BAD)):
         talk += [sad.reply(talk).text, "I do not know what to do"]
     assert talk[1::2] == list(PLAIN_BAD)
-    assert sad.reply(talk).text == "That's great!"  # there is nothing else, and no error
+    assert sad.reply(talk).text == "That's great!"  # there is no alternative, and no error
 
 
 def test_what_was_asked_for_is_not_contradicted(sad, monkeypatch):
@@ -658,7 +658,7 @@ def test_a_missing_part_is_named(whole):
 
 
 class Server:
-    """Writes what it is told to, as an endpoint does."""
+    """Writes predefined texts, as an endpoint would."""
 
     name = "openai:far"
     about = {"server": "far away"}  # noqa: RUF012

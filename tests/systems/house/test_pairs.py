@@ -1,4 +1,4 @@
-"""Replies of two moves."""
+"""Replies with two moves."""
 
 from listenwell.systems.house.pairs import make_pairs
 from listenwell.systems.reply import Candidate
@@ -18,7 +18,7 @@ def test_a_statement_comes_before_a_question_with_what_both_were_written_for():
     (pair,) = make_pairs([SORRY, NAME], 3)
     assert pair.text == "I am so sorry. What was her name?"
     assert pair.moves == ("sympathizing", "questioning")
-    assert pair.score == (4 * -1.0 + 5 * -3.0) / 9  # the mark counts as a word
+    assert pair.score == (4 * -1.0 + 5 * -3.0) / 9  # punctuation counts as a word
 
 
 def test_every_statement_is_used_before_one_is_used_again():

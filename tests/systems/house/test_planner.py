@@ -1,4 +1,4 @@
-"""Plans: what people do, leaned towards what lifts, and never before the feeling is acknowledged."""
+"""Plans: what people would do, shifted towards lifting the mood, and never before acknowledging the feeling."""
 
 import math
 
@@ -19,14 +19,14 @@ LEANING = Lean(positivity=0.5)
 
 
 def heard(emotion="sad", **labels):
-    """An emotion that is nearly certain, and what people would reply with."""
+    """An emotion that is nearly certain, and the labels that people would reply with."""
     rest = {name: 0.1 / 31 for name in EMOTIONS if name != emotion}
     known = labels or PEOPLE
     return ListenerPrediction({emotion: 0.9, **rest}, {**known, **{name: 0.0 for name in LABELS if name not in known}})
 
 
 def plan(emotion="sad", labels=("sad",), controls=None, leaning=LEANING, people=None):
-    """A plan after turns that were heard as `labels`, the last one by the speaker."""
+    """A plan after turns that were labelled `labels`, the last one by the speaker."""
     context = Dialogue.from_texts([f"turn {i}" for i in range(len(labels))]).turns
     return Planner(leaning).plan(heard(emotion, **(people or {})), context, labels, controls)
 

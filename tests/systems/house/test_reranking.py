@@ -1,4 +1,4 @@
-"""What is weighed among candidates."""
+"""The terms that rank candidates."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Many cases read at once: one at a time, the classifier would take most of the time of these tests."""
+"""Read many cases in batches: one by one, the classifier would take most of the time of these tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from listenwell.systems.safety.once import remembering
 
 @contextmanager
 def read_at_once(texts: Iterable[str]) -> Iterator[None]:
-    """Within it, the English classifier has read all these messages, in batches."""
+    """A context in which the English classifier has already read all these messages, in batches."""
     with remembering():
         classifier = english_classifier(rules("en").normal)
         if classifier is not None:

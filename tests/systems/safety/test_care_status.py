@@ -1,4 +1,4 @@
-"""Care is never weaker in silence: where the crisis classifier is off, everybody who could rely on it is told."""
+"""Care is never weaker silently: if the crisis classifier is off, everyone who could rely on it is warned."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def nothing_said_yet(monkeypatch):
 
 @pytest.fixture
 def without_minilm(monkeypatch):
-    """As where the package that carries MiniLM is not installed."""
+    """As if the package with MiniLM were not installed."""
     monkeypatch.setattr(backbones, "CARRIERS", {**backbones.CARRIERS, backbones.SHORT["minilm"]: ()})
     monkeypatch.setattr(status, "install_command", lambda name, again=False: COMMAND)
     classifier.english_classifier.cache_clear()

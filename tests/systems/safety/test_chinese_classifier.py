@@ -1,4 +1,4 @@
-"""The Chinese classifier: two readers, what the encoder learns from, and what ships."""
+"""The Chinese classifier: its two readers, the encoder's training data, and what ships."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages in other languages: outright signs are answered in them, and nothing that a model cannot read reaches it."""
+"""Messages in other languages: explicit signs are answered in them, and nothing a model cannot read reaches it."""
 
 from __future__ import annotations
 

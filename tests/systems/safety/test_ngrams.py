@@ -1,4 +1,4 @@
-"""The n-grams of the Chinese classifier: what they weigh, and how they are learned."""
+"""The n-grams of the Chinese classifier: their weights, and how they are learned."""
 
 from __future__ import annotations
 

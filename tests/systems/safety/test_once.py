@@ -1,4 +1,4 @@
-"""What care computes is kept for one call, and no longer."""
+"""What care computes is cached for one call, and no longer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The English classifier: what it finds alone, how it is weighed against the rules, how it is trained."""
+"""The English classifier: what it finds alone, how it is combined with the rules, how it is trained."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_its_classes_are_the_signs():
 
 @needs_backbone
 def test_it_is_the_shipped_weights_on_the_published_embeddings():
-    """Everything in english.safetensors is used, and only MiniLM's embeddings are not of it."""
+    """Everything in english.safetensors is used, and only MiniLM's embeddings come from elsewhere."""
     model, stored = the_classifier().model, from_eight_bit(load_file(classifier_file()))
     weights = model.state_dict()
     assert {classifier.name_in_file(name) for name in classifier.learned_names(model)} == set(stored)
@@ -116,7 +116,7 @@ def test_each_language_of_a_message_is_heard():
 
 @needs_backbone
 def test_both_views_of_a_message_count_alike():
-    """Against a slow computation: each view alone, their log-probabilities averaged."""
+    """Against a slow computation: each view alone, with their log-probabilities averaged."""
     ours, text = the_classifier(), "im gonna be gone by 2morrow"
     with torch.inference_mode():
         each = []
@@ -174,7 +174,7 @@ def test_of_a_long_text_the_end_is_learned(tokenizer: classifier.MessageTokenize
 
 @needs_backbone
 def test_the_recipe_trains_a_classifier_as_care_reads_it(tokenizer, tmp_path):
-    """On a few cases, the lower layers left as they are: enough to tell plain signs from plain talk."""
+    """On a few cases, with the lower layers frozen: enough to separate clear signs from ordinary talk."""
     signs = [Case("I want to die", 1), Case("I am going to kill myself tonight", 1), Case("I wish I were dead", 1)]
     talk = training.Ordinary([*TALK, "The soup needs salt", "Good morning!", "I like your garden"], ["I see."])
     lessons = training.lessons(signs, talk, tokenizer, rounds=6)
@@ -210,13 +210,13 @@ def test_frames_are_filled_and_always_alike():
 def test_every_batch_of_cases_has_signs_and_ordinary_talk():
     cases = training.read_cases()
     assert len({(case.batch, case.text) for case in cases}) == len(cases)
-    assert len({(case.label, case.text) for case in cases}) == len({case.text for case in cases})  # of one mind
+    assert len({(case.label, case.text) for case in cases}) == len({case.text for case in cases})  # in agreement
     for batch in {case.batch for case in cases}:
         assert {case.sign for case in cases if case.batch == batch} == {"direct", "indirect", None}
 
 
 def test_held_out_cases_were_not_trained_on():
-    """Apart from a few sentences that are so common that several people wrote them."""
+    """Except for a few sentences so common that several people wrote them."""
     trained_on = {NORMAL(case.text) for case in [*training.read_cases(), *training.frames()]}
     paths = sorted(Path(__file__).parent.glob("held_out*.jsonl"))
     cases = [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()]

@@ -1,4 +1,4 @@
-"""What care reads from several turns: signs that add up, grief that lowers, questions that are answered."""
+"""What care infers from several turns: signs that add up, grief that lowers them, answers to its questions."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_messages_are_joined_as_sentences():
 
 
 def test_another_detector_can_be_registered(monkeypatch: pytest.MonkeyPatch):
-    """A language is its detector: what it finds is found in messages and in conversations."""
+    """A language is defined by its detector: its findings count in messages and in conversations."""
 
     class Loud(RuleDetector):
         def reads(self, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the detector hears, and what it passes over: rates on written cases, and one case of each kind of reading."""
+"""What the detector finds and what it misses: rates on written cases, and one case for each kind of reading."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HELD_OUT = [Path(__file__).parent / name for name in ("held_out.jsonl", "held_ou
 def test_signs_are_heard_and_ordinary_talk_is_not(
     paths: list[Path], read_at_once: ReadAtOnce, capsys: pytest.CaptureFixture[str]
 ):
-    """For all cases together; the rates of each language are printed."""
+    """Over all cases together; the rates of each language are printed."""
     if paths == HELD_OUT and backbone() is None:
         pytest.skip("no package carries MiniLM here, and the English rules alone do not reach these rates")
     lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]

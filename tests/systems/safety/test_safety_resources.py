@@ -1,4 +1,4 @@
-"""Whom a reply of care names, and what is said of a file that cannot be used."""
+"""The resources in a care reply, and the messages about a file that cannot be used."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_region_is_chosen_by_the_environment(monkeypatch: pytest.MonkeyPatch):
     text = care_reply(SIGN, load_resources())
     assert "988" in text
     assert "911" in text
-    assert "Domestic" not in text  # that line is for another kind
+    assert "Domestic" not in text  # that line is for a different kind
 
 
 def test_a_file_is_chosen_by_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

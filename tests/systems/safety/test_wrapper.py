@@ -1,4 +1,4 @@
-"""A system behind care: what shows a sign never reaches it, everything else does."""
+"""A system behind care: messages with a sign never reach it, all others do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIGN = "I want to kill myself"
 
 
 class Echo:
-    """Says the last message back, and remembers all that it was given."""
+    """Repeats the last message, and records all its inputs."""
 
     name = "echo"
     decoding = "greedy"
