@@ -239,6 +239,15 @@ class Moment:
     progress: float = 0.0
     """0 at the start of the stage, 1 at the end of its budget."""
 
+    def draw(self, batch: Batch, share: float) -> Tensor:
+        """Which rows (batch,) something is done to that is done to a share of them. Drawn by the rows and the moment
+        alone: a resumed run repeats it."""
+        first = batch.rows[0] if batch.rows else 0
+        noise = torch.Generator().manual_seed(1_000_003 * self.step + first)
+        side = batch.context if batch.context is not None else batch.reply
+        is_drawn = torch.rand(len(batch), generator=noise) < share
+        return is_drawn if side is None else is_drawn.to(side.tokens.device)
+
 
 class Steps(Protocol):
     """All that decoding asks of a model."""

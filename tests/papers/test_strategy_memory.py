@@ -459,6 +459,41 @@ def test_cached_decoding_gives_what_the_whole_sequence_gives(make, batch):
 
 
 @torch.no_grad()
+def test_of_hidden_queries_the_transformer_sees_e_alone(make, batch):
+    model = make().eval()
+    e = model.encoder(batch.context)
+    hidden = torch.arange(len(batch)) % 2 == 0
+    memory = model.condition_on(batch, e, hidden)
+    other_words = replace(batch.context, tokens=batch.context.tokens.flip(0))
+    other = model.condition_on(replace(batch, context=other_words), e, hidden)
+    reply = [decoded(model, batch, one) for one in (memory, other)]
+    assert torch.allclose(reply[0][hidden], reply[1][hidden], atol=1e-5)
+    assert not torch.allclose(reply[0][~hidden], reply[1][~hidden], atol=1e-3)
+
+
+def decoded(model, batch, memory):
+    """What the decoder makes of the first position of each reply."""
+    logits, _ = model.conversation.step(torch.full((len(batch),), model.vocabulary.start), State(fixed=memory))
+    return logits
+
+
+def test_queries_are_hidden_in_training_alone_and_the_same_ones_again(make, batch):
+    model = make(dropout=0.0)
+    learning = (True, True, False)
+    losses = [model.train(one).condition(batch, Moment(step=3), hide=0.5)["reply"].total for one in learning]
+    plain = model.train(True).condition(batch, Moment(step=3))["reply"].total
+    hidden = Moment(step=3).draw(batch, 0.5)
+    assert 0 < int(hidden.sum()) < len(batch)
+    assert torch.equal(losses[0], losses[1])
+    assert not torch.isclose(losses[0], plain)
+    assert torch.isclose(losses[2], plain)
+
+
+def test_two_word_tables_if_wanted(make):
+    assert make().conversation.words.choice is None
+    assert make(tied=False).conversation.words.choice is not None
+
+
 def test_before_phase_2_the_query_itself_is_the_condition(make, batch):
     model = make()
     query = model.read_query(batch)

@@ -78,6 +78,8 @@ class StrategyMemoryConfig(TransformerSizes):
     encoder_layers: int = 6
     decoder_layers: int = 6
     feed_forward: int = 2048
+    tied: bool = True
+    """The transformer reads and chooses words by one table."""
     emotions: str = "nlpcc"
     """What the detector tells apart, a label set by name: one memory and one mixer for each."""
     slots: int = 1000
@@ -187,7 +189,7 @@ class StrategyMemoryModel(Model):
         self.vocabulary = vocabulary
         self.emotions = label_set(config.emotions)
         sizes = {field.name: getattr(config, field.name) for field in fields(TransformerSizes)}
-        self.conversation = Trs(TrsConfig(**sizes), vocabulary)
+        self.conversation = Trs(TrsConfig(**sizes, tied=config.tied), vocabulary)
         self.encoder = QueryEncoder(vocabulary.size, config.width, config.word_width)
         memories = len(self.emotions) if config.emotion_memory else 1
         options = {field: getattr(config, field) for field in MemoryOptions.__dataclass_fields__}
@@ -233,13 +235,15 @@ class StrategyMemoryModel(Model):
         gaussian = self.memory.read(query.vector, query.home).gaussian if where == "posterior" else self.prior(query)
         return gaussian.at(noise)
 
-    def condition_on(self, batch: Batch, condition: Tensor) -> DecoderMemory:
-        """The query with the condition in front of its words, read by the transformer (§ 3.5)."""
+    def condition_on(self, batch: Batch, condition: Tensor, hidden: Tensor | None = None) -> DecoderMemory:
+        """The query with the condition in front of its words, read by the transformer (§ 3.5). Of the rows that are
+        `hidden` (batch,) it sees the condition alone."""
         assert batch.context is not None
         model = self.conversation
         words = model.embed(batch.context.tokens, batch.context.roles, first=1)
         front = condition + sinusoids(1, self.config.width, condition.device)
-        mask = torch.cat([torch.ones_like(batch.context.mask[:, :1]), batch.context.mask], dim=1)
+        seen = batch.context.mask if hidden is None else batch.context.mask & ~hidden[:, None]
+        mask = torch.cat([torch.ones_like(seen[:, :1]), seen], dim=1)
         return model.decoder.remember(model.encoder(torch.cat([front[:, None], words], dim=1), mask), mask)
 
     # Talking
@@ -285,10 +289,15 @@ class StrategyMemoryModel(Model):
 
     # Phase 1
 
-    def condition(self, batch: Batch, moment: Moment, smoothing: float = 0.0) -> dict[str, Term]:
-        """The reply's negative log-likelihood, with e as the condition (§ 3.7)."""
+    def condition(self, batch: Batch, moment: Moment, smoothing: float = 0.0, hide: float = 0.0) -> dict[str, Term]:
+        """The reply's negative log-likelihood, with e as the condition (§ 3.7).
+
+        A transformer that sees the query's words has no need of e, and does not learn to read it: then no strategy
+        reaches it in phase 2. So the words of a share of the queries, `hide`, are hidden, and e tells them.
+        """
         assert batch.context is not None
-        memory = self.condition_on(batch, self.encoder(batch.context))
+        hidden = moment.draw(batch, hide) if hide and self.training else None
+        memory = self.condition_on(batch, self.encoder(batch.context), hidden)
         hidden, targets = self.conversation.teach(batch, State(fixed=memory))
         return {"reply": reply_term(hidden, targets, self.conversation.words, smoothing)}
 

@@ -261,11 +261,7 @@ class Writer(ChatText):
 
     def _drawn_plans(self, batch: Batch, moment: Moment, share: float) -> Tensor:
         """The labels given (batch,), drawn by the rows and the moment alone: a resumed run repeats them."""
-        gold = self.gold(batch)
-        first = batch.rows[0] if batch.rows else 0
-        noise = torch.Generator().manual_seed(1_000_003 * moment.step + first)
-        is_given = torch.rand(len(batch), generator=noise).to(gold.device) < share
-        return torch.where(is_given, gold, PLAIN)
+        return torch.where(moment.draw(batch, share), self.gold(batch), PLAIN)
 
     def gold(self, batch: Batch) -> Tensor:
         """The replies' own labels (batch,), PLAIN where there is none."""
