@@ -138,6 +138,38 @@ def test_the_header_of_a_reply_says_the_plan(make, pieces):
     assert text.tokens[text.mask].tolist() == raw(pieces, "<|im_start|>assistant\n")
 
 
+def test_a_voice_has_headers_of_its_own_and_people_keep_theirs(make, pieces):
+    model = make(voice="attentive")
+    for label, said in ((label_id("consoling"), "attentive (consoling)"), (PLAIN, "attentive")):
+        text = model.header(torch.tensor([label]), own=True)
+        assert text.tokens[text.mask].tolist() == raw(pieces, f"<|im_start|>{said}\n")
+        people = model.header(torch.tensor([label]))
+        expected = make().header(torch.tensor([label]))
+        assert people.tokens[people.mask].tolist() == expected.tokens[expected.mask].tolist()
+
+
+def test_it_talks_in_its_voice_and_measures_what_people_said(make, pieces, batch):
+    model = make(voice="attentive")
+    expected = [slow_score(model, pieces, *written(item)) for item in ITEMS]
+    torch.testing.assert_close(model.score(batch).detach(), torch.tensor(expected), rtol=1e-4, atol=1e-3)
+    options, ends = Decoding(max_length=5), {"start": pieces.start, "end": pieces.end, "banned": pieces.banned}
+    replies = decode(model, model.understand(batch), options, **ends)
+    planned = decode(model, model.plan(batch, torch.full((len(ITEMS), 1), PLAIN)), options, **ends)
+    for item, (one,), (other,) in zip(ITEMS, replies, planned, strict=True):
+        said = [*one.tokens, *([pieces.end] if one.finished else [])]
+        read = written(item)[0].removesuffix("assistant\n") + "attentive\n"
+        assert one.logprob == pytest.approx(-sum(slow_nll(model, raw(pieces, read), said)), rel=1e-3, abs=1e-3)
+        assert other.tokens == one.tokens
+
+
+def test_the_voice_is_learned_where_the_move_says_so(make, pieces, batch):
+    model = make(voice="attentive")
+    loss = model.likelihood(batch, Moment(), plan=0.0, inner=False, own=True)["reply"]
+    reads = [written(item)[0].removesuffix("assistant\n") + "attentive\n" for item in ITEMS]
+    expected = sum(slow_score(model, pieces, read, written(item)[1]) for read, item in zip(reads, ITEMS, strict=True))
+    assert float(loss.total.detach()) == pytest.approx(expected, rel=1e-4)
+
+
 def test_the_emotion_is_heard_in_what_is_made_of_the_contexts_positions(make, pieces, batch):
     model = make()
     head = model.emotion

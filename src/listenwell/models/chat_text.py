@@ -11,7 +11,7 @@ from listenwell.backbones.reading import Memory
 from listenwell.contract import Batch, Model, Sequence, Vocabulary, map_tensors
 from listenwell.data.dialogue import ROLES
 from listenwell.models.joined_text import READ, REPLY, Text
-from listenwell.text.chatml import ANSWERED, LINE, LISTENER
+from listenwell.text.chatml import ANSWERED, LINE, LISTENER, voice_header
 
 PLAIN = -1
 """In the place of a plan's label: no plan, a plain header. It is the last row of the table of headers."""
@@ -38,19 +38,22 @@ class ChatText(Model):
     plan_tokens: Tensor
     plan_mask: Tensor
 
-    def _tabulate(self) -> None:
-        """The headers of a reply as one table, one row per label and the plain one last."""
-        headers = [self.config.headers[name] for name in (*self.label_set, LISTENER)]
-        longest = max(map(len, headers))
-        tokens = torch.tensor([header + [0] * (longest - len(header)) for header in headers])
-        mask = torch.arange(longest) < torch.tensor([[len(header)] for header in headers])
-        self.register_buffer("plan_tokens", tokens, persistent=False)
-        self.register_buffer("plan_mask", mask, persistent=False)
+    def _tabulate(self, voice: str = "") -> None:
+        """The headers of a reply as tables, one row per label and the plain one last: people's, and the voice's, which
+        are people's where there is no voice."""
+        people = [self.config.headers[name] for name in (*self.label_set, LISTENER)]
+        own = [self.config.headers[voice_header(voice, label)] for label in (*self.label_set, "")] if voice else people
+        longest = max(map(len, [*people, *own]))
+        tables = [[header + [0] * (longest - len(header)) for header in headers] for headers in (people, own)]
+        lengths = torch.tensor([[len(header) for header in headers] for headers in (people, own)])
+        self.register_buffer("plan_tokens", torch.tensor(tables), persistent=False)
+        self.register_buffer("plan_mask", torch.arange(longest) < lengths[:, :, None], persistent=False)
 
-    def header(self, plan: Tensor) -> Text:
-        """The header of a reply with each row's plan (batch,): a label id, or PLAIN."""
-        tokens = self.plan_tokens[plan]
-        return Text(tokens, self.plan_mask[plan], torch.full_like(tokens, READ))
+    def header(self, plan: Tensor, own: bool = False) -> Text:
+        """The header of a reply with each row's plan (batch,): a label id, or PLAIN. With `own` it is that of the
+        model's own voice, in which it talks; else that of people, whose replies are learned and measured."""
+        tokens = self.plan_tokens[int(own)][plan]
+        return Text(tokens, self.plan_mask[int(own)][plan], torch.full_like(tokens, READ))
 
     def context(self, batch: Batch, inner: bool = False) -> Text:
         """The context, whose earlier replies are learned too if `inner`."""

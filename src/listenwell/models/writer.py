@@ -19,6 +19,12 @@ The same weights also go the other way, as Dual-Emp's backward model does: from 
 The plan is one of the 41 labels, or of another set's. This model does not make it; where there is none, the header is
 plain.
 
+People's replies are not the only ones that it may learn. Those of a second kind, written as a listener at its best would,
+have a header of their own (`voice`), and in that voice it talks; likelihoods are those of people's replies.
+
+    <|im_start|>attentive (consoling)
+    I am so sorry about your job. Eleven years is a long time.<|im_end|>
+
 What it makes of the context also tells what the speaker feels, as BERT (JT) learns emotion and reply together: it
 reads the context anyway.
 
@@ -89,6 +95,8 @@ class WriterConfig:
     """What a speaker may feel: a label set by name, the 32 or another, such as one of the recipe's own `label_sets`."""
     labels: str = "emotion-intent"
     """What a plan may be: a label set by name too. The recipe's data has the same `labels`."""
+    voice: str = ""
+    """The voice in which it talks, a word that stands in the header; if empty, it talks as people did."""
     rank: int = 16
     """Width of the adapters."""
     scale: float = 2.0
@@ -131,7 +139,7 @@ class Writer(ChatText):
         self.register_state_dict_pre_hook(_read_first)
         vocabulary.check_known(len(self._table), config.backbone)
         self.emotion = Head(self._table.shape[1], len(self.emotions), config.emotion_dropout)
-        self._tabulate()
+        self._tabulate(config.voice)
 
     @classmethod
     def complete(cls, config: WriterConfig) -> WriterConfig:
@@ -139,7 +147,8 @@ class Writer(ChatText):
         return replace(
             config,
             architecture=config.architecture or language_architecture(config.backbone),
-            headers=config.headers or chat_headers(backbone_tokenizer(config.backbone), label_set(config.labels)),
+            headers=config.headers
+            or chat_headers(backbone_tokenizer(config.backbone), label_set(config.labels), config.voice),
         )
 
     @property
@@ -214,10 +223,17 @@ class Writer(ChatText):
         return sum_by_row(nll, text.mask & (text.use == REPLY))
 
     def likelihood(
-        self, batch: Batch, moment: Moment, plan: float = 0.7, inner: bool = True, emotion_smoothing: float = 0.0
+        self,
+        batch: Batch,
+        moment: Moment,
+        plan: float = 0.7,
+        inner: bool = True,
+        emotion_smoothing: float = 0.0,
+        own: bool = False,
     ) -> dict[str, Term]:
         """The reply's and the emotion's negative log-likelihood; `plan` is how often the reply's label is given,
-        `inner` whether the earlier replies of the context are learned with it, every word alike.
+        `inner` whether the earlier replies of the context are learned with it, every word alike; `own` whether the
+        replies are in the model's own voice.
 
         In validation no label is given, for in use the label of what people said is not known, and the
         earlier replies are left out: they are the replies of other examples.
@@ -226,7 +242,7 @@ class Writer(ChatText):
         assert batch.emotion is not None
         plans = self._drawn_plans(batch, moment, plan if self.training else 0.0)
         context = self.context(batch, inner and self.training)
-        text = Text.joined(context, self.header(plans), Text.of(batch.reply, REPLY))
+        text = Text.joined(context, self.header(plans, own), Text.of(batch.reply, REPLY))
         hidden = self._hidden(text)
         loss, nll = self._costs(hidden, text)
         places = torch.arange(text.mask.shape[1], device=hidden.device)
@@ -343,7 +359,7 @@ class Writer(ChatText):
         """A state for each plan (batch, k) of each row, next to each other, from one reading of the context."""
         rows = torch.arange(len(batch), device=labels.device).repeat_interleave(labels.shape[1])
         before = chosen(self.read(batch), rows)
-        text, first = self.opening(self.header(labels.flatten()))
+        text, first = self.opening(self.header(labels.flatten(), own=True))
         _, own = self._read(text, before)
         memory = joined(before.memory, own)
         return State(fixed=Read(memory, torch.cat([before.mask, text.mask], dim=1), first, labels.flatten()))
@@ -365,7 +381,7 @@ class Writer(ChatText):
             if controls is not None and controls.label is not None:
                 plan = torch.full_like(plan, self.label_set.id_of(controls.label))
             context = Text.joined(self.context(batch))
-            text = Text.joined(context, self.header(plan))
+            text = Text.joined(context, self.header(plan, own=True))
         text, first = self.opening(text)
         hidden, memory = self._read(text)
         beliefs = {}

@@ -63,6 +63,7 @@ SOURCES: dict[str, str] = {
     "curated": "listenwell.data.sources.curated",
     "grief": "listenwell.data.sources.grief",
     "talk": "listenwell.data.sources.talk",
+    "attentive": "listenwell.data.sources.attentive",
 }
 
 GROUP = "listenwell.sources"

@@ -314,7 +314,7 @@ class HouseWriter(Bot):
 
     def _open(self, engine: LlamaEngine, batch: Batch, plans: Tensor, begun: Begun | None) -> tuple[Cache, Tensor]:
         """What the engine remembers of each dialogue and of the header of each plan, but for its last token."""
-        context, header = Text.joined(self.model.context(batch)), self.model.header(plans.flatten())
+        context, header = Text.joined(self.model.context(batch)), self.model.header(plans.flatten(), own=True)
         room = self.decoding.max_length + 1
         known = [None] * len(batch) if begun is None else begun.rows_of(engine, context)
         if plans.shape[1] > 1 or any(row is not None for row in known):
