@@ -47,6 +47,7 @@ LICENCES = {
     "shipped": ("the corpus that listenwell wrote itself", "MIT"),
     "grief": ("the messages of grief that listenwell wrote itself", "MIT"),
     "talk": ("the conversations that listenwell wrote itself", "MIT"),
+    "attentive": ("replies that listenwell wrote itself to EmpatheticDialogues", "CC BY-NC 4.0"),
 }
 """The usual name of a source, and its licence: docs/DATA.md."""
 
