@@ -19,8 +19,8 @@ The same weights also go the other way, as Dual-Emp's backward model does: from 
 The plan is one of the 41 labels, or of another set's. This model does not make it; where there is none, the header is
 plain.
 
-People's replies are not the only ones that it may learn. Those of a second kind, written as a listener at its best would,
-have a header of their own (`voice`), and in that voice it talks; likelihoods are those of people's replies.
+It can also be trained on replies of a second kind, such as those of an attentive listener. They have a header of their
+own (`voice`), and it then talks in that voice; likelihoods are still those of people's replies.
 
     <|im_start|>attentive (consoling)
     I am so sorry about your job. Eleven years is a long time.<|im_end|>

@@ -6,9 +6,9 @@
     I am so sorry.<|im_end|>
 
 The header of a reply may say in brackets what the reply is to do. `answers` heads a turn that stands *behind* its own
-reply: what the speaker must have said, to be answered so. A model that writes in a voice of its own has headers for it
-beside the assistant's: `attentive (consoling)`. Where a tokenizer lacks the two marks, the ones that it has for start and
-end take their places.
+reply: what the speaker must have said, to be answered so. A model with a voice of its own has headers for it next to
+the assistant's: `attentive (consoling)`. Where a tokenizer lacks the two marks, its own start and end tokens take their
+places.
 """
 
 from __future__ import annotations

@@ -71,5 +71,7 @@ def test_the_replies_are_short_varied_and_labelled():
 
 
 def test_they_claim_no_life_of_their_own():
-    claim = re.compile(r"\bmy (own )?(dog|cat|mom|dad|wife|husband|son|daughter|job|house|friend|sister|brother)\b|\bme too\b", re.I)
+    claim = re.compile(
+        r"\bmy (own )?(dog|cat|mom|dad|wife|husband|son|daughter|job|house|friend|sister|brother)\b|\bme too\b", re.I
+    )
     assert [one.text for one in attentive.written_replies() if claim.search(one.text)] == []

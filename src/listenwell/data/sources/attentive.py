@@ -1,8 +1,8 @@
 """Replies of an attentive listener to contexts of EmpatheticDialogues, written for this project by a language model.
 
-What people wrote there is often short and in passing ("Oh no! What happened?"). These replies say back what somebody told
-and what it means, then ask one thing or encourage; they are honest about coming from a program. Only the replies are in
-the package; the contexts are read from EmpatheticDialogues, which must be there.
+People's replies there are often short and in passing ("Oh no! What happened?"). These reflect what somebody said and
+what it means to them, then ask one question or encourage, and are honest about coming from a program. Only the replies
+are in the package; the contexts are read from EmpatheticDialogues, which must be available.
 
 A dialogue ends with such a reply, which alone has a label, by a classifier: the intent of what it does. Read with
 `labelled: true`, earlier turns of people's are context and nothing else.
