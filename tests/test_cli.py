@@ -163,7 +163,7 @@ ASCII = {"PYTHONIOENCODING": "ascii", "LANG": "C", "LC_ALL": "C", "TERM": "dumb"
 
 
 @pytest.mark.parametrize(
-    "words", [["models"], ["data"], ["data", "shipped"], ["compare", "house", "multi-trs"], ["evaluate", "--help"]]
+    "words", [["models"], ["data"], ["data", "shipped"], ["compare", "mime", "multi-trs"], ["evaluate", "--help"]]
 )
 def test_a_terminal_that_knows_ascii_alone_gets_plain_symbols(words: list[str]):
     done = run(*words, encoding="ascii", **ASCII)
